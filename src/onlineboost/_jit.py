@@ -1,0 +1,62 @@
+"""How kernels are compiled and where their machine code is kept.
+
+Numba's disk cache looks only at the file a kernel stands in: edit ``losses.py`` and a kernel of ``chain.py``
+that inlined it goes on running the old code. So the cache folder is named after a hash of all our sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numba import config, njit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _source_hash() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _cache_home() -> Path:
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return Path(base).expanduser() / "onlineboost"
+
+
+CACHE_DIR = _cache_home() / f"kernels-{_source_hash()}"
+try:
+    CACHE_DIR.mkdir(parents=True, exist_ok=True)
+    _usable = os.access(CACHE_DIR, os.W_OK)
+except OSError:
+    _usable = False
+
+
+def compiled_before() -> bool:
+    """Whether machine code of exactly these sources is on disk, so that the next start is quick."""
+    return _usable and any(CACHE_DIR.rglob("*.nbc"))
+
+
+def kernel(function: F) -> F:
+    """Compile on first call, without the GIL, and keep the machine code on disk.
+
+    ``error_model="numpy"``: a division by zero gives inf or nan as in NumPy, and loops with divisions vectorise.
+    Not ``fastmath``: NaN is data here (a missing value).
+    """
+    before = config.CACHE_DIR
+    if _usable and not before:  # a user's own NUMBA_CACHE_DIR goes first
+        config.CACHE_DIR = str(CACHE_DIR)
+    try:
+        return njit(cache=True, nogil=True, error_model="numpy")(function)
+    finally:
+        config.CACHE_DIR = before

@@ -47,16 +47,28 @@ def compiled_before() -> bool:
     return _usable and any(CACHE_DIR.rglob("*.nbc"))
 
 
-def kernel(function: F) -> F:
-    """Compile on first call, without the GIL, and keep the machine code on disk.
-
-    ``error_model="numpy"``: a division by zero gives inf or nan as in NumPy, and loops with divisions vectorise.
-    Not ``fastmath``: NaN is data here (a missing value).
-    """
+def _compile(function: F, fastmath: set[str] | bool) -> F:
     before = config.CACHE_DIR
     if _usable and not before:  # a user's own NUMBA_CACHE_DIR goes first
         config.CACHE_DIR = str(CACHE_DIR)
     try:
-        return njit(cache=True, nogil=True, error_model="numpy")(function)
+        return njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
     finally:
         config.CACHE_DIR = before
+
+
+def kernel(function: F) -> F:
+    """Compile on first call, without the GIL, and keep the machine code on disk.
+
+    ``error_model="numpy"``: a division by zero gives inf or nan as in NumPy, and loops with divisions vectorise.
+    """
+    return _compile(function, False)
+
+
+def summing_kernel(function: F) -> F:
+    """A kernel whose sums may be added up in any order, so that they vectorise.
+
+    The order is fixed for one machine and one length, so a run is repeatable there; between kinds of processors the last
+    bits may differ. Never a flag that assumes there is no NaN: NaN is data here (a missing value).
+    """
+    return _compile(function, {"reassoc", "contract"})

@@ -1,0 +1,523 @@
+"""The scikit-learn facade.
+
+Every classifier here is the same object around a different chain: an :class:`~onlineboost.encode.Encoder` for the columns,
+:class:`~onlineboost.encode.Labels` for the classes, a :class:`~onlineboost.chain.Chain` of learners, and the experts' weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from onlineboost import stages
+from onlineboost.chain import BLOCK, Chain, LearnerSegment, TreeSegment
+from onlineboost.encode import Encoded, Encoder, Labels
+from onlineboost.experts import EXPERT_RULES, HEDGE, WEIGHTED, draw_expert, expert_mass, play
+from onlineboost.fastmath import SETTING, uniform
+from onlineboost.losses import LOSSES
+from onlineboost.stream import DataError, Table
+from onlineboost.trees import LEAF_RULES, plant
+
+Range = float | tuple[float, float]
+
+
+@dataclass
+class _Model:
+    """What a fitted classifier has learned."""
+
+    encoder: Encoder
+    labels: Labels
+    chain: Chain
+    seed: int
+    log_v: np.ndarray  # log weights of the prefix experts
+
+    @property
+    def k(self) -> int:
+        return len(self.labels.classes)
+
+
+class _OnlineClassifier(ClassifierMixin, BaseEstimator):
+    """Learning from blocks and rows. A subclass says what its chain is (`_chain`) and which expert to follow (`_rule`)."""
+
+    categorical_features: Sequence[int | str] | None
+    random_state: Any
+
+    def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
+        raise NotImplementedError
+
+    def _rule(self) -> int:
+        raise NotImplementedError
+
+    # -------------------------------------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn X, y in one pass, in the order given.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            NumPy, pandas, polars or pyarrow. Columns of text or of a categorical type are nominal; NaN is missing.
+        y : array of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array of shape (n_samples,), optional
+            How much each example counts; 0 leaves it out.
+        """
+        y = self._check_labels(y)
+        self.__dict__.pop("_model", None)
+        return self.partial_fit(X, y, classes=np.unique(y), sample_weight=sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn a block of examples, in the order given. How a stream is cut into blocks makes no difference.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array, optional
+            All labels that will ever come; used on the first call, and any other label is an error from then on.
+            Without it the classes grow with the labels that are met.
+        """
+        self.test_then_train(X, y, classes=classes, sample_weight=sample_weight)
+        return self
+
+    def test_then_train(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """`partial_fit` that returns what it predicted for every example just before learning it.
+
+        Examples of weight 0 are left out of the learning, and of the array.
+        """
+        y = self._check_labels(y)
+        first = not hasattr(self, "_model")
+        self._check_columns(X, reset=first)
+        model = self._begin(X, classes) if first else self._model
+        encoded = model.encoder.read(X)
+        if len(encoded.X) == 0:
+            raise DataError("Found array with 0 sample(s) (shape=(0, ...)) while a minimum of 1 is required: the block is empty")
+        if len(y) != len(encoded.X):
+            raise DataError(f"X has {len(encoded.X)} rows and y has {len(y)}: give one label per row")
+        weight = _weights(sample_weight, len(y))
+        codes, new = model.labels.read(y)
+        self._model = model
+        return self._labelled(self._learn(model, encoded, codes, new, weight))
+
+    def learn_one(self, x: Mapping[str, Any] | Sequence[Any], y: Any, weight: float = 1.0) -> Self:
+        """Learn one example by a thin path: x is a row in the order of the columns, or a mapping from their names."""
+        if not hasattr(self, "_model"):
+            table = _table_of_row(x)
+            self._check_columns(table, reset=True)
+            model = self._begin(table, None)
+        else:
+            model = self._model
+        encoded = model.encoder.read_row(x)
+        codes, new = model.labels.read(np.array([y]))
+        if not (weight >= 0.0 and weight < np.inf):
+            raise DataError(f"weight must be a number that is not negative, got {weight!r}")
+        self._model = model
+        self._learn(model, encoded, codes, new, np.array([weight], np.float64))
+        return self
+
+    def _begin(self, X: Any, classes: Any) -> _Model:
+        encoder = Encoder.settle(X, self.categorical_features)
+        labels = Labels(np.unique(np.asarray(classes)) if classes is not None else np.empty(0), classes is not None)
+        seed = _seed(self.random_state)
+        chain = self._chain(len(encoder.numeric), encoder.sizes, len(labels.classes), seed)
+        return _Model(encoder, labels, chain, seed, np.zeros(chain.n_learners))
+
+    def _learn(self, model: _Model, encoded: Encoded, codes: np.ndarray, new: dict, weight: np.ndarray) -> np.ndarray:
+        """Learn checked and encoded rows; the codes predicted for them before, -1: no class was known yet."""
+        chain = model.chain
+        X = encoded.X
+        if model.encoder.commit(encoded, chain.t + 1):
+            for segment in chain.segments:
+                segment.new_values(model.encoder.sizes, model.encoder.births)
+        keep = weight > 0.0
+        if not keep.all():
+            X, codes, weight = X[keep], codes[keep], weight[keep]
+        before = model.k
+        out = np.full(len(X), -1, np.int64)
+        for start, stop, k in _stretches(codes, before):
+            if k > before and before:  # the first row has a label not known until now: predict it without
+                out[start] = self._predict_codes(model, X[start : start + 1], before)[0]
+            begin = start + (k > before)
+            before = k
+            for a in range(start, stop, BLOCK):
+                b = min(a + BLOCK, stop)
+                t = chain.t + 1
+                rows = chain.learn(X[a:b], codes[a:b], weight[a:b], k)
+                predicted = np.empty(b - a, np.int64)
+                play(self._rule(), model.log_v, model.seed, t, rows.experts, codes[a:b], weight[a:b], k, predicted)
+                fresh = max(0, begin - a)
+                out[a + fresh : b] = predicted[fresh:]
+        model.labels.add(new)
+        return out
+
+    # ------------------------------------------------------------------------------------------- predicting
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of every row. Changes nothing, and is safe from several threads at once."""
+        model = self._fitted()
+        return self._labelled(self._predict_codes(model, self._encoded(model, X), model.k))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes (in the order of `classes_`) for every row."""
+        model = self._fitted()
+        return self._probabilities(model, self._encoded(model, X))
+
+    def predict_one(self, x: Mapping[str, Any] | Sequence[Any]) -> Any:
+        """The label of one row, by a thin path (see `learn_one`)."""
+        model = self._fitted()
+        row = model.encoder.hide_unknown(model.encoder.read_row(x))
+        return self.classes_[self._predict_codes(model, row, model.k)[0]]
+
+    def predict_proba_one(self, x: Mapping[str, Any] | Sequence[Any]) -> dict[Any, float]:
+        """Probabilities of one row's classes, by a thin path."""
+        model = self._fitted()
+        row = model.encoder.hide_unknown(model.encoder.read_row(x))
+        return dict(zip(self.classes_.tolist(), self._probabilities(model, row)[0].tolist(), strict=True))
+
+    def _walk(self, model: _Model) -> int:
+        """How many learners the coming round's prediction needs."""
+        rule = self._rule()
+        if rule == HEDGE:
+            return int(draw_expert(model.log_v, model.seed, model.chain.t + 1)) + 1
+        if rule == EXPERT_RULES["best"]:
+            return int(model.log_v.argmax()) + 1
+        return model.chain.n_learners
+
+    def _predict_codes(self, model: _Model, X: np.ndarray, k: int) -> np.ndarray:
+        walk = self._walk(model)
+        if self._rule() == WEIGHTED:
+            return expert_mass(model.log_v, model.chain.predict(X, k).experts, k).argmax(axis=1)
+        return model.chain.predict(X, k, walk).experts[:, walk - 1].astype(np.int64)
+
+    def _probabilities(self, model: _Model, X: np.ndarray) -> np.ndarray:
+        if self._rule() == WEIGHTED:
+            mass = expert_mass(model.log_v, model.chain.predict(X, model.k).experts, model.k)
+            return mass / mass.sum(axis=1, keepdims=True)
+        s = model.chain.predict(X, model.k, self._walk(model)).s
+        e = np.exp(s - s.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    # --------------------------------------------------------------------------------------- what was learned
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels: sorted if they were given in advance, otherwise in order of appearance."""
+        return self._fitted().labels.classes
+
+    @property
+    def n_seen_(self) -> int:
+        """Number of examples learned."""
+        return self._fitted().chain.t
+
+    # ------------------------------------------------------------------------------------------------ checks
+
+    def _fitted(self) -> _Model:
+        check_is_fitted(self)
+        return self._model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def _check_labels(self, y: Any) -> np.ndarray:
+        if y is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        return y
+
+    def _check_columns(self, X: Any, *, reset: bool) -> None:
+        """Names and number of the columns, as scikit-learn checks them."""
+        if isinstance(X, Table):
+            if reset:
+                self.feature_names_in_ = np.array(X.names, object)
+                self.n_features_in_ = len(X.names)
+            return
+        if getattr(X, "ndim", 2) == 2 or hasattr(X, "columns"):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+
+    def _encoded(self, model: _Model, X: Any) -> np.ndarray:
+        self._check_columns(X, reset=False)
+        encoded = model.encoder.read(X)
+        if len(encoded.X) == 0:
+            raise DataError("Found array with 0 sample(s) (shape=(0, ...)) while a minimum of 1 is required")
+        return model.encoder.hide_unknown(encoded)
+
+    def _labelled(self, codes: np.ndarray) -> np.ndarray:
+        """Labels of these codes; where no class was known (-1) None."""
+        if len(codes) and codes.min() < 0:
+            labels = np.array([*self.classes_.tolist(), None], object)
+            return labels[codes]
+        return self.classes_[codes]
+
+
+def _stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:
+    """Cut rows into (start, stop, classes) so that a label not known before can only be the first of a stretch."""
+    high = np.maximum.accumulate(codes)
+    cuts = [0, *(np.flatnonzero(np.diff(high) > 0) + 1), len(codes)]
+    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+        if start < stop:
+            yield int(start), int(stop), max(known, int(high[start]) + 1)
+
+
+def _weights(sample_weight: Any, n: int) -> np.ndarray:
+    if sample_weight is None:
+        return np.ones(n)
+    weight = np.asarray(sample_weight, np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.ndim != 1:
+        raise DataError("Sample weights must be 1D array or scalar")
+    if weight.shape != (n,):
+        raise DataError(f"sample_weight.shape == {weight.shape}, expected {(n,)}!")
+    if not (np.isfinite(weight).all() and (weight >= 0.0).all()):
+        row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])
+        raise DataError(f"row {row}: sample_weight is {weight[row]}; it must be a number that is not negative")
+    return weight
+
+
+def _seed(random_state: Any) -> int:
+    """An integer seed from what scikit-learn takes as random_state."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _table_of_row(x: Mapping[str, Any] | Sequence[Any]) -> Any:
+    """A first block made of one row."""
+    if isinstance(x, Mapping):
+        columns = []
+        for value in x.values():
+            kind = object if isinstance(value, str) else np.float64
+            columns.append(np.array([np.nan if value is None and kind is np.float64 else value], kind))
+        return Table(tuple(x), tuple(columns))
+    return np.array([list(x)], object if any(isinstance(v, str) for v in x) else np.float64)
+
+
+def _draw(given: Range, n: int, seed: int, which: int, name: str, *, log: bool = False) -> np.ndarray:
+    """A setting for each of n learners: one number for all, or drawn from a range (uniformly, or so in its log)."""
+    values = np.atleast_1d(np.asarray(given, np.float64))
+    if values.shape not in ((1,), (2,)) or not np.isfinite(values).all() or values.min() < 0.0 or values[0] > values[-1]:
+        raise ValueError(f"{name} must be a number or a (low, high) range of numbers >= 0, got {given!r}")
+    if len(values) == 1:
+        return np.full(n, values[0])
+    low, high = values
+    if log and low <= 0.0:
+        raise ValueError(f"{name} is drawn from a range on a log scale: its low end must be > 0, got {given!r}")
+    u = np.array([uniform(seed, SETTING, i, which) for i in range(n)])
+    return low * (high / low) ** u if log else low + (high - low) * u
+
+
+class HoeffdingTree(_OnlineClassifier):
+    """A Hoeffding tree (VFDT), by itself or as the weak learner of a booster.
+
+    Parameters
+    ----------
+    grace_period : number or (low, high)
+        Weight a leaf takes in between two split tries. Here and below, a range is drawn from once per learner.
+    split_confidence : number or (low, high)
+        delta of the Hoeffding bound: the smaller, the surer the tree must be that a column is the best one.
+        A range is drawn from uniformly in the logarithm.
+    tie_threshold : number or (low, high)
+        tau: once the bound is below this, the leaf splits on the best column although the second is close.
+        A range is drawn from uniformly in the logarithm.
+    leaf : {"nba", "nb", "majority"}
+        How a leaf predicts: by naive Bayes, by the shares of its classes, or (nba) by whichever of the two has been
+        right more often at this leaf.
+    categorical_features : list of names or positions, or a mask, optional
+        Columns to take as nominal besides those of a text or categorical type.
+    random_state : int, RandomState or None
+        Seed of the settings drawn from ranges.
+
+    Examples
+    --------
+    >>> from onlineboost import HoeffdingTree
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> HoeffdingTree().fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        *,
+        grace_period: Range = (5, 20),
+        split_confidence: Range = (0.01, 0.9),
+        tie_threshold: Range = (0.01, 0.9),
+        leaf: str = "nba",
+        categorical_features: Sequence[int | str] | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.leaf = leaf
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+
+    def _forest(self, n_numeric: int, nominal_sizes: list[int], unit: np.ndarray, seed: int):
+        """A forest of trees with these settings, one per entry of `unit`, the weight of one example."""
+        n = len(unit)
+        if self.leaf not in LEAF_RULES:
+            raise ValueError(f"leaf must be one of {', '.join(LEAF_RULES)}, got {self.leaf!r}")
+        confidence = _draw(self.split_confidence, n, seed, 1, "split_confidence", log=True)
+        if confidence.min() <= 0.0 or confidence.max() >= 1.0:
+            raise ValueError(f"split_confidence must lie between 0 and 1, got {self.split_confidence!r}")
+        grace = _draw(self.grace_period, n, seed, 0, "grace_period")
+        tie = _draw(self.tie_threshold, n, seed, 2, "tie_threshold", log=True)
+        return plant(n, n_numeric, nominal_sizes, self.leaf, grace, confidence, tie, unit)
+
+    def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
+        unit = np.ones(1)
+        stage = stages.new_stage(stages.PLAIN, 0, stages.ARGMAX, seed, unit)
+        return Chain([TreeSegment(self._forest(n_numeric, nominal_sizes, unit, seed), stage)], n_numeric)
+
+    def _rule(self) -> int:
+        return EXPERT_RULES["last"]
+
+    def _probabilities(self, model: _Model, X: np.ndarray) -> np.ndarray:
+        s = model.chain.predict(X, model.k).s  # one tree: s is its distribution, all 0 before it has learned
+        s += (s.sum(axis=1, keepdims=True) == 0.0) / model.k
+        return s / s.sum(axis=1, keepdims=True)
+
+
+class AdaBoostOLM(_OnlineClassifier):
+    """Adaboost.OLM: adaptive online multiclass boosting (Jung, Goetz, Tewari 2017, Algorithm 2), with its gradient corrected.
+
+    Parameters
+    ----------
+    n_learners : int
+        N, the number of weak learners.
+    loss : {"logistic", "exponential", "squared_hinge"}
+        The surrogate loss whose gradient makes the cost matrices, the weights and the steps of alpha.
+    learner : HoeffdingTree, or any classifier with ``partial_fit`` and ``predict_proba``, optional
+        The weak learner; by default ``HoeffdingTree()``. Others than trees run the same algorithm on a slower path,
+        and need `classes` on the first call of ``partial_fit``.
+    weight_scale : number, (low, high), list of numbers or "rising"
+        The weights of the paper lie in [0, 1]; each learner's are multiplied by its scale. A Hoeffding tree's grace period and
+        bound are in units of weight, so the scale decides how fast a tree grows. A range is drawn from uniformly.
+        "rising": from 1 for the first learner to 50 for the last, by equal factors.
+    vote : {"hedge", "weighted", "best", "last"}
+        Which of the experts (expert i is the weighted vote of the first i learners) to follow: one drawn by its Hedge
+        weight, anew each round; their vote by Hedge weight; the one with the fewest mistakes; the one of all learners.
+    cost_vote : bool
+        Whether a learner votes for the label of least expected cost under its distribution, or for the likeliest label.
+    categorical_features : list of names or positions, or a mask, optional
+        Columns to take as nominal besides those of a text or categorical type.
+    random_state : int, RandomState or None
+        Seed. The same seed gives the same run, however the stream is cut into blocks.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    alphas_ : array of shape (n_learners,)
+        Weights of the learners' votes.
+    edges_ : array of shape (n_learners,)
+        Empirical edges gamma_i in [-1, 1]; 0 is random guessing.
+    expert_weights_ : array of shape (n_learners,)
+        Hedge's probabilities of following each expert.
+
+    Examples
+    --------
+    >>> from onlineboost import AdaBoostOLM
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> clf = AdaBoostOLM(n_learners=10).fit(X, y)
+    >>> clf.predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        n_learners: int = 100,
+        *,
+        loss: str = "logistic",
+        learner: Any = None,
+        weight_scale: Range | Sequence[float] | str = "rising",
+        vote: str = "hedge",
+        cost_vote: bool = True,
+        categorical_features: Sequence[int | str] | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_learners = n_learners
+        self.loss = loss
+        self.learner = learner
+        self.weight_scale = weight_scale
+        self.vote = vote
+        self.cost_vote = cost_vote
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+
+    def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
+        if self.loss not in LOSSES:
+            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
+        self._rule()
+        scale = _scales(self.weight_scale, self.n_learners, seed)
+        rule = stages.COST if self.cost_vote else stages.ARGMAX
+        stage = stages.new_stage(stages.OLM, LOSSES[self.loss], rule, seed, scale)
+        return _chain_of(self.learner, stage, n_numeric, nominal_sizes, k, seed)
+
+    def _rule(self) -> int:
+        if self.vote not in EXPERT_RULES:
+            raise ValueError(f"vote must be one of {', '.join(EXPERT_RULES)}, got {self.vote!r}")
+        return EXPERT_RULES[self.vote]
+
+    @property
+    def alphas_(self) -> np.ndarray:
+        return self._fitted().chain.gather("alpha")
+
+    @property
+    def edges_(self) -> np.ndarray:
+        return np.concatenate([stages.edges(segment.stage) for segment in self._fitted().chain.segments])
+
+    @property
+    def expert_weights_(self) -> np.ndarray:
+        log_v = self._fitted().log_v
+        v = np.exp(log_v - log_v.max())
+        return v / v.sum()
+
+
+def _scales(given: Any, n: int, seed: int) -> np.ndarray:
+    """weight_scale as one number per learner."""
+    if not isinstance(n, int | np.integer) or n < 1:
+        raise ValueError(f"n_learners must be a whole number >= 1, got {n!r}")
+    if isinstance(given, str):
+        if given != "rising":
+            raise ValueError(f'weight_scale must be a number, a (low, high) range, a list or "rising", got {given!r}')
+        return np.geomspace(1.0, 50.0, n)
+    if np.ndim(given) == 1 and len(given) == n and not (isinstance(given, tuple) and n == 2):
+        scale = np.asarray(given, np.float64)
+    else:
+        scale = _draw(given, n, seed, 3, "weight_scale")
+    if not (np.isfinite(scale).all() and (scale > 0.0).all()):
+        raise ValueError(f"weight_scale must be positive, got {given!r}")
+    return scale
+
+
+def _chain_of(learner: Any, stage: stages.Stage, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
+    """N copies of a weak learner behind this stage."""
+    learner = HoeffdingTree() if learner is None else learner
+    n = len(stage.alpha)
+    if isinstance(learner, HoeffdingTree):
+        forest = learner._forest(n_numeric, nominal_sizes, stage.scale, seed)
+        return Chain([TreeSegment(forest, stage)], n_numeric)
+    for method in ("partial_fit", "predict_proba"):
+        if not hasattr(learner, method):
+            raise ValueError(f"learner {learner!r} has no {method}; a weak learner needs partial_fit and predict_proba")
+    if k == 0:
+        raise ValueError("learners other than HoeffdingTree need `classes` on the first call of partial_fit")
+    copies = [clone(learner) for _ in range(n)]
+    if "random_state" in learner.get_params():
+        copies = [copy.set_params(random_state=(seed + i) % 2**32) for i, copy in enumerate(copies)]
+    return Chain([LearnerSegment(copies, stage, k)], n_numeric)

@@ -1,0 +1,102 @@
+"""The surrogate losses of Adaboost.OLM: costs, step sizes, feasible sets.
+
+s are the votes so far, e = exp(s) (carried along, since one vote moves one entry). For every loss the cost matrix is
+the gradient of the loss, C[r] = grad L^r(s):
+
+    logistic       L^r(s) = sum_{l != r} log(1 + exp(s_l - s_r))       C[r, l] = 1 / (1 + exp(s_r - s_l))
+    exponential    L^r(s) = sum_{l != r} exp(s_l - s_r)                C[r, l] = exp(s_l - s_r)
+    squared hinge  L^r(s) = 1/2 sum_{l != r} (s_l - s_r + 1)_+^2       C[r, l] = (s_l - s_r + 1)_+
+
+for l != r, and C[r, r] = -sum_{l != r} C[r, l]. (The paper prints the logistic loss as log(1 + exp(s_r - s_r)).)
+
+The gradient of alpha needs no formula of its own: f(alpha) = L^y(s + alpha e_l), so f'(alpha) is the entry [y, l] of
+the cost matrix at the votes *after* this learner's vote. The paper's (printed) exponent for l = y has the wrong sign;
+this is the derivative, as a finite difference confirms.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onlineboost._jit import kernel
+
+LOGISTIC, EXPONENTIAL, SQUARED_HINGE = range(3)
+LOSSES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "squared_hinge": SQUARED_HINGE}
+
+E_REACH = 300.0  # exp(s) is trusted up to |s| = 300: sums and ratios of two such numbers are finite
+
+
+@kernel
+def pair_cost(loss, s, e, r, l):
+    """C[r, l] for l != r."""
+    if loss == LOGISTIC:
+        if max(abs(s[l]), abs(s[r])) <= E_REACH:
+            return e[l] / (e[l] + e[r])
+        return 1.0 / (1.0 + math.exp(s[r] - s[l]))
+    if loss == EXPONENTIAL:
+        return math.exp(s[l] - s[r])
+    return max(0.0, s[l] - s[r] + 1.0)
+
+
+@kernel
+def off_diagonal(loss, s, e, r, k):
+    """-C[r, r] = sum over l != r of C[r, l]."""
+    total = 0.0
+    for l in range(k):
+        if l != r:
+            total += pair_cost(loss, s, e, r, l)
+    return total
+
+
+@kernel
+def expected_costs(loss, s, e, k, labels, p, n, cost):
+    """cost[l] = sum_r p_r C[r, l] for all l, over the n classes that p gives mass to. O(k n)."""
+    cost[:k] = 0.0
+    reach = 0.0
+    for l in range(k):
+        reach = max(reach, abs(s[l]))
+    for j in range(n):
+        r, mass = labels[j], p[j]
+        if loss == LOGISTIC and reach <= E_REACH:
+            row = 0.0
+            er = e[r]
+            for l in range(k):
+                c = e[l] / (e[l] + er)  # 1/2 at l = r, taken back below
+                cost[l] += mass * c
+                row += c
+            cost[r] -= mass * row
+        else:
+            cost[r] -= mass * off_diagonal(loss, s, e, r, k)
+            for l in range(k):
+                if l != r:
+                    cost[l] += mass * pair_cost(loss, s, e, r, l)
+
+
+@kernel
+def step_size(loss, k, n_learners, i, t):
+    """eta of learner i (counted from 1) in round t (counted from 1)."""
+    others = max(k - 1.0, 1.0)
+    if loss == LOGISTIC:
+        return 2.0 * math.sqrt(2.0) / (others * math.sqrt(t))
+    if loss == EXPONENTIAL:
+        return 2.0 * math.sqrt(2.0) / (others * math.sqrt(t)) * math.exp(-i)
+    c = alpha_bound(loss, n_learners)
+    return math.sqrt(2.0) * c / ((others + c * n_learners) * math.sqrt(t))
+
+
+@kernel
+def alpha_bound(loss, n_learners):
+    """The feasible set of alpha is F = [-bound, bound]."""
+    return 1.0 / math.sqrt(n_learners) if loss == SQUARED_HINGE else 2.0
+
+
+def loss_value(loss: str, s: np.ndarray, r: int) -> float:
+    """L^r(s): what the costs are the gradient of. For tests and diagnosis; the kernels never need it."""
+    d = np.delete(s, r) - s[r]
+    if loss == "logistic":
+        return float(np.logaddexp(0.0, d).sum())
+    if loss == "exponential":
+        return float(np.exp(d).sum())
+    return float(0.5 * (np.maximum(0.0, d + 1.0) ** 2).sum())

@@ -1,0 +1,593 @@
+"""The numbers behind a row of costs: tables made once per (k, N, gamma), and blocks of costs made from them.
+
+The booster asks for C[r, l] = phi^r_m(s + e_l), eq. (costMatrix), for all pairs of labels at once. C depends on the
+votes s only through how far each label is behind the leader. Labels with equal votes form a *tier*, and a *block*
+holds one number for every pair of tiers (:func:`block_size` gives its layout). Four ways to fill a block:
+
+``DENSE``        the recursion (potentialCond), run once over all states; for few classes or few learners
+``FOURIER``      the sum (potentialCompute) for one state, by a short Fourier transform; for all others
+``PAIRWISE``     losses that are a sum over pairs of labels: a table over (m, difference of two votes) is enough
+``MONTE_CARLO``  the authors' estimate of (potentialCompute) from 100 draws
+
+A block depends on the tables, m and the tiers alone, bit for bit; what remembers blocks is in ``potentials.py``.
+Symbols: k classes, N learners, m draws left, u_gamma^r = (p for r, q for each other label).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlineboost import fastmath
+from onlineboost._jit import kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DENSE, FOURIER, PAIRWISE, MONTE_CARLO = range(4)
+
+NEGLIGIBLE = 2.0**-53  # what a sum leaves out, or counts twice, is below this
+RESOLUTION = 2.0**-44  # a difference of costs below this is rounding, and counts as zero: it must not decide a vote
+
+
+class Dense(NamedTuple):
+    """phi_m(s) for all states s within reach of N learners.
+
+    The votes of the k - 1 labels other than r, sorted, are a partition of their sum v; s_r is what is missing to the
+    total. Partitions are numbered by v, then by rank, so that the states of level m are the first so many of them.
+    """
+
+    phi: Floats  # levels m = 0..N, one after the other
+    level: Ints  # (N + 2,) where level m begins
+    first: Ints  # (N + 2,) number of the first partition of v
+    up: NDArray[np.int32]  # (partitions, k - 1) the partition after one more vote for the i-th largest part
+    count: Ints  # (k, N + 1, N + 2) [j, v, c]: number of partitions of v into at most j parts, each below c
+
+
+class Work(NamedTuple):
+    """Scratch space of one thread."""
+
+    others: Ints  # (k - 1,)
+    drawn: Ints  # (k - 1,)
+    product: Floats  # (draws, 2, J)
+    power: Floats  # (2, J)
+    sums: Floats  # (D + 2, J)
+
+
+class Fourier(NamedTuple):
+    """Poisson counts in the frequency domain, for :func:`fill_fourier`. Neighbouring m share a grid of frequencies."""
+
+    grid: Ints  # (N + 1,) the grid of m
+    n_points: Ints  # (grids,) M; w = exp(2 pi i / M)
+    n_nodes: Ints  # (grids,) J = (M + 1) / 2 frequencies; the other nodes are their conjugates
+    free: Ints  # (grids,) an upper limit of `free` or more never binds
+    rate: Floats  # (grids,) lambda p
+    root: Floats  # (grids, 2, M) powers of w, real and imaginary part
+    others: Floats  # (grids, c, 4, J) E_c, F_c
+    own: Floats  # (grids, x, 2, J) A_x
+    log_others: Floats  # (grids, c) log E_c at frequency 0, where |E_c| is largest
+    log_own: Floats  # (grids, x) log Pois(x; lambda p)
+    decay: Floats  # (grids, c) K_c: |E_c[j]| and |E_{c-1}[j]| are below E_c[0] exp(-K_c (1 - cos theta_j))
+    norm: Floats  # (N + 1,) M Pois(m; lambda)
+    x_low: Ints  # (N + 1,) fewer draws of r than this, or
+    x_high: Ints  # (N + 1,) more than this, have negligible probability
+    reach: Ints  # (N + 1,) see Tables
+
+
+class Tables(NamedTuple):
+    """All that costs depend on besides the votes. Read-only, so threads may share it."""
+
+    method: int  # DENSE, FOURIER, PAIRWISE or MONTE_CARLO
+    n_classes: int
+    n_learners: int
+    p: float
+    q: float
+    reach: Ints  # (N + 1,) [m]: a label this far behind is out of the race, and how far no longer matters
+    gap: Floats  # (N + 1, 2N + 1) [m, d + N]: G_m(d), the potential of one pair of labels (PAIRWISE)
+    dense: Dense
+    fourier: Fourier
+    n_draws: int  # of MONTE_CARLO
+    seed: int
+
+
+def block_size(n_tiers: int) -> int:
+    """Length of a block: the number of tiers D, then deficit[D], size[D], own[D], weight[D], excess[D, D].
+
+    deficit: votes behind the leader, increasing. size: number of labels. For a label r of tier a: own[a] = C[r, r],
+    weight[a] = sum_l (C[r, l] - C[r, r]), excess[a, b] = C[r, l] - C[r, r] for any l != r of tier b.
+    """
+    return 1 + 4 * n_tiers + n_tiers * n_tiers
+
+
+def vote_distribution(n_classes: int, gamma: float) -> tuple[float, float]:
+    """p and q of u_gamma^r: the probability of label r, and of each other label."""
+    q = (1.0 - gamma) / n_classes
+    return q + gamma, q
+
+
+# ---------------------------------------------------------------------------------------------------------- DENSE
+
+
+def dense_size(n_classes: int, n_learners: int) -> float:
+    """Number of values in the table of all states, sum over m and v of the partitions of v."""
+    partitions = np.zeros(n_learners + 1)
+    partitions[0] = 1.0
+    for part in range(1, min(n_classes - 1, n_learners) + 1):
+        for v in range(part, n_learners + 1):
+            partitions[v] += partitions[v - part]
+    return float(partitions.cumsum().sum())
+
+
+def dense_tables(n_classes: int, n_learners: int, gamma: float) -> Dense:
+    """Run the recursion (potentialCond) from m = 0 to m = N."""
+    N, parts = n_learners, n_classes - 1
+    count = np.zeros((parts + 1, N + 1, N + 2), dtype=np.int64)
+    count[:, 0, 1:] = 1
+    for j in range(1, parts + 1):
+        for c in range(1, N + 1):  # all parts below c + 1: the largest is below c, or it is c
+            count[j, :, c + 1] = count[j, :, c]
+            count[j, c:, c + 1] += count[j - 1, : N + 1 - c, c + 1]
+    first = np.concatenate([[0], np.cumsum(count[parts, :, N + 1])])
+    level = np.concatenate([[0], np.cumsum(first[:0:-1])])  # level m has the partitions of v <= N - m
+    votes = np.zeros((first[N + 1], parts), dtype=np.int16)
+    up = np.zeros((first[N], parts), dtype=np.int32)
+    phi = np.empty(level[N + 1])
+    _number_partitions(count, first, votes, up)
+    v = np.repeat(np.arange(N + 1), count[parts, :, N + 1])
+    phi[: level[1]] = votes[:, 0] >= N - v  # (zeroOne): a tie is a loss
+    _recursion(*vote_distribution(n_classes, gamma), level, up, phi)
+    return Dense(phi, level, first, up, count)
+
+
+@kernel
+def partition_rank(count, votes):
+    """Rank of a partition (parts in decreasing order) among those of the same sum: how many come before it."""
+    v = 0
+    for i in range(votes.size):
+        v += votes[i]
+    rank = 0
+    for i in range(votes.size):  # those that agree so far, and have a smaller part here
+        rank += count[votes.size - i, v, votes[i]]
+        v -= votes[i]
+    return rank
+
+
+@kernel
+def _number_partitions(count, first, votes, up):
+    """Fill `votes` (the partitions in order) and `up`; every partition of v + 1 is one of v with one more vote."""
+    parts = votes.shape[1]
+    child = np.empty(parts, dtype=np.int64)
+    for v in range(first.size - 2):
+        for g in range(first[v], first[v + 1]):
+            leader = 0  # the first of the parts equal to part i: raising that one keeps them sorted
+            for i in range(parts):
+                if votes[g, i] != votes[g, leader]:
+                    leader = i
+                child[:] = votes[g]
+                child[leader] += 1
+                up[g, i] = first[v + 1] + partition_rank(count, child)
+                votes[up[g, i]] = child
+
+
+@kernel
+def _recursion(p, q, level, up, phi):
+    """phi_m(s) = p phi_{m-1}(s + e_r) + q sum_l phi_{m-1}(s + e_l); a vote for r leaves the partition as it is."""
+    for m in range(1, level.size - 1):
+        below = level[m - 1]
+        for g in range(level[m + 1] - level[m]):
+            others = 0.0
+            for i in range(up.shape[1]):
+                others += phi[below + up[g, i]]
+            phi[level[m] + g] = p * phi[below + g] + q * others
+
+
+@kernel
+def fill_dense(tables, work, block, m):
+    """Look the block up: C[r, r] belongs to the partition of the others itself, C[r, l] to one of its children."""
+    dense, others = tables.dense, work.others
+    D = int(block[0])
+    votes = tables.n_learners - 1 - m  # in total; so the leader has
+    for b in range(D):
+        votes += int(block[1 + b] * block[1 + D + b])
+    lead = votes // tables.n_classes
+    for a in range(D):
+        i = 0
+        v = 0
+        for b in range(D):
+            for _ in range(int(block[1 + D + b]) - (a == b)):
+                others[i] = lead - int(block[1 + b])
+                v += others[i]
+                i += 1
+        g = dense.first[v] + partition_rank(dense.count, others)
+        own = dense.phi[dense.level[m] + g]
+        block[1 + 2 * D + a] = own
+        i = 0
+        for b in range(D):
+            size = int(block[1 + D + b]) - (a == b)
+            excess = 0.0
+            if size > 0:
+                excess = dense.phi[dense.level[m] + dense.up[g, i]] - own
+            set_excess(block, a, b, excess)
+            i += size
+
+
+# -------------------------------------------------------------------------------------------------------- FOURIER
+
+
+def poisson(mean: float, size: int) -> Floats:
+    """Pois(x; mean) for x < size. By ratios from the mode: log-gamma would cost three digits at mean 1000."""
+    n = max(size, int(mean + 40.0 * math.sqrt(mean + 1.0)) + 40)
+    mode = int(mean)
+    x = np.arange(1, n)
+    ratio = mean / x
+    above = np.cumprod(ratio[mode:])
+    below = np.cumprod(1.0 / ratio[:mode][::-1])[::-1]
+    mass = np.concatenate([below, [1.0], above])
+    return mass[:size] / math.fsum(mass)
+
+
+def fourier_tables(n_classes: int, gamma: float, m_low: int, m_high: int) -> Fourier:
+    """Tables for m_low <= m <= m_high.
+
+    Any lambda is right in theory. In floating point it should be within 1.5 standard deviations of m, so that
+    Pois(m; lambda), by which all is divided, is not small. So neighbouring m share a lambda.
+    """
+    grids = []
+    low = m_low
+    while low <= m_high:
+        deviation = 0.75 + math.sqrt(0.75**2 + low)  # lambda - 1.5 sqrt(lambda) = low
+        high = min(m_high, int(deviation * (deviation + 1.5)))
+        grids.append(_fourier_grid(n_classes, gamma, low, high, deviation**2))
+        low = high + 1
+    unused = np.zeros(m_low, dtype=np.int64)
+    number = np.repeat(np.arange(len(grids)), [grid.norm.size for grid in grids])
+    return Fourier(
+        grid=np.concatenate([unused, number]),
+        n_points=np.array([grid.root.shape[1] for grid in grids]),
+        n_nodes=np.array([grid.own.shape[2] for grid in grids]),
+        free=np.array([grid.log_others.size - 1 for grid in grids]),
+        rate=np.array([grid.rate for grid in grids]),
+        root=_stack([grid.root for grid in grids]),
+        others=_stack([grid.others for grid in grids]),
+        own=_stack([grid.own for grid in grids]),
+        log_others=_stack([grid.log_others for grid in grids]),
+        log_own=_stack([grid.log_own for grid in grids]),
+        decay=_stack([grid.decay for grid in grids]),
+        norm=np.concatenate([unused, *(grid.norm for grid in grids)]),
+        x_low=np.concatenate([unused, *(grid.x_low for grid in grids)]),
+        x_high=np.concatenate([unused, *(grid.x_high for grid in grids)]),
+        reach=np.concatenate([unused, *(grid.reach for grid in grids)]),
+    )
+
+
+def _stack(arrays: list[Floats]) -> Floats:
+    """One array of all, the shorter ones padded with zeros."""
+    stacked = np.zeros((len(arrays), *np.max([array.shape for array in arrays], axis=0)))
+    for row, array in zip(stacked, arrays, strict=True):
+        row[tuple(slice(n) for n in array.shape)] = array
+    return stacked
+
+
+class _Grid(NamedTuple):
+    """One row of Fourier."""
+
+    rate: float
+    root: Floats
+    others: Floats
+    own: Floats
+    log_others: Floats
+    log_own: Floats
+    decay: Floats
+    norm: Floats
+    x_low: Ints
+    x_high: Ints
+    reach: Ints
+
+
+def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float) -> _Grid:
+    p, q = vote_distribution(n_classes, gamma)
+    total = poisson(lam, high + int(20.0 * math.sqrt(lam)) + 60)
+    # A transform of length M also counts the sums that are M too large or too small: they must be negligible.
+    M = 3
+    while total[low + M] > NEGLIGIBLE * total[low] or (M <= high and total[high - M] > NEGLIGIBLE * total[high]):
+        M += 2
+    J = (M + 1) // 2
+    root = np.exp(2j * math.pi * np.arange(M) / M)
+    w = root[np.outer(np.arange(-1, high + 2), np.arange(J)) % M]  # [n + 1, j]: w_j^n
+
+    count = poisson(lam * q, high + 3)
+    free = min(high + 1, int((count[::-1].cumsum()[::-1] > NEGLIGIBLE / n_classes).sum()))
+    mass = count[: free + 1, None] * w[1 : free + 2]
+    E = mass.cumsum(axis=0)
+    E[np.abs(E) < 1e-100] = 1e-100  # divided by, and far too small to count
+    F = mass / E
+    own = poisson(lam * p, high + 2)
+    A = own[:, None] * w[: high + 2]
+    A[1:] /= E[np.minimum(np.arange(high + 1), free)]
+
+    with np.errstate(divide="ignore"):
+        angle = 1.0 - np.cos(2.0 * math.pi * np.arange(1, J) / M)
+        decay = np.maximum(0.0, (-np.log(np.abs(E[:, 1:] / E[:, :1])) / angle).min(axis=1))
+        log_own = np.log(own)
+    decay[1:] = np.minimum(decay[1:], decay[:-1])
+
+    x_low, x_high, reach = (np.empty(high + 1 - low, dtype=np.int64) for _ in range(3))
+    rest = poisson(lam * (1.0 - p), high + 1)
+    for m in range(low, high + 1):
+        draws = own[: m + 1] * rest[m::-1] / total[m]  # Bin(x; m, p)
+        likely = np.flatnonzero(draws > NEGLIGIBLE)
+        x_low[m - low], x_high[m - low] = likely[0], likely[-1]
+        reach[m - low] = 1 + (draws[::-1].cumsum() > NEGLIGIBLE / n_classes).sum()
+    return _Grid(
+        rate=lam * p,
+        root=np.stack([root.real, root.imag]),
+        others=np.stack([E.real, E.imag, F.real, F.imag], axis=1),
+        own=np.stack([A.real, A.imag], axis=1),
+        log_others=np.log(np.abs(E[:, 0])),
+        log_own=log_own,
+        decay=decay,
+        norm=M * total[low : high + 1],
+        x_low=x_low,
+        x_high=x_high,
+        reach=reach,
+    )
+
+
+@kernel
+def fill_fourier(tables, work, block, m):
+    """Fill a block by (potentialCompute): condition independent Poisson counts on their sum (Levin 1981).
+
+    Let r end up T votes above the present leader: it was drawn x = T + deficit_r times, and wins if every other
+    label v was drawn at most c_v = T - 1 + deficit_v times. Let X_r ~ Pois(lambda p), X_v ~ Pois(lambda q); given
+    that they add up to m, they are the multinomial counts of m draws. The coefficient of z^m in the generating
+    function is read off at the M-th roots of unity w_j, with E_c[j] = sum_{t <= c} Pois(t; lambda q) w_j^t:
+
+        P(win) = sum_j sum_T  Pois(x) w_j^(x - m)  prod_{v != r} E_{c_v}[j]  /  (M Pois(m; lambda)).
+
+    Its product over *all* labels, G_T, serves all r: with r's own factor (c_r = x - 1) divided out again in
+    A_x = Pois(x) w^(x - 1) / E_{x-1}, the three probabilities that make a row of costs are
+
+        P(win from s)                             sum G_T A_x
+        P(win from s + e_r)                       sum G_T A_x w^-1 x / (lambda p)     as Pois(x - 1) = Pois(x) x / (lambda p)
+        P(win from s) - P(win from s + e_l)       sum G_T A_x F_{c_l}                 F_c = (E_c - E_{c-1}) / E_c
+    """
+    first, n_nodes = _needed(tables.fourier, block, m)
+    _products(tables.fourier, work, block, m, first, n_nodes)
+    for a in range(int(block[0])):
+        _fourier_row(tables.fourier, work, block, m, first, n_nodes, a)
+
+
+@kernel
+def _needed(f, block, m):
+    """The first T, and the number of frequencies, beyond which everything is negligible."""
+    D = int(block[0])
+    g = f.grid[m]
+    limit = math.log(NEGLIGIBLE * f.norm[m] / f.n_nodes[g])
+    first = f.x_high[m] + 2
+    angle = 0.0  # the largest 1 - cos theta needed
+    for T in range(f.x_high[m] + 1, -1, -1):
+        if T == 0 and block[1 + D] > 1:  # another leader has as many votes
+            break
+        size = 0.0  # log of the product over all labels but one, at frequency 0
+        decay = 0.0
+        smallest = 0.0
+        fastest = 0.0
+        draws = -math.inf
+        for b in range(D):
+            x = T + int(block[1 + b])
+            c = min(x - 1, f.free[g])
+            if c >= 0:
+                size += block[1 + D + b] * f.log_others[g, c]
+                decay += block[1 + D + b] * f.decay[g, c]
+                smallest = min(smallest, f.log_others[g, c])
+                fastest = max(fastest, f.decay[g, c])
+            for n in range(max(x - 1, 0), min(x, m) + 1):
+                draws = max(draws, f.log_own[g, n])
+        size += draws - smallest - limit
+        if size > 0.0:
+            first = T
+            angle = max(angle, size / max(decay - fastest, 1e-9))
+    n_nodes = f.n_nodes[g]
+    if angle < 2.0:
+        n_nodes = min(n_nodes, 2 + int(math.acos(1.0 - angle) / (2.0 * math.pi) * f.n_points[g]))
+    return first, n_nodes
+
+
+@kernel
+def _products(f, work, block, m, first, n_nodes):
+    """work.product[T] = G_T = w^(1 - m) prod_v E_{c_v}. At T = 0 the one leader's factor is missing: only it can win."""
+    D = int(block[0])
+    g = f.grid[m]
+    G, power = work.product, work.power
+    turn = (1 - m) % f.n_points[g]
+    for T in range(first, f.x_high[m] + 2):
+        at = 0
+        for j in range(n_nodes):
+            G[T, 0, j], G[T, 1, j] = f.root[g, 0, at], f.root[g, 1, at]
+            at += turn
+            if at >= f.n_points[g]:
+                at -= f.n_points[g]
+        for b in range(D):
+            c = min(T - 1 + int(block[1 + b]), f.free[g])
+            if c < 0:
+                continue
+            for j in range(n_nodes):
+                power[0, j], power[1, j] = f.others[g, c, 0, j], f.others[g, c, 1, j]
+            n = int(block[1 + D + b])
+            while True:  # G *= E_c^n by repeated squaring
+                if n & 1:
+                    for j in range(n_nodes):
+                        u, v = G[T, 0, j], G[T, 1, j]
+                        G[T, 0, j] = u * power[0, j] - v * power[1, j]
+                        G[T, 1, j] = u * power[1, j] + v * power[0, j]
+                n >>= 1
+                if n == 0:
+                    break
+                for j in range(n_nodes):
+                    u, v = power[0, j], power[1, j]
+                    power[0, j] = u * u - v * v
+                    power[1, j] = 2.0 * u * v
+
+
+@kernel
+def _fourier_row(f, work, block, m, first, n_nodes, a):
+    """The row of costs of a label r in tier a."""
+    D = int(block[0])
+    g = f.grid[m]
+    G, H, sums = work.product, work.power, work.sums
+    behind = int(block[1 + a])
+    sums[: D + 2, :n_nodes] = 0.0
+    for T in range(max(first, f.x_low[m] - behind), f.x_high[m] + 2 - behind):
+        if T == 0 and behind > 0:
+            continue
+        x = T + behind
+        for j in range(n_nodes):
+            H[0, j] = G[T, 0, j] * f.own[g, x, 0, j] - G[T, 1, j] * f.own[g, x, 1, j]
+            H[1, j] = G[T, 0, j] * f.own[g, x, 1, j] + G[T, 1, j] * f.own[g, x, 0, j]
+        ratio = x / f.rate[g]
+        for j in range(n_nodes):
+            sums[D + 1, j] += ratio * (H[0, j] * f.root[g, 0, j] + H[1, j] * f.root[g, 1, j])
+        if x > m:
+            continue
+        for j in range(n_nodes):
+            sums[D, j] += H[0, j]
+        for b in range(D):
+            c = T - 1 + int(block[1 + b])
+            if 0 <= c < f.free[g]:
+                for j in range(n_nodes):
+                    sums[b, j] += H[0, j] * f.others[g, c, 2, j] - H[1, j] * f.others[g, c, 3, j]
+    for b in range(D + 2):  # node 0 once, the others with their conjugates
+        total = 0.0
+        for j in range(1, n_nodes):
+            total += sums[b, j]
+        sums[b, 0] = (sums[b, 0] + 2.0 * total) / f.norm[m]
+    block[1 + 2 * D + a] = 1.0 - sums[D + 1, 0]
+    for b in range(D):
+        set_excess(block, a, b, sums[D + 1, 0] - sums[D, 0] + sums[b, 0])
+
+
+# ------------------------------------------------------------------------------------- PAIRWISE and MONTE_CARLO
+
+#: Losses L^r(s) = sum_{l != r} g(s_r - s_l), with g as a function of d = s_r - s_l.
+PAIR_LOSSES: dict[str, Callable[[Floats], Floats]] = {
+    "logistic": lambda d: np.logaddexp(0.0, -d),
+    "exponential": lambda d: np.exp(np.minimum(-d, 600.0)),  # finite however many learners
+    "hinge": lambda d: np.maximum(0.0, 1.0 - d),
+    "squared_hinge": lambda d: 0.5 * np.maximum(0.0, 1.0 - d) ** 2,
+}
+
+
+def gap_table(loss: str, n_classes: int, n_learners: int, gamma: float) -> Floats:
+    """G_m(d) for |d| <= N - m at [m, N + d], the expected g(d) after m draws; phi^r_m(s) = sum_l G_m(s_r - s_l).
+
+    A draw moves d up with probability p, down with probability q, and leaves it alone otherwise.
+    """
+    N = n_learners
+    p, q = vote_distribution(n_classes, gamma)
+    table = np.zeros((N + 1, 2 * N + 1))
+    table[0] = PAIR_LOSSES[loss](np.arange(-N, N + 1.0))
+    for m in range(1, N + 1):
+        before = table[m - 1, m - 1 : 2 * N + 2 - m]
+        table[m, m : 2 * N + 1 - m] = p * before[2:] + q * before[:-2] + (1.0 - p - q) * before[1:-1]
+    return table
+
+
+@kernel
+def fill_pairwise(tables, work, block, m):
+    """C[r, l] - C[r, r] = sum_{l' != r} (G(d') - G(d' + 1)) + G(d - 1) - G(d), d = s_r - s_l."""
+    D = int(block[0])
+    N = tables.n_learners
+    for a in range(D):
+        own = 0.0
+        gain = 0.0
+        for b in range(D):
+            d = N + int(block[1 + b] - block[1 + a])
+            size = block[1 + D + b] - (a == b)
+            own += size * tables.gap[m, d + 1]
+            gain += size * (tables.gap[m, d] - tables.gap[m, d + 1])
+        block[1 + 2 * D + a] = own
+        for b in range(D):
+            d = N + int(block[1 + b] - block[1 + a])
+            block[1 + 4 * D + a * D + b] = gain + tables.gap[m, d - 1] - tables.gap[m, d]
+
+
+@kernel
+def fill_monte_carlo(tables, work, block, m):
+    """Estimate every potential of the block from draws of its own, as the authors do."""
+    D = int(block[0])
+    for a in range(D):
+        own = _estimate(tables, work, block, m, a, -1)
+        block[1 + 2 * D + a] = own
+        for b in range(D):
+            excess = 0.0
+            if a != b or block[1 + D + b] > 1:
+                excess = _estimate(tables, work, block, m, a, b) - own
+            block[1 + 4 * D + a * D + b] = excess
+
+
+@kernel
+def _estimate(tables, work, block, m, a, b):
+    """Share of draws that r (of tier a) loses from s + e_l with l of tier b, or from s + e_r if b = -1.
+
+    The random numbers are a function of the seed and of the state alone: the authors keep the first estimate of a
+    state for good, and this is what makes it the same in whatever order the states come.
+    """
+    D = int(block[0])
+    ahead, drawn = work.others, work.drawn  # r's votes minus those of each other label, in increasing order
+    n = 0
+    state = m
+    for tier in range(D):
+        for i in range(int(block[1 + D + tier]) - (tier == a)):
+            ahead[n] = int(block[1 + tier] - block[1 + a]) + (b == -1) - (tier == b and i == 0)
+            state = (state * 48271 + ahead[n] + 4096) % 2147483647
+            n += 1
+    losses = 0
+    for sample in range(tables.n_draws):
+        drawn[:n] = 0
+        own = 0
+        for i in range(m):
+            u = fastmath.uniform(tables.seed, fastmath.MONTE_CARLO, state, sample * m + i)
+            if u < tables.p:
+                own += 1
+            else:
+                drawn[min(int((u - tables.p) / tables.q), n - 1)] += 1
+        for v in range(n):
+            if drawn[v] >= own + ahead[v]:
+                losses += 1
+                break
+    return losses / tables.n_draws
+
+
+# --------------------------------------------------------------------------------------------------------- blocks
+
+
+@kernel
+def set_excess(block, a, b, value):
+    """excess[a, b] of a block. Rounding errors become zeros, so that they do not decide a vote."""
+    D = int(block[0])
+    block[1 + 4 * D + a * D + b] = value if value > RESOLUTION else 0.0
+
+
+@kernel
+def fill_block(tables, work, block, m):
+    """Fill own, weight and excess of a block whose deficits and sizes are set."""
+    if tables.method == DENSE:
+        fill_dense(tables, work, block, m)
+    elif tables.method == FOURIER:
+        fill_fourier(tables, work, block, m)
+    elif tables.method == PAIRWISE:
+        fill_pairwise(tables, work, block, m)
+    else:
+        fill_monte_carlo(tables, work, block, m)
+    D = int(block[0])
+    for a in range(D):
+        if block[1 + D + a] == 1:  # no other label in the tier
+            block[1 + 4 * D + a * D + a] = 0.0
+        weight = 0.0
+        for b in range(D):
+            weight += (block[1 + D + b] - (a == b)) * block[1 + 4 * D + a * D + b]
+        block[1 + 3 * D + a] = max(weight, 0.0)

@@ -1,0 +1,368 @@
+"""Generated sets are the published ones, loaded ones are checked, synthetic ones are what they say."""
+
+from __future__ import annotations
+
+import csv
+import doctest
+import gzip
+import os
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onlineboost import datasets
+from onlineboost.datasets import (
+    Dataset,
+    dataset_names,
+    describe_datasets,
+    fetch_dataset,
+    load_dataset,
+    synthetic_stream,
+)
+from onlineboost.stream import DataError
+
+GENERATED = {"balance", "car", "nursery", "nursery5", "synthetic", "synthetic-abrupt", "synthetic-gradual"}
+
+
+def data_home(file_name: str) -> Path:
+    """The folder that has this file; the test is skipped if there is none."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    folders = [Path(os.environ["ONLINEBOOST_DATA"])] if "ONLINEBOOST_DATA" in os.environ else []
+    for folder in [*folders, beside]:
+        if (folder / file_name).is_file():
+            return folder
+    pytest.skip(f"{file_name} is neither in ONLINEBOOST_DATA nor in ../shared/data")
+
+
+@cache
+def load(name: str) -> Dataset:
+    file = datasets._SETS[name].file
+    return load_dataset(name, data_home=None if file is None else data_home(file.name))
+
+
+def published(file_name: str) -> list[list[str]]:
+    """Header and rows of a published file, as text."""
+    with gzip.open(data_home(file_name) / file_name, "rt", newline="") as file:
+        return list(csv.reader(file))
+
+
+def as_text(data: Dataset) -> list[list[str]]:
+    columns = [c if c.dtype == object else [f"{v:g}" for v in c] for c in data.X.columns]
+    rows = [list(row) for row in zip(*columns, data.y, strict=True)]
+    return [[*data.X.names, "class"], *rows]
+
+
+def column(data: Dataset, name: str) -> np.ndarray:
+    return data.X.columns[data.X.names.index(name)]
+
+
+def test_the_examples_in_the_docstrings_are_true():
+    result = doctest.testmod(datasets)
+    assert result.attempted > 8
+    assert result.failed == 0
+
+
+# -------------------------------------------------------------------------------------------------- generated
+
+
+@pytest.mark.parametrize(
+    ("name", "file_name"),
+    [("balance", "balance.csv.gz"), ("car", "car.csv.gz"), ("nursery5", "nursery.csv.gz")],
+)
+def test_generated_sets_equal_the_published_files_row_by_row(name, file_name):
+    assert as_text(load_dataset(name)) == published(file_name)
+
+
+def test_nursery_is_nursery5_without_its_two_recommend_rows():
+    raw, paper = as_text(load_dataset("nursery5")), as_text(load_dataset("nursery"))
+    assert paper == [row for row in raw if row[-1] != "recommend"]
+    assert len(raw) - len(paper) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("balance", {"R": 288, "L": 288, "B": 49}),
+        ("car", {"unacc": 1210, "acc": 384, "good": 69, "vgood": 65}),
+        ("nursery", {"not_recom": 4320, "priority": 4266, "spec_prior": 4044, "very_recom": 328}),
+    ],
+)
+def test_class_counts_are_the_published_ones(name, counts):
+    """Holds without any file."""
+    assert Counter(load_dataset(name).y) == counts
+
+
+# ----------------------------------------------------------------------------------------------------- loaded
+
+
+@pytest.mark.parametrize("name", [name for name in dataset_names() if name != "covertype"])
+def test_every_set_is_as_described(name):
+    check_description(load(name))
+
+
+def test_covertype_is_as_described():
+    """On its own: 300 MB that should not stay in the cache of `load`."""
+    data = load_dataset("covertype", data_home=data_home("covertype.csv.gz"))
+    check_description(data)
+    assert Counter(data.y)["2"] == 283301
+    assert not any(np.isnan(values).any() for values in data.X.columns)
+
+
+def check_description(data: Dataset) -> None:
+    line = next(line for line in describe_datasets() if line["name"] == data.name)
+    assert (len(data), len(data.X.names), len(data.classes)) == (
+        line["rows"],
+        line["columns"],
+        line["classes"],
+    )
+    assert len(data.X) == len(data.y)
+    assert data.classes == tuple(sorted(set(data.y)))
+    assert (data.order, data.note) == (line["order"], line["note"])
+    values = {n: set(c) for n, c in zip(data.X.names, data.X.columns, strict=True) if c.dtype == object}
+    assert {n: set(known) for n, known in data.X.categories.items()} == values
+
+
+def test_mice_has_only_proteins_and_keeps_its_missing_values():
+    mice = load("mice")
+    assert all(name.endswith("_N") for name in mice.X.names)
+    assert sum(int(np.isnan(values).sum()) for values in mice.X.columns) == 1396
+
+
+def test_mushroom_keeps_the_question_mark_as_a_value():
+    assert Counter(column(load("mushroom"), "stalk-root"))["?"] == 2480
+
+
+def test_the_day_of_electricity_is_nominal():
+    electricity = load("electricity")
+    assert electricity.X.categories == {"day": tuple("1234567")}
+    assert electricity.order == "time"
+
+
+def test_isolet_is_the_first_fifty_principal_components():
+    raw, projected = load("isolet617"), load("isolet")
+    values = np.stack(raw.X.columns, axis=1)
+    values -= values.mean(axis=0)
+    scores = np.stack(projected.X.columns, axis=1)
+    # Principal components: centred, uncorrelated, of falling variance, with orthonormal axes.
+    covariance = scores.T @ scores / len(scores)
+    variances = np.diag(covariance)
+    assert np.allclose(scores.mean(axis=0), 0)
+    assert np.allclose(covariance, np.diag(variances), atol=1e-9)
+    assert (np.diff(variances) <= 0).all()
+    assert variances.sum() / (values**2).sum() * len(values) == pytest.approx(0.835, abs=5e-4)
+    axes = scores.T @ values / (len(scores) * variances)[:, None]  # least squares: values from scores
+    assert np.allclose(axes @ axes.T, np.eye(50), atol=1e-9)
+    assert (axes[np.arange(50), np.abs(axes).argmax(axis=1)] > 0).all()
+    assert (raw.y == projected.y).all()
+
+
+def test_shuffled_is_a_permutation_that_the_seed_decides():
+    data = load_dataset("car")
+    once, again, other = data.shuffled(3), data.shuffled(3), data.shuffled(4)
+    assert as_text(once) == as_text(again)
+    assert as_text(once) != as_text(other) != as_text(data)
+    assert sorted(as_text(once)[1:]) == sorted(as_text(data)[1:])
+    assert (once.classes, once.X.categories) == (data.classes, data.X.categories)
+
+
+# ---------------------------------------------------------------------------------------------- finding files
+
+
+def test_an_absent_file_is_explained(tmp_path, monkeypatch):
+    monkeypatch.setenv("ONLINEBOOST_DATA", str(tmp_path / "mine"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(DataError) as caught:
+        load_dataset("movement")
+    for words in (
+        f"movement.csv.gz is not in {tmp_path / 'mine'} nor in {tmp_path / 'cache' / 'onlineboost' / 'data'}",
+        "ONLINEBOOST_DATA",
+        "x1, y1, z1 ... x4, y4, z4, class",
+        "Wearable Computing",
+    ):
+        assert words in str(caught.value)
+    with pytest.raises(DataError, match=r"fetch_dataset\('mushroom'\)"):
+        load_dataset("mushroom")
+    assert {line["name"] for line in describe_datasets() if line["available"]} == GENERATED
+
+
+def test_folders_are_searched_in_the_order_argument_variable_cache(tmp_path, monkeypatch):
+    argument, variable, cache = (
+        tmp_path / name for name in ("argument", "variable", "cache/onlineboost/data")
+    )
+    monkeypatch.setenv("ONLINEBOOST_DATA", str(variable))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def where(**kwargs) -> str:
+        return next(line["where"] for line in describe_datasets(**kwargs) if line["name"] == "mice")
+
+    assert "Mice Protein Expression" in where()
+    for folder in (cache, variable, argument):
+        folder.mkdir(parents=True)
+        (folder / "mice.csv.gz").touch()
+        assert where(data_home=folder) == str(folder / "mice.csv.gz")
+    assert where() == str(variable / "mice.csv.gz")
+    (variable / "mice.csv.gz").unlink()
+    assert where() == str(cache / "mice.csv.gz")
+
+
+def test_a_changed_file_is_refused(tmp_path):
+    rows = published("segment.csv.gz")
+    rows[5][3] = "0.5"
+    write_gz(tmp_path / "segment.csv.gz", rows)
+    with pytest.raises(
+        DataError, match=r"segment\.csv\.gz is not the data known as 'segment'.*Replace the file"
+    ):
+        load_dataset("segment", data_home=tmp_path)
+
+
+def test_the_same_values_written_differently_are_the_same_data(tmp_path):
+    header, *rows = published("segment.csv.gz")
+    numbers = [[f"{float(value):.9e}" for value in row[:-1]] + row[-1:] for row in rows]
+    write_gz(tmp_path / "segment.csv.gz", [header, *numbers])
+    assert len(load_dataset("segment", data_home=tmp_path)) == 2310
+
+
+def test_an_unknown_name_is_answered_with_near_ones():
+    with pytest.raises(DataError, match=r"no data set is named 'Nursary'\. Did you mean nursery"):
+        load_dataset("Nursary")
+
+
+def write_gz(path: Path, rows: list[list[str]]) -> None:
+    with gzip.open(path, "wt", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+# --------------------------------------------------------------------------------------------------- fetching
+
+
+@pytest.fixture
+def public(tmp_path: Path, monkeypatch):
+    """Let mushroom be fetched from a local file, given as rows in the order of the public one."""
+
+    def public(rows: list[list[str]], name: str = "agaricus-lepiota.data") -> None:
+        path = tmp_path / name
+        text = "".join(",".join(row) + "\n" for row in rows).encode()
+        path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+        spec = datasets._SETS["mushroom"]
+        fetch = replace(spec.file.fetch, url=path.as_uri())
+        monkeypatch.setitem(datasets._SETS, "mushroom", replace(spec, file=replace(spec.file, fetch=fetch)))
+
+    return public
+
+
+def mushroom_as_public() -> list[list[str]]:
+    return [[row[-1], *row[:-1]] for row in published("mushroom.csv.gz")[1:]]
+
+
+@pytest.mark.parametrize("name", ["agaricus-lepiota.data", "agaricus-lepiota.data.gz"])
+def test_a_fetched_set_is_the_known_one(public, tmp_path, monkeypatch, name):
+    public(mushroom_as_public(), name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("ONLINEBOOST_DATA", raising=False)
+    path = fetch_dataset("mushroom")
+    assert path == tmp_path / "cache" / "onlineboost" / "data" / "mushroom.csv.gz"
+    assert as_text(load_dataset("mushroom")) == published("mushroom.csv.gz")
+    assert [p.name for p in path.parent.iterdir()] == ["mushroom.csv.gz"]
+
+
+def test_the_public_files_are_named_and_ordered_as_ours():
+    for name in ("mushroom", "covertype"):
+        file = datasets._SETS[name].file
+        with gzip.open(data_home(file.name) / file.name, "rt") as lines:
+            assert file.fetch.names.split() == next(lines).strip().split(",")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda rows: rows[:-1], "sha256"),
+        (lambda rows: [*rows[:-1], rows[-1][:-1]], "a row of 22 values, expected 23"),
+        (lambda rows: [["<html>"]], "a row of 1 values"),
+    ],
+)
+def test_a_wrong_download_leaves_nothing_behind(public, tmp_path, spoil, says):
+    public(spoil(mushroom_as_public()))
+    with pytest.raises(DataError, match="could not fetch 'mushroom' from file:.*" + says):
+        fetch_dataset("mushroom", data_home=tmp_path / "home")
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_a_failed_download_leaves_the_file_there_was(public, tmp_path):
+    public([])
+    (tmp_path / "agaricus-lepiota.data").unlink()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "mushroom.csv.gz").write_bytes(b"as it was")
+    with pytest.raises(DataError, match=r"could not fetch .*agaricus-lepiota\.data.*Try again later"):
+        fetch_dataset("mushroom", data_home=tmp_path / "home")
+    assert [p.read_bytes() for p in (tmp_path / "home").iterdir()] == [b"as it was"]
+
+
+def test_sets_without_a_known_public_file_are_not_fetched():
+    with pytest.raises(DataError, match=r"'isolet' cannot be fetched automatically\. .*ISOLET"):
+        fetch_dataset("isolet")
+    with pytest.raises(DataError, match="'car' is generated"):
+        fetch_dataset("car")
+
+
+# -------------------------------------------------------------------------------------------------- synthetic
+
+
+def values(data: Dataset) -> np.ndarray:
+    return np.stack(data.X.columns, axis=1)
+
+
+def test_a_synthetic_stream_is_decided_by_its_seed_and_a_longer_one_continues_it():
+    short, again, long = synthetic_stream(500), synthetic_stream(500), synthetic_stream(800)
+    assert np.array_equal(values(short), values(again))
+    assert np.array_equal(values(short), values(long)[:500])
+    assert (short.y == long.y[:500]).all()
+    assert not np.array_equal(values(short), values(synthetic_stream(500, seed=1)))
+
+
+@pytest.mark.parametrize(("n_columns", "n_classes"), [(1, 2), (7, 3), (10, 12)])
+def test_a_synthetic_stream_has_the_size_asked_for(n_columns, n_classes):
+    stream = synthetic_stream(2000, n_columns, n_classes)
+    assert values(stream).shape == (2000, n_columns)
+    assert len(stream.classes) == n_classes
+    assert list(stream.classes) == sorted(stream.classes, key=lambda label: int(label[1:]))
+
+
+def class_means(stream: Dataset, rows: slice) -> np.ndarray:
+    X, y = values(stream)[rows], stream.y[rows]
+    return np.array([X[y == label].mean(axis=0) for label in stream.classes])
+
+
+def test_only_the_first_columns_of_a_synthetic_stream_matter():
+    spread = class_means(synthetic_stream(50_000), slice(None)).std(axis=0)
+    assert (spread[:6] > 0.2).all()
+    assert (spread[6:] < 0.03).all()
+
+
+def test_abrupt_drift_changes_everything_at_the_middle_and_nothing_before():
+    still, abrupt = synthetic_stream(10_000), synthetic_stream(10_000, drift="abrupt")
+    assert np.array_equal(values(still)[:5000], values(abrupt)[:5000])
+    assert (values(still)[5000:, :6] != values(abrupt)[5000:, :6]).all()
+    assert np.array_equal(values(still)[:, 6:], values(abrupt)[:, 6:])
+    assert (still.y == abrupt.y).all()
+    assert (still.order, abrupt.order) == ("shuffle", "time")
+
+
+def test_gradual_drift_mixes_the_two_concepts_over_the_middle_third():
+    n = 9000
+    still, gradual = synthetic_stream(n), synthetic_stream(n, drift="gradual")
+    moved = (values(still) != values(gradual)).any(axis=1)
+    assert not moved[: n // 3].any()
+    assert moved[2 * n // 3 :].all()
+    thirds = moved[n // 3 : 2 * n // 3].reshape(3, -1).mean(axis=1)
+    assert thirds == pytest.approx([1 / 6, 1 / 2, 5 / 6], abs=0.05)
+
+
+def test_impossible_synthetic_streams_are_refused():
+    with pytest.raises(ValueError, match="n_classes >= 2, got 10, 10, 1"):
+        synthetic_stream(10, n_classes=1)
+    with pytest.raises(ValueError, match="drift must be None, 'abrupt' or 'gradual', got 'slow'"):
+        synthetic_stream(10, drift="slow")  # type: ignore[arg-type]

@@ -1,11 +1,36 @@
 """Online multiclass boosting: many Hoeffding trees, one pass, one example at a time.
 
-What happens to an example, module by module: `stream` reads it, `encode` turns it into numbers, `chain` sends it through the
-learners (`trees`) and their booster stages (`stages`, `losses`), `experts` picks whose vote counts, and `estimators` is the face of it
-all. `evaluate` measures, `datasets` has something to measure on, `cli` is the command line.
+What happens to an example, module by module: `stream` reads it, `encode` turns it into numbers, `chain` sends it
+through the learners (`trees`) and their booster stages (`stages`, `losses`), `experts` picks whose vote counts, and
+`estimators` is the face of it all. `evaluate` measures, `datasets` has something to measure on, `cli` is the command
+line.
 """
 
-from onlineboost.estimators import AdaBoostOLM, HoeffdingTree
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["AdaBoostOLM", "HoeffdingTree"]
+if TYPE_CHECKING:
+    from onlineboost.datasets import load_dataset
+    from onlineboost.estimators import AdaBoostOLM, HoeffdingTree
+    from onlineboost.evaluate import prequential
+
+__all__ = ["AdaBoostOLM", "HoeffdingTree", "load_dataset", "prequential"]
 __version__ = "0.1.0"
+
+# Loaded when first asked for: scikit-learn alone takes most of a second to import.
+_HOME = {
+    "AdaBoostOLM": "onlineboost.estimators",
+    "HoeffdingTree": "onlineboost.estimators",
+    "load_dataset": "onlineboost.datasets",
+    "prequential": "onlineboost.evaluate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'onlineboost' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -7,14 +7,17 @@ that inlined it goes on running the old code. So the cache folder is named after
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numba import config, njit
+from numba import njit
+from numba.core import config as _config
 
+config: Any = _config  # its attributes are made at run time
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -42,9 +45,15 @@ except OSError:
     _usable = False
 
 
-def compiled_before() -> bool:
-    """Whether machine code of exactly these sources is on disk, so that the next start is quick."""
-    return _usable and any(CACHE_DIR.rglob("*.nbc"))
+def announce_compilation() -> None:
+    """Say, once, that the coming call will take a while, unless machine code of exactly these sources is on disk."""
+    global _announced
+    if not _announced and not config.DISABLE_JIT and not (_usable and any(CACHE_DIR.rglob("*.nbc"))):
+        logging.getLogger("onlineboost").warning("compiling for this machine, once after installation: about 20 s ...")
+    _announced = True
+
+
+_announced = False
 
 
 def _compile(function: F, fastmath: set[str] | bool) -> F:
@@ -52,7 +61,7 @@ def _compile(function: F, fastmath: set[str] | bool) -> F:
     if _usable and not before:  # a user's own NUMBA_CACHE_DIR goes first
         config.CACHE_DIR = str(CACHE_DIR)
     try:
-        return njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
+        return njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)  # type: ignore[return-value]
     finally:
         config.CACHE_DIR = before
 
@@ -68,7 +77,7 @@ def kernel(function: F) -> F:
 def summing_kernel(function: F) -> F:
     """A kernel whose sums may be added up in any order, so that they vectorise.
 
-    The order is fixed for one machine and one length, so a run is repeatable there; between kinds of processors the last
-    bits may differ. Never a flag that assumes there is no NaN: NaN is data here (a missing value).
+    The order is fixed for one machine and one length, so a run is repeatable there; between kinds of processors the
+    last bits may differ. Never a flag that assumes there is no NaN: NaN is data here (a missing value).
     """
     return _compile(function, {"reassoc", "contract"})

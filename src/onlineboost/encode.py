@@ -1,11 +1,11 @@
 """Columns and labels to numbers.
 
 The kernels know one thing only: a float64 matrix, numeric columns first, then nominal columns as codes 0, 1, 2, ... in
-order of first appearance, NaN for missing. An :class:`Encoder` makes it from NumPy arrays, pandas, polars and pyarrow frames,
-:class:`~onlineboost.stream.Table` and single rows. The first block settles which columns are nominal.
+order of first appearance, NaN for missing. An :class:`Encoder` makes it from NumPy arrays, pandas, polars and pyarrow
+frames, :class:`~onlineboost.stream.Table` and single rows. The first block settles which columns are nominal.
 
-Reading a block (:meth:`Encoder.read`) changes nothing; :meth:`Encoder.commit` takes the new nominal values over. So a block
-that turns out to be invalid leaves everything as it was.
+Reading a block (:meth:`Encoder.read`) changes nothing; :meth:`Encoder.commit` takes the new nominal values over. So a
+block that turns out to be invalid leaves everything as it was.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from onlineboost.stream import DataError, Table
 
 MAX_VALUES = 256
-"""A nominal column keeps its first 256 values; later ones count as missing (a leaf keeps a number per value and class)."""
+"""A nominal column keeps its first 256 values, later ones are missing: a leaf keeps a number per value and class."""
 
 _MISSING = -1
 
@@ -50,9 +50,7 @@ class Encoder:
         table = as_table(X)
         names = table.names
         wanted = _positions(categorical, names)
-        nominal = [
-            c for c, column in enumerate(table.columns) if column.dtype == np.object_ or c in wanted
-        ]
+        nominal = [c for c, column in enumerate(table.columns) if column.dtype == np.object_ or c in wanted]
         encoder = cls(
             names=names,
             named=not isinstance(X, np.ndarray | list | tuple),
@@ -162,8 +160,8 @@ class Encoder:
             return float(value)
         except (TypeError, ValueError):
             raise DataError(
-                f"row {row}, column {self.names[c]!r}: {value!r} is not a number, and the column is numeric. If it is a "
-                f"category, name it in categorical_features"
+                f"row {row}, column {self.names[c]!r}: {value!r} is not a number, and the column is numeric. If it is "
+                f"a category, name it in categorical_features"
             ) from None
 
     def _check_width(self, n: int) -> None:
@@ -217,8 +215,8 @@ def as_table(X: Any) -> Table:
 def _table_from_array(X: np.ndarray) -> Table:
     if X.ndim != 2:
         raise DataError(
-            f"Expected 2D array, got {X.ndim}D array instead. Reshape your data either using array.reshape(-1, 1) if it has "
-            f"a single column or array.reshape(1, -1) if it is a single row"
+            f"Expected 2D array, got {X.ndim}D array instead. Reshape your data either using array.reshape(-1, 1) if "
+            f"it has a single column or array.reshape(1, -1) if it is a single row"
         )
     if np.iscomplexobj(X):
         raise DataError("Complex data not supported: give real numbers")
@@ -294,12 +292,15 @@ class Labels:
             code = known.get(label, -1)
             if code < 0:
                 if label is None or label != label:
-                    raise DataError(f"row {row}: the label is missing ({label!r}); give every row a label or leave it out")
+                    raise DataError(
+                        f"row {row}: the label is missing ({label!r}); give every row a label or leave it out"
+                    )
                 if self.fixed:
                     shown = ", ".join(map(repr, self.classes.tolist()[:20]))
                     raise DataError(
                         f"row {row}: unknown label {label!r}. The classes were fixed by `classes`: {shown}"
-                        f"{', ...' if len(self.classes) > 20 else ''}. Leave `classes` out on the first call to let them grow"
+                        f"{', ...' if len(self.classes) > 20 else ''}. "
+                        f"Leave `classes` out on the first call to let them grow"
                     )
                 new.setdefault(label, row)
                 code = len(known) + list(new).index(label)

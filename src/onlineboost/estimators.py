@@ -1,13 +1,15 @@
 """The scikit-learn facade.
 
-Every classifier here is the same object around a different chain: an :class:`~onlineboost.encode.Encoder` for the columns,
-:class:`~onlineboost.encode.Labels` for the classes, a :class:`~onlineboost.chain.Chain` of learners, and the experts' weights.
+Every classifier here is the same object around a different chain: an :class:`~onlineboost.encode.Encoder` for the
+columns, :class:`~onlineboost.encode.Labels` for the classes, a :class:`~onlineboost.chain.Chain` of learners, and the
+experts' weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from onlineboost import stages
+from onlineboost._jit import announce_compilation
 from onlineboost.chain import BLOCK, Chain, LearnerSegment, TreeSegment
 from onlineboost.encode import Encoded, Encoder, Labels
 from onlineboost.experts import EXPERT_RULES, HEDGE, WEIGHTED, draw_expert, expert_mass, play
@@ -44,10 +47,11 @@ class _Model:
 
 
 class _OnlineClassifier(ClassifierMixin, BaseEstimator):
-    """Learning from blocks and rows. A subclass says what its chain is (`_chain`) and which expert to follow (`_rule`)."""
+    """Learning from blocks and rows. A subclass says what its chain is (`_chain`) and whom to follow (`_rule`)."""
 
     categorical_features: Sequence[int | str] | None
     random_state: Any
+    _model: _Model  # there once something has been learned
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         raise NotImplementedError
@@ -98,7 +102,9 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
         model = self._begin(X, classes) if first else self._model
         encoded = model.encoder.read(X)
         if len(encoded.X) == 0:
-            raise DataError("Found array with 0 sample(s) (shape=(0, ...)) while a minimum of 1 is required: the block is empty")
+            raise DataError(
+                "Found array with 0 sample(s) (shape=(0, ...)) while a minimum of 1 is required: the block is empty"
+            )
         if len(y) != len(encoded.X):
             raise DataError(f"X has {len(encoded.X)} rows and y has {len(y)}: give one label per row")
         weight = _weights(sample_weight, len(y))
@@ -123,6 +129,7 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _begin(self, X: Any, classes: Any) -> _Model:
+        announce_compilation()
         encoder = Encoder.settle(X, self.categorical_features)
         labels = Labels(np.unique(np.asarray(classes)) if classes is not None else np.empty(0), classes is not None)
         seed = _seed(self.random_state)
@@ -151,7 +158,17 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
                 t = chain.t + 1
                 rows = chain.learn(X[a:b], codes[a:b], weight[a:b], k)
                 predicted = np.empty(b - a, np.int64)
-                play(self._rule(), model.log_v, model.seed, t, rows.experts, codes[a:b], weight[a:b], k, predicted)
+                play(
+                    self._rule(),
+                    model.log_v,
+                    model.seed,
+                    t,
+                    rows.experts,
+                    codes[a:b],
+                    weight[a:b],
+                    k,
+                    predicted,
+                )
                 fresh = max(0, begin - a)
                 out[a + fresh : b] = predicted[fresh:]
         model.labels.add(new)
@@ -268,7 +285,7 @@ def _stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:
     """Cut rows into (start, stop, classes) so that a label not known before can only be the first of a stretch."""
     high = np.maximum.accumulate(codes)
     cuts = [0, *(np.flatnonzero(np.diff(high) > 0) + 1), len(codes)]
-    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+    for start, stop in pairwise(cuts):
         if start < stop:
             yield int(start), int(stop), max(known, int(high[start]) + 1)
 
@@ -310,7 +327,12 @@ def _table_of_row(x: Mapping[str, Any] | Sequence[Any]) -> Any:
 def _draw(given: Range, n: int, seed: int, which: int, name: str, *, log: bool = False) -> np.ndarray:
     """A setting for each of n learners: one number for all, or drawn from a range (uniformly, or so in its log)."""
     values = np.atleast_1d(np.asarray(given, np.float64))
-    if values.shape not in ((1,), (2,)) or not np.isfinite(values).all() or values.min() < 0.0 or values[0] > values[-1]:
+    if (
+        values.shape not in ((1,), (2,))
+        or not np.isfinite(values).all()
+        or values.min() < 0.0
+        or values[0] > values[-1]
+    ):
         raise ValueError(f"{name} must be a number or a (low, high) range of numbers >= 0, got {given!r}")
     if len(values) == 1:
         return np.full(n, values[0])
@@ -337,6 +359,8 @@ class HoeffdingTree(_OnlineClassifier):
     leaf : {"nba", "nb", "majority"}
         How a leaf predicts: by naive Bayes, by the shares of its classes, or (nba) by whichever of the two has been
         right more often at this leaf.
+    max_features : float in (0, 1]
+        Share of the columns looked at in a split try, drawn anew for every try: trees that differ make a better chain.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
     random_state : int, RandomState or None
@@ -357,6 +381,7 @@ class HoeffdingTree(_OnlineClassifier):
         split_confidence: Range = (0.01, 0.9),
         tie_threshold: Range = (0.01, 0.9),
         leaf: str = "nba",
+        max_features: float = 0.5,
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -364,6 +389,7 @@ class HoeffdingTree(_OnlineClassifier):
         self.split_confidence = split_confidence
         self.tie_threshold = tie_threshold
         self.leaf = leaf
+        self.max_features = max_features
         self.categorical_features = categorical_features
         self.random_state = random_state
 
@@ -375,9 +401,13 @@ class HoeffdingTree(_OnlineClassifier):
         confidence = _draw(self.split_confidence, n, seed, 1, "split_confidence", log=True)
         if confidence.min() <= 0.0 or confidence.max() >= 1.0:
             raise ValueError(f"split_confidence must lie between 0 and 1, got {self.split_confidence!r}")
+        share = self.max_features
+        if not (isinstance(share, int | float | np.number) and 0.0 < share <= 1.0):
+            raise ValueError(f"max_features must be a share of the columns in (0, 1], got {share!r}")
+        n_candidates = int(np.ceil(share * (n_numeric + len(nominal_sizes))))
         grace = _draw(self.grace_period, n, seed, 0, "grace_period")
         tie = _draw(self.tie_threshold, n, seed, 2, "tie_threshold", log=True)
-        return plant(n, n_numeric, nominal_sizes, self.leaf, grace, confidence, tie, unit)
+        return plant(n, n_numeric, nominal_sizes, self.leaf, grace, confidence, tie, unit, n_candidates, seed)
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         unit = np.ones(1)
@@ -394,7 +424,7 @@ class HoeffdingTree(_OnlineClassifier):
 
 
 class AdaBoostOLM(_OnlineClassifier):
-    """Adaboost.OLM: adaptive online multiclass boosting (Jung, Goetz, Tewari 2017, Algorithm 2), with its gradient corrected.
+    """Adaboost.OLM: adaptive online multiclass boosting (Jung, Goetz, Tewari 2017, Algorithm 2), corrected.
 
     Parameters
     ----------
@@ -406,8 +436,9 @@ class AdaBoostOLM(_OnlineClassifier):
         The weak learner; by default ``HoeffdingTree()``. Others than trees run the same algorithm on a slower path,
         and need `classes` on the first call of ``partial_fit``.
     weight_scale : number, (low, high), list of numbers or "rising"
-        The weights of the paper lie in [0, 1]; each learner's are multiplied by its scale. A Hoeffding tree's grace period and
-        bound are in units of weight, so the scale decides how fast a tree grows. A range is drawn from uniformly.
+        The weights of the paper lie in [0, 1]; each learner's are multiplied by its scale. A Hoeffding tree's grace
+        period and bound are in units of weight, so the scale decides how fast a tree grows. A range is drawn from
+        uniformly.
         "rising": from 1 for the first learner to 50 for the last, by equal factors.
     vote : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the weighted vote of the first i learners) to follow: one drawn by its Hedge

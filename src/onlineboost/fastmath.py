@@ -11,10 +11,10 @@ import struct
 
 import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.extending import intrinsic
 
-from onlineboost._jit import kernel
+from onlineboost._jit import config, kernel
 
 if config.DISABLE_JIT:  # the same two functions for a run without the compiler
 
@@ -78,8 +78,9 @@ def xlogx(x):
     return x * log(max(x, 1e-300))
 
 
-# The normal distribution function as a cubic on each of 128 cells per standard deviation, from its values and slopes at
-# the cells' ends (Hermite). Beyond 8.5 deviations the tail is under 1e-17. The error is below h^4/384 max|cdf''''|, 6e-12.
+# The normal distribution function as a cubic on each of 128 cells per standard deviation, from its values and slopes
+# at the cells' ends (Hermite). The error is below h^4/384 max|cdf''''| = 6e-12. Beyond 8.5 deviations the tail is under
+# 1e-17.
 _CELLS = 128.0
 _REACH = 8.5
 
@@ -131,5 +132,11 @@ def uniform(seed, purpose, i, t):
     return (z >> _S11) * (1.0 / 9007199254740992.0)
 
 
+@kernel
+def child_key(key, branch):
+    """The key of a node's child: a hash of the path from the root, the same however nodes are stored."""
+    return np.int64(_mix(np.uint64(key) + np.uint64(branch + 1) * _GOLDEN) >> np.uint64(1))
+
+
 # What a random number is for.
-VOTE_TIE, EXPERT, SETTING, SAMPLE, MONTE_CARLO = 1, 2, 3, 4, 5
+VOTE_TIE, EXPERT, SETTING, SAMPLE, MONTE_CARLO, COLUMNS = 1, 2, 3, 4, 5, 6

@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 
 DENSE, FOURIER, PAIRWISE, MONTE_CARLO = range(4)
 
-NEGLIGIBLE = 2.0**-53  # what a sum leaves out, or counts twice, is below this
+NEGLIGIBLE = 2.0**-50  # what a sum leaves out, or counts twice, is below this
 RESOLUTION = 2.0**-44  # a difference of costs below this is rounding, and counts as zero: it must not decide a vote
 
 
@@ -46,16 +46,6 @@ class Dense(NamedTuple):
     first: Ints  # (N + 2,) number of the first partition of v
     up: NDArray[np.int32]  # (partitions, k - 1) the partition after one more vote for the i-th largest part
     count: Ints  # (k, N + 1, N + 2) [j, v, c]: number of partitions of v into at most j parts, each below c
-
-
-class Work(NamedTuple):
-    """Scratch space of one thread."""
-
-    others: Ints  # (k - 1,)
-    drawn: Ints  # (k - 1,)
-    product: Floats  # (draws, 2, J)
-    power: Floats  # (2, J)
-    sums: Floats  # (D + 2, J)
 
 
 class Fourier(NamedTuple):
@@ -186,14 +176,17 @@ def _recursion(p, q, level, up, phi):
 
 
 @kernel
-def fill_dense(tables, work, block, m):
+def fill_dense(dense, block, m):
     """Look the block up: C[r, r] belongs to the partition of the others itself, C[r, l] to one of its children."""
-    dense, others = tables.dense, work.others
     D = int(block[0])
-    votes = tables.n_learners - 1 - m  # in total; so the leader has
+    votes = dense.level.size - 3 - m  # N - 1 - m in total, of which the leader has
+    k = 0
     for b in range(D):
         votes += int(block[1 + b] * block[1 + D + b])
-    lead = votes // tables.n_classes
+        k += int(block[1 + D + b])
+    lead = votes // k
+    others = np.empty(k - 1, dtype=np.int64)
+    phi = dense.level[m]
     for a in range(D):
         i = 0
         v = 0
@@ -203,15 +196,13 @@ def fill_dense(tables, work, block, m):
                 v += others[i]
                 i += 1
         g = dense.first[v] + partition_rank(dense.count, others)
-        own = dense.phi[dense.level[m] + g]
+        own = dense.phi[phi + g]
         block[1 + 2 * D + a] = own
         i = 0
         for b in range(D):
             size = int(block[1 + D + b]) - (a == b)
-            excess = 0.0
             if size > 0:
-                excess = dense.phi[dense.level[m] + dense.up[g, i]] - own
-            set_excess(block, a, b, excess)
+                set_excess(block, a, b, dense.phi[phi + dense.up[g, i]] - own)
             i += size
 
 
@@ -293,7 +284,7 @@ def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float)
     total = poisson(lam, high + int(20.0 * math.sqrt(lam)) + 60)
     # A transform of length M also counts the sums that are M too large or too small: they must be negligible.
     M = 3
-    while total[low + M] > NEGLIGIBLE * total[low] or (M <= high and total[high - M] > NEGLIGIBLE * total[high]):
+    while total[low + M] > NEGLIGIBLE * total[low] or (high >= M and total[high - M] > NEGLIGIBLE * total[high]):
         M += 2
     J = (M + 1) // 2
     root = np.exp(2j * math.pi * np.arange(M) / M)
@@ -338,7 +329,7 @@ def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float)
 
 
 @kernel
-def fill_fourier(tables, work, block, m):
+def fill_fourier(f, block, m):
     """Fill a block by (potentialCompute): condition independent Poisson counts on their sum (Levin 1981).
 
     Let r end up T votes above the present leader: it was drawn x = T + deficit_r times, and wins if every other
@@ -355,10 +346,10 @@ def fill_fourier(tables, work, block, m):
         P(win from s + e_r)                       sum G_T A_x w^-1 x / (lambda p)     as Pois(x - 1) = Pois(x) x / (lambda p)
         P(win from s) - P(win from s + e_l)       sum G_T A_x F_{c_l}                 F_c = (E_c - E_{c-1}) / E_c
     """
-    first, n_nodes = _needed(tables.fourier, block, m)
-    _products(tables.fourier, work, block, m, first, n_nodes)
+    first, n_nodes = _needed(f, block, m)
+    G = _products(f, block, m, first, n_nodes)
     for a in range(int(block[0])):
-        _fourier_row(tables.fourier, work, block, m, first, n_nodes, a)
+        _fourier_row(f, G, block, m, first, a)
 
 
 @kernel
@@ -398,63 +389,80 @@ def _needed(f, block, m):
 
 
 @kernel
-def _products(f, work, block, m, first, n_nodes):
-    """work.product[T] = G_T = w^(1 - m) prod_v E_{c_v}. At T = 0 the one leader's factor is missing: only it can win."""
+def _products(f, block, m, first, n_nodes):
+    """G_T = w^(1 - m) prod_v E_{c_v} at [T - first]. At T = 0 the leader's own factor is left out: only it can win."""
     D = int(block[0])
     g = f.grid[m]
-    G, power = work.product, work.power
-    turn = (1 - m) % f.n_points[g]
-    for T in range(first, f.x_high[m] + 2):
-        at = 0
-        for j in range(n_nodes):
-            G[T, 0, j], G[T, 1, j] = f.root[g, 0, at], f.root[g, 1, at]
-            at += turn
-            if at >= f.n_points[g]:
-                at -= f.n_points[g]
-        for b in range(D):
-            c = min(T - 1 + int(block[1 + b]), f.free[g])
-            if c < 0:
-                continue
-            for j in range(n_nodes):
-                power[0, j], power[1, j] = f.others[g, c, 0, j], f.others[g, c, 1, j]
-            n = int(block[1 + D + b])
-            while True:  # G *= E_c^n by repeated squaring
-                if n & 1:
-                    for j in range(n_nodes):
-                        u, v = G[T, 0, j], G[T, 1, j]
-                        G[T, 0, j] = u * power[0, j] - v * power[1, j]
-                        G[T, 1, j] = u * power[1, j] + v * power[0, j]
-                n >>= 1
-                if n == 0:
-                    break
-                for j in range(n_nodes):
-                    u, v = power[0, j], power[1, j]
-                    power[0, j] = u * u - v * v
-                    power[1, j] = 2.0 * u * v
+    G = np.empty((f.x_high[m] + 2 - first, 2, n_nodes))
+    power = np.empty((2, n_nodes))
+    for j in range(n_nodes):
+        at = (j * (1 - m)) % f.n_points[g]
+        G[0, 0, j], G[0, 1, j] = f.root[g, 0, at], f.root[g, 1, at]
+    bound = D  # tiers from here on have limits that never bind: the same factor for all T
+    while bound > 0 and first - 1 + block[bound] >= f.free[g]:
+        bound -= 1
+        _multiply_power(G[0], f.others[g, f.free[g]], int(block[1 + D + bound]), power)
+    for i in range(G.shape[0] - 1, -1, -1):
+        if i > 0:
+            G[i] = G[0]
+        for b in range(bound):
+            c = min(first + i - 1 + int(block[1 + b]), f.free[g])
+            if c >= 0:
+                _multiply_power(G[i], f.others[g, c], int(block[1 + D + b]), power)
+    return G
 
 
 @kernel
-def _fourier_row(f, work, block, m, first, n_nodes, a):
+def _multiply_power(G, E, n, power):
+    """G *= E^n by repeated squaring; rows 0 and 1 of each array are the real and the imaginary part."""
+    n_nodes = G.shape[1]
+    if n & 1:
+        for j in range(n_nodes):
+            u, v = G[0, j], G[1, j]
+            G[0, j] = u * E[0, j] - v * E[1, j]
+            G[1, j] = u * E[1, j] + v * E[0, j]
+    if n > 1:
+        for j in range(n_nodes):
+            power[0, j] = E[0, j] * E[0, j] - E[1, j] * E[1, j]
+            power[1, j] = 2.0 * E[0, j] * E[1, j]
+    n >>= 1
+    while n > 0:
+        if n & 1:
+            for j in range(n_nodes):
+                u, v = G[0, j], G[1, j]
+                G[0, j] = u * power[0, j] - v * power[1, j]
+                G[1, j] = u * power[1, j] + v * power[0, j]
+        n >>= 1
+        if n > 0:
+            for j in range(n_nodes):
+                u, v = power[0, j], power[1, j]
+                power[0, j] = u * u - v * v
+                power[1, j] = 2.0 * u * v
+
+
+@kernel
+def _fourier_row(f, G, block, m, first, a):
     """The row of costs of a label r in tier a."""
     D = int(block[0])
     g = f.grid[m]
-    G, H, sums = work.product, work.power, work.sums
+    n_nodes = G.shape[2]
+    H = np.empty((2, n_nodes))
+    sums = np.zeros((D + 2, n_nodes))  # what a vote for l costs, for each tier of l; P(win from s); P(win from s + e_r)
     behind = int(block[1 + a])
-    sums[: D + 2, :n_nodes] = 0.0
     for T in range(max(first, f.x_low[m] - behind), f.x_high[m] + 2 - behind):
         if T == 0 and behind > 0:
             continue
+        i = T - first
         x = T + behind
-        for j in range(n_nodes):
-            H[0, j] = G[T, 0, j] * f.own[g, x, 0, j] - G[T, 1, j] * f.own[g, x, 1, j]
-            H[1, j] = G[T, 0, j] * f.own[g, x, 1, j] + G[T, 1, j] * f.own[g, x, 0, j]
         ratio = x / f.rate[g]
+        possible = 1.0 if x <= m else 0.0
         for j in range(n_nodes):
-            sums[D + 1, j] += ratio * (H[0, j] * f.root[g, 0, j] + H[1, j] * f.root[g, 1, j])
-        if x > m:
-            continue
-        for j in range(n_nodes):
-            sums[D, j] += H[0, j]
+            u = G[i, 0, j] * f.own[g, x, 0, j] - G[i, 1, j] * f.own[g, x, 1, j]
+            v = G[i, 0, j] * f.own[g, x, 1, j] + G[i, 1, j] * f.own[g, x, 0, j]
+            sums[D, j] += possible * u
+            sums[D + 1, j] += ratio * (u * f.root[g, 0, j] + v * f.root[g, 1, j])
+            H[0, j] = possible * u
+            H[1, j] = possible * v
         for b in range(D):
             c = T - 1 + int(block[1 + b])
             if 0 <= c < f.free[g]:
@@ -497,47 +505,51 @@ def gap_table(loss: str, n_classes: int, n_learners: int, gamma: float) -> Float
 
 
 @kernel
-def fill_pairwise(tables, work, block, m):
+def fill_pairwise(gap, block, m):
     """C[r, l] - C[r, r] = sum_{l' != r} (G(d') - G(d' + 1)) + G(d - 1) - G(d), d = s_r - s_l."""
     D = int(block[0])
-    N = tables.n_learners
+    N = gap.shape[0] - 1
     for a in range(D):
         own = 0.0
         gain = 0.0
         for b in range(D):
             d = N + int(block[1 + b] - block[1 + a])
             size = block[1 + D + b] - (a == b)
-            own += size * tables.gap[m, d + 1]
-            gain += size * (tables.gap[m, d] - tables.gap[m, d + 1])
+            own += size * gap[m, d + 1]
+            gain += size * (gap[m, d] - gap[m, d + 1])
         block[1 + 2 * D + a] = own
         for b in range(D):
             d = N + int(block[1 + b] - block[1 + a])
-            block[1 + 4 * D + a * D + b] = gain + tables.gap[m, d - 1] - tables.gap[m, d]
+            block[1 + 4 * D + a * D + b] = gain + gap[m, d - 1] - gap[m, d]
 
 
 @kernel
-def fill_monte_carlo(tables, work, block, m):
+def fill_monte_carlo(p, q, seed, n_draws, block, m):
     """Estimate every potential of the block from draws of its own, as the authors do."""
     D = int(block[0])
     for a in range(D):
-        own = _estimate(tables, work, block, m, a, -1)
+        own = _estimate(p, q, seed, n_draws, block, m, a, -1)
         block[1 + 2 * D + a] = own
         for b in range(D):
             excess = 0.0
             if a != b or block[1 + D + b] > 1:
-                excess = _estimate(tables, work, block, m, a, b) - own
+                excess = _estimate(p, q, seed, n_draws, block, m, a, b) - own
             block[1 + 4 * D + a * D + b] = excess
 
 
 @kernel
-def _estimate(tables, work, block, m, a, b):
+def _estimate(p, q, seed, n_draws, block, m, a, b):
     """Share of draws that r (of tier a) loses from s + e_l with l of tier b, or from s + e_r if b = -1.
 
     The random numbers are a function of the seed and of the state alone: the authors keep the first estimate of a
     state for good, and this is what makes it the same in whatever order the states come.
     """
     D = int(block[0])
-    ahead, drawn = work.others, work.drawn  # r's votes minus those of each other label, in increasing order
+    n = 0
+    for tier in range(D):
+        n += int(block[1 + D + tier])
+    drawn = np.empty(n - 1, dtype=np.int64)
+    ahead = np.empty(n - 1, dtype=np.int64)  # r's votes minus those of each other label, in increasing order
     n = 0
     state = m
     for tier in range(D):
@@ -546,20 +558,20 @@ def _estimate(tables, work, block, m, a, b):
             state = (state * 48271 + ahead[n] + 4096) % 2147483647
             n += 1
     losses = 0
-    for sample in range(tables.n_draws):
+    for sample in range(n_draws):
         drawn[:n] = 0
         own = 0
         for i in range(m):
-            u = fastmath.uniform(tables.seed, fastmath.MONTE_CARLO, state, sample * m + i)
-            if u < tables.p:
+            u = fastmath.uniform(seed, fastmath.MONTE_CARLO, state, sample * m + i)
+            if u < p:
                 own += 1
             else:
-                drawn[min(int((u - tables.p) / tables.q), n - 1)] += 1
+                drawn[min(int((u - p) / q), n - 1)] += 1
         for v in range(n):
             if drawn[v] >= own + ahead[v]:
                 losses += 1
                 break
-    return losses / tables.n_draws
+    return losses / n_draws
 
 
 # --------------------------------------------------------------------------------------------------------- blocks
@@ -573,16 +585,16 @@ def set_excess(block, a, b, value):
 
 
 @kernel
-def fill_block(tables, work, block, m):
+def fill_block(tables, block, m):
     """Fill own, weight and excess of a block whose deficits and sizes are set."""
     if tables.method == DENSE:
-        fill_dense(tables, work, block, m)
+        fill_dense(tables.dense, block, m)
     elif tables.method == FOURIER:
-        fill_fourier(tables, work, block, m)
+        fill_fourier(tables.fourier, block, m)
     elif tables.method == PAIRWISE:
-        fill_pairwise(tables, work, block, m)
+        fill_pairwise(tables.gap, block, m)
     else:
-        fill_monte_carlo(tables, work, block, m)
+        fill_monte_carlo(tables.p, tables.q, tables.seed, tables.n_draws, block, m)
     D = int(block[0])
     for a in range(D):
         if block[1 + D + a] == 1:  # no other label in the tier

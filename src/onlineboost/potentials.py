@@ -24,12 +24,26 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from onlineboost._jit import kernel
 from onlineboost.potential_tables import (
-    DENSE, FOURIER, MONTE_CARLO, PAIR_LOSSES, PAIRWISE, Dense, Floats, Fourier, Ints, Tables, Work, block_size,
-    dense_size, dense_tables, fill_block, fourier_tables, gap_table, poisson, vote_distribution,
+    DENSE,
+    FOURIER,
+    MONTE_CARLO,
+    PAIR_LOSSES,
+    PAIRWISE,
+    Dense,
+    Floats,
+    Ints,
+    Tables,
+    Work,
+    block_size,
+    dense_size,
+    dense_tables,
+    fill_block,
+    fourier_tables,
+    gap_table,
+    vote_distribution,
 )
 
 LOSSES = ("zero_one", *PAIR_LOSSES)
@@ -62,7 +76,9 @@ def build_tables(n_classes, n_learners, gamma, *, loss="zero_one", potential="ex
     N = n_learners
     p, q = vote_distribution(n_classes, gamma)
     none = np.zeros((1, 1))
-    dense = Dense(none[0], np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 1), np.int32), np.zeros((1, 1, 1), np.int64))
+    dense = Dense(
+        none[0], np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 1), np.int32), np.zeros((1, 1, 1), np.int64)
+    )
     fourier = fourier_tables(n_classes, gamma, 0, 0)
     gap = none
     reach = np.full(N + 1, N + 1)
@@ -85,12 +101,29 @@ def build_cache(tables, megabytes=16.0, slots=None) -> Cache:
     k, N = tables.n_classes, tables.n_learners
     D = min(k, int((1 + math.sqrt(8 * N + 1)) / 2))
     J = int(tables.fourier.n_nodes.max())
-    n_slots = 1 << max(4, int(math.log2(megabytes * 2**20 / 8 / 4 / 2)) )
+    n_slots = 1 << max(4, int(math.log2(megabytes * 2**20 / 8 / 4 / 2)))
     rng = np.random.default_rng(0)
     bits = 62 - int(math.ceil(math.log2(k + 2)))
-    work = Work(np.zeros(k - 1, np.int64), np.zeros(k - 1, np.int64), np.zeros((int(tables.fourier.x_high.max()) + 2, 2, J)), np.zeros((2, J)), np.zeros((D + 2, J)))
-    return Cache(np.zeros(n_slots, np.int64), np.zeros(n_slots, np.int64), np.zeros(int(megabytes * 2**20 / 8)), np.array([1, 0, 0, 0]),
-        rng.integers(1 << bits, size=(2, N + 3)), np.zeros(k, np.int64), np.zeros(k, np.int64), np.zeros(N + 3, np.int64), np.zeros(D), np.zeros(block_size(D)), work)
+    work = Work(
+        np.zeros(k - 1, np.int64),
+        np.zeros(k - 1, np.int64),
+        np.zeros((int(tables.fourier.x_high.max()) + 2, 2, J)),
+        np.zeros((2, J)),
+        np.zeros((D + 2, J)),
+    )
+    return Cache(
+        np.zeros(n_slots, np.int64),
+        np.zeros(n_slots, np.int64),
+        np.zeros(int(megabytes * 2**20 / 8)),
+        np.array([1, 0, 0, 0]),
+        rng.integers(1 << bits, size=(2, N + 3)),
+        np.zeros(k, np.int64),
+        np.zeros(k, np.int64),
+        np.zeros(N + 3, np.int64),
+        np.zeros(D),
+        np.zeros(block_size(D)),
+        work,
+    )
 
 
 @kernel
@@ -135,6 +168,7 @@ def find_costs(tables, cache, s, m):
 
 
 block_size = kernel(block_size)
+
 
 @kernel
 def _recall(cache, at, k, m):

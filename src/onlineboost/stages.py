@@ -1,8 +1,8 @@
 """Booster stages: what happens between a weak learner's distribution and the votes.
 
 A stage turns learner i's distribution p and the votes so far s into a vote l (`vote`, `cast`), and, once the label y is
-known, into the weight of the learner's training example (`weigh`) and its new alpha and edge (`update`). It knows nothing of
-trees; any weak learner can stand in front of it.
+known, into the weight of the learner's training example (`weigh`) and its new alpha and edge (`update`). It knows
+nothing of trees; any weak learner can stand in front of it.
 """
 
 from __future__ import annotations

@@ -68,13 +68,9 @@ class Table:
             raise DataError(f"{len(self.columns)} columns need as many different names, got {self.names}")
         for name, column in zip(self.names, self.columns, strict=True):
             if column.ndim != 1 or len(column) != len(self.columns[0]):
-                raise DataError(
-                    f"column {name!r} has shape {column.shape}, expected ({len(self.columns[0])},)"
-                )
+                raise DataError(f"column {name!r} has shape {column.shape}, expected ({len(self.columns[0])},)")
             if column.dtype not in (np.float64, np.object_):
-                raise DataError(
-                    f"column {name!r} has dtype {column.dtype}: use float64 (numeric) or object (nominal)"
-                )
+                raise DataError(f"column {name!r} has dtype {column.dtype}: use float64 (numeric) or object (nominal)")
 
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
@@ -209,9 +205,7 @@ def _blocks(
         first_row = 0
         for chunk in source.chunks(block_rows, source.names):
             if not is_numeric:
-                guessed = {
-                    n: n not in nominal and chunk.looks_numeric(n) for n in predictors if n not in numeric
-                }
+                guessed = {n: n not in nominal and chunk.looks_numeric(n) for n in predictors if n not in numeric}
                 is_numeric = {**guessed, **dict.fromkeys(numeric, True)}
             columns = [_numbers(source, chunk, n) if is_numeric[n] else _texts(chunk, n) for n in predictors]
             y = np.array(_labels(source, chunk, target), dtype=object)
@@ -411,9 +405,7 @@ def _open_parquet(path: Path) -> Iterator[_Source]:
         with pyarrow.parquet.ParquetFile(path) as file:
             yield _ParquetSource(path, file)
     except (pyarrow.ArrowException, OSError) as error:
-        raise _error(
-            path, f"not a readable Parquet file ({error}). If it was cut off, copy it again."
-        ) from None
+        raise _error(path, f"not a readable Parquet file ({error}). If it was cut off, copy it again.") from None
 
 
 class _ParquetSource:

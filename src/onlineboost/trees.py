@@ -10,32 +10,41 @@ Prediction by majority touches the first two only. A leaf pays for the classes i
 merely inherited from the parent costs 32 bytes. Rows of a leaf that has been split are used again.
 
 The columns of an encoded example come numeric first, then nominal (codes 0, 1, ... in order of first appearance).
-A row of ``stats`` holds, for the numeric columns, six stretches (weight, mean, sum of squared deviations, smallest, largest, inverse
-variance), then for every nominal column its weight and the weight of each of its values.
+A row of ``stats`` holds, for the numeric columns, six stretches (weight, mean, sum of squared deviations, smallest,
+largest, inverse variance), then for every nominal column its weight and the weight of each of its values.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlineboost._jit import kernel, summing_kernel
-from onlineboost.fastmath import NORMAL_CDF, log, normal_cdf, xlogx
+from onlineboost.fastmath import COLUMNS, NORMAL_CDF, child_key, log, normal_cdf, uniform, xlogx
 
 NODE = np.dtype(
     [
         ("feature", np.int32),  # column this node splits on; -1: a leaf
-        ("first", np.int32),  # inner node: its first child, the others follow; leaf: its first class row, -1: none
+        (
+            "first",
+            np.int32,
+        ),  # inner node: its first child, the others follow; leaf: its first class row, -1: none
         ("n_children", np.int32),
         ("heavy", np.int32),  # the child for a missing value and for a value with no branch of its own
-        ("threshold", np.float64),  # numeric split: x <= threshold goes to the first child; NaN: nominal split
+        (
+            "threshold",
+            np.float64,
+        ),  # numeric split: x <= threshold goes to the first child; NaN: nominal split
         ("mass", np.float64),  # leaf: weight of its classes, inherited weight included
-        ("seen", np.float64),  # leaf: weight learned here, since it was made
-        ("tried", np.float64),  # leaf: `seen` at the last split try
-        ("majority_right", np.float64),  # leaf: weight that the majority class would have predicted rightly
-        ("bayes_right", np.float64),  # leaf: the same for naive Bayes
+        ("since", np.float64),  # leaf: weight learned since the last split try
+        (
+            "bayes_lead",
+            np.float64,
+        ),  # leaf: weight predicted rightly by naive Bayes, less that by the majority class
+        ("key", np.int64),  # a hash of the path from the root, for what is drawn at random here
+        ("unused", np.int64),
     ]
 )
 ROW = np.dtype(
@@ -48,15 +57,15 @@ ROW = np.dtype(
         ("log_det", np.float64),  # sum of log variances over the numeric columns
     ]
 )
-assert NODE.itemsize == 64 and ROW.itemsize == 32
+assert (NODE.itemsize, ROW.itemsize) == (64, 32)
 
-N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES = range(6)  # what Forest.count holds
+N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES = range(6)  # what Forest.used holds
 WEIGHT, MEAN, SQUARES, LOW, HIGH, INVERSE = range(6)  # the stretches of a row of stats
 MAJORITY, BAYES, ADAPTIVE = range(3)  # Forest.leaf
 LEAF_RULES = {"majority": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 N_THRESHOLDS = 10
 PRIOR_EXAMPLES = 1.0  # naive Bayes: a class's variance starts from the column's, with the weight of one example
-LAPLACE = 0.5  # naive Bayes: examples added with this value of a nominal column, and as many without
+LAPLACE = 0.1  # naive Bayes: examples added with this value of a nominal column, and as many without
 
 
 class Forest(NamedTuple):
@@ -66,15 +75,18 @@ class Forest(NamedTuple):
     rows: np.ndarray  # ROW
     stats: np.ndarray  # float64 (rows, 6 numeric + values of nominal)
     free_stats: np.ndarray  # int32, a stack of unused rows of stats
-    count: np.ndarray  # int64, how much of the tables is in use
+    used: np.ndarray  # int64, how much of the tables is in use
     roots: np.ndarray  # int32 (trees,)
     grace: np.ndarray  # float64 (trees,) weight between split tries
     log_delta: np.ndarray  # float64 (trees,) ln(1/delta) of the Hoeffding bound
     tie: np.ndarray  # float64 (trees,) tau: a bound below this splits without a clear winner
     unit: np.ndarray  # float64 (trees,) weight that stands for one example, for the priors of naive Bayes
     n_numeric: int
-    offset: np.ndarray  # int64 (nominal columns + 1,) where each column's weight stands in a row of stats, its values after it
+    offset: (
+        np.ndarray
+    )  # int64 (nominal columns + 1,) where each column's weight stands in a row of stats, its values after it
     birth: np.ndarray  # int64, laid out as the nominal part of stats: round in which each value appeared first
+    n_candidates: int  # columns a leaf looks at in a split try
     leaf: int
     cdf: np.ndarray  # fastmath.NORMAL_CDF
 
@@ -92,20 +104,23 @@ def plant(
     split_confidence: np.ndarray,
     tie_threshold: np.ndarray,
     unit: np.ndarray,
+    n_candidates: int,
+    seed: int = 0,
 ) -> Forest:
     """A forest of `n_trees` single leaves."""
     offset = nominal_layout(n_numeric, nominal_sizes)
     nodes = np.zeros(max(64, 4 * n_trees), NODE)
     nodes["feature"] = -1
     nodes["first"] = -1
-    count = np.zeros(6, np.int64)
-    count[[N_NODES, N_LEAVES, FREE_ROW]] = n_trees, n_trees, -1
+    nodes["key"][:n_trees] = [child_key(child_key(0, seed), i) for i in range(n_trees)]
+    used = np.zeros(6, np.int64)
+    used[[N_NODES, N_LEAVES, FREE_ROW]] = n_trees, n_trees, -1
     return Forest(
         nodes=nodes,
         rows=np.zeros(max(64, 4 * n_trees), ROW),
         stats=np.empty((max(16, n_trees), offset[-1])),
         free_stats=np.empty(max(16, n_trees), np.int32),
-        count=count,
+        used=used,
         roots=np.arange(n_trees, dtype=np.int32),
         grace=np.asarray(grace, float),
         log_delta=np.log(1.0 / np.asarray(split_confidence, float)),
@@ -114,6 +129,7 @@ def plant(
         n_numeric=n_numeric,
         offset=offset,
         birth=np.full(offset[-1] - offset[0], -1, np.int64),
+        n_candidates=n_candidates,
         leaf=LEAF_RULES[leaf],
         cdf=NORMAL_CDF,
     )
@@ -127,8 +143,8 @@ def _longer(array: np.ndarray, length: int) -> np.ndarray:
 
 def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
     """The same forest with room for so many more nodes, class rows and rows of statistics."""
-    used = forest.count
-    new = {}
+    used = forest.used
+    new: dict[str, Any] = {}
     if used[N_NODES] + nodes > len(forest.nodes):
         new["nodes"] = _longer(forest.nodes, max(2 * len(forest.nodes), used[N_NODES] + nodes))
     if used[N_ROWS] + rows > len(forest.rows):
@@ -140,7 +156,7 @@ def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
     return forest._replace(**new)
 
 
-def widen(forest: Forest, nominal_sizes: list[int], birth: list[np.ndarray]) -> Forest:
+def widen(forest: Forest, nominal_sizes: list[int], birth: list[list[int]]) -> Forest:
     """The same forest with room for more values in its nominal columns, and the rounds of their first appearance."""
     offset = nominal_layout(forest.n_numeric, nominal_sizes)
     born = np.full(offset[-1] - offset[0], np.iinfo(np.int64).max)
@@ -250,7 +266,7 @@ def leaf_distribution(forest, i, leaf, x, missing, labels, p):
         return n, majority, -1
 
     # Naive Bayes over the classes that have statistics.
-    use_bayes = forest.leaf == BAYES or node.bayes_right >= node.majority_right
+    use_bayes = forest.leaf == BAYES or node.bayes_lead >= 0.0
     bayes = -1
     top = -math.inf
     m = 0
@@ -282,7 +298,7 @@ def leaf_distribution(forest, i, leaf, x, missing, labels, p):
 def room_needed(forest, i, leaf, weight):
     """Nodes, class rows and rows of stats that learning one example here can take at most."""
     node = forest.nodes[leaf]
-    if node.seen + weight - node.tried <= forest.grace[i]:
+    if node.since + weight <= forest.grace[i]:
         return 0, 1, 1
     branches = 2
     for j in range(forest.offset.size - 1):
@@ -297,24 +313,24 @@ def room_needed(forest, i, leaf, weight):
 
 @kernel
 def has_room(forest, nodes, rows, stats):
-    count = forest.count
+    used = forest.used
     return (
-        count[N_NODES] + nodes <= forest.nodes.size
-        and count[N_ROWS] + rows <= forest.rows.size
-        and (count[N_FREE_STATS] >= stats or count[N_STATS] + stats <= forest.stats.shape[0])
+        used[N_NODES] + nodes <= forest.nodes.size
+        and used[N_ROWS] + rows <= forest.rows.size
+        and (used[N_FREE_STATS] >= stats or used[N_STATS] + stats <= forest.stats.shape[0])
     )
 
 
 @kernel
 def new_row(forest, leaf, label, mass):
     """Append a class row to a leaf's list."""
-    rows, count = forest.rows, forest.count
-    row = count[FREE_ROW]
+    rows, used = forest.rows, forest.used
+    row = used[FREE_ROW]
     if row >= 0:
-        count[FREE_ROW] = rows[row].next
+        used[FREE_ROW] = rows[row].next
     else:
-        row = count[N_ROWS]
-        count[N_ROWS] += 1
+        row = used[N_ROWS]
+        used[N_ROWS] += 1
     rows[row].label = label
     rows[row].next = -1
     rows[row].stat = -1
@@ -333,13 +349,13 @@ def new_row(forest, leaf, label, mass):
 
 @kernel
 def new_stat(forest):
-    count = forest.count
-    if count[N_FREE_STATS] > 0:
-        count[N_FREE_STATS] -= 1
-        s = np.int64(forest.free_stats[count[N_FREE_STATS]])
+    used = forest.used
+    if used[N_FREE_STATS] > 0:
+        used[N_FREE_STATS] -= 1
+        s = np.int64(forest.free_stats[used[N_FREE_STATS]])
     else:
-        s = count[N_STATS]
-        count[N_STATS] += 1
+        s = used[N_STATS]
+        used[N_STATS] += 1
     n = forest.n_numeric
     stat = forest.stats[s]
     stat[:] = 0.0
@@ -394,12 +410,9 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
     `leaf_distribution` returned for x. The caller has made room.
     """
     nodes, rows = forest.nodes, forest.rows
-    if majority == y:
-        nodes[leaf].majority_right += weight
-    if bayes == y:
-        nodes[leaf].bayes_right += weight
+    nodes[leaf].bayes_lead += weight * ((bayes == y) - (majority == y))
     nodes[leaf].mass += weight
-    nodes[leaf].seen += weight
+    nodes[leaf].since += weight
 
     row = np.int64(nodes[leaf].first)
     while row >= 0 and rows[row].label != y:
@@ -420,9 +433,9 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
             stat[forest.offset[j]] += weight
             stat[forest.offset[j] + 1 + int(x[n + j])] += weight
 
-    if nodes[leaf].seen - nodes[leaf].tried > forest.grace[i]:
-        nodes[leaf].tried = nodes[leaf].seen
-        feature, threshold = best_split(forest, i, leaf)
+    if nodes[leaf].since > forest.grace[i]:
+        nodes[leaf].since = 0.0
+        feature, threshold = best_split(forest, i, leaf, t)
         if feature >= 0:
             split(forest, leaf, feature, threshold, t)
 
@@ -447,32 +460,39 @@ def learned_classes(forest, leaf):
 
 
 @kernel
-def best_split(forest, i, leaf):
+def candidates(forest, key, t):
+    """The columns a leaf looks at in round t, in increasing order: n_candidates of them, drawn anew for every try."""
+    n = forest.n_numeric + forest.offset.size - 1
+    out = np.empty(forest.n_candidates, np.int64)
+    m = 0
+    for c in range(n):
+        if uniform(key, COLUMNS, c, t) * (n - c) < out.size - m:  # as many as are needed, of those that are left
+            out[m] = c
+            m += 1
+    return out
+
+
+@kernel
+def best_split(forest, i, leaf, t):
     """(column, threshold) to split this leaf on, or column -1 to leave it: Domingos and Hulten's test."""
     stats = learned_classes(forest, leaf)
     classes = stats.size
     if classes < 2:
         return -1, math.nan  # one class: no split gains anything
-    seen = forest.nodes[leaf].seen
-    bound = math.log2(classes) * math.sqrt(forest.log_delta[i] / (2.0 * seen))
+    bound = math.log2(classes) * math.sqrt(forest.log_delta[i] / (2.0 * forest.nodes[leaf].mass))
     tie = bound < forest.tie[i]
 
     best = second = 0.0  # not splitting at all has merit 0
     feature, threshold = -1, math.nan
     n = forest.n_numeric
-    if n:
-        merits, thresholds = numeric_merits(forest, stats)
-        for c in range(n):
-            if merits[c] > best:
-                second, best = best, merits[c]
-                feature, threshold = c, thresholds[c]
-            elif merits[c] > second:
-                second = merits[c]
-    for j in range(forest.offset.size - 1):
-        merit = nominal_merit(forest, stats, j)
+    columns = candidates(forest, forest.nodes[leaf].key, t)
+    n_low = np.searchsorted(columns, n)  # candidates that are numeric
+    merits, thresholds = numeric_merits(forest, stats, columns[:n_low])
+    for j in range(columns.size):
+        merit = merits[j] if j < n_low else nominal_merit(forest, stats, columns[j] - n)
         if merit > best:
             second, best = best, merit
-            feature, threshold = n + j, math.nan
+            feature, threshold = columns[j], thresholds[j] if j < n_low else math.nan
         elif merit > second:
             second = merit
     if best - second > bound or tie:
@@ -481,58 +501,72 @@ def best_split(forest, i, leaf):
 
 
 @kernel
-def numeric_merits(forest, stats):
-    """For every numeric column the best information gain (bits) of `x <= threshold` over ten thresholds, and where.
+def gather(stat, stretch, columns, n, out):
+    """The numbers of one stretch of a row of stats for some columns."""
+    for j in range(columns.size):
+        out[j] = stat[stretch * n + columns[j]]
+
+
+@kernel
+def numeric_merits(forest, stats, columns):
+    """For some numeric columns the best information gain (bits) of `x <= threshold` over ten thresholds, and where.
 
     The thresholds lie evenly between the column's smallest and largest value here. A class's weight left of one is
     that of its normal distribution, and all or nothing outside its own range. All loops run over the columns.
     """
-    n = forest.n_numeric
-    low, high = np.full(n, math.inf), np.full(n, -math.inf)
-    total, before = np.zeros(n), np.zeros(n)
+    n, m = forest.n_numeric, columns.size
+    low, high = np.full(m, math.inf), np.full(m, -math.inf)
+    total, before = np.zeros(m), np.zeros(m)
+    w, mean, precision = np.empty(m), np.empty(m), np.empty(m)
+    below, above = np.empty(m), np.empty(m)
     for s in stats:
         stat = forest.stats[s]
-        w, below, above = stat[:n], stat[LOW * n : (LOW + 1) * n], stat[HIGH * n : (HIGH + 1) * n]
-        for c in range(n):
+        gather(stat, WEIGHT, columns, n, w)
+        gather(stat, LOW, columns, n, below)
+        gather(stat, HIGH, columns, n, above)
+        for c in range(m):
             low[c] = below[c] if below[c] < low[c] else low[c]
-        for c in range(n):
+        for c in range(m):
             high[c] = above[c] if above[c] > high[c] else high[c]
-        for c in range(n):
+        for c in range(m):
             total[c] += w[c]
             before[c] -= xlogx(w[c])
-    for c in range(n):
+    for c in range(m):
         before[c] += xlogx(total[c])  # weight times entropy, in nats
-    left, inner = np.zeros((N_THRESHOLDS, n)), np.zeros((N_THRESHOLDS, n))
-    precision, at, share = np.empty(n), np.empty(n), np.empty(n)
+    left, inner = np.zeros((N_THRESHOLDS, m)), np.zeros((N_THRESHOLDS, m))
+    at, share = np.empty(m), np.empty(m)
     for s in stats:
         stat = forest.stats[s]
-        w, mean = stat[:n], stat[MEAN * n : (MEAN + 1) * n]
-        squares = stat[SQUARES * n : (SQUARES + 1) * n]
-        below, above = stat[LOW * n : (LOW + 1) * n], stat[HIGH * n : (HIGH + 1) * n]
-        for c in range(n):
-            precision[c] = math.sqrt(w[c] / squares[c]) if squares[c] > 0.0 else 0.0  # 1 / standard deviation
+        gather(stat, WEIGHT, columns, n, w)
+        gather(stat, MEAN, columns, n, mean)
+        gather(stat, SQUARES, columns, n, precision)
+        gather(stat, LOW, columns, n, below)
+        gather(stat, HIGH, columns, n, above)
+        for c in range(m):
+            precision[c] = math.sqrt(w[c] / precision[c]) if precision[c] > 0.0 else 0.0  # 1 / standard deviation
         for j in range(N_THRESHOLDS):
             part = (j + 1.0) / (N_THRESHOLDS + 1.0)
-            for c in range(n):
+            for c in range(m):
                 at[c] = low[c] + part * (high[c] - low[c])
-            for c in range(n):
+            for c in range(m):
                 share[c] = normal_cdf((at[c] - mean[c]) * precision[c], forest.cdf)
-            for c in range(n):
+            for c in range(m):
                 share[c] = 0.0 if at[c] < below[c] else share[c]
-            for c in range(n):
+            for c in range(m):
                 share[c] = w[c] * (1.0 if at[c] >= above[c] else share[c])
             sums, logs = left[j], inner[j]
-            for c in range(n):
+            for c in range(m):
                 sums[c] += share[c]
                 logs[c] += xlogx(share[c]) + xlogx(w[c] - share[c])
-    merit, where = np.full(n, -math.inf), np.zeros(n)
+    merit, where = np.full(m, -math.inf), np.zeros(m)
     for j in range(N_THRESHOLDS):
-        for c in range(n):
+        part = (j + 1.0) / (N_THRESHOLDS + 1.0)
+        for c in range(m):
             l, r = left[j, c], total[c] - left[j, c]
             gain = (before[c] - (xlogx(l) + xlogx(r) - inner[j, c])) / (total[c] * math.log(2.0))
             if min(l, r) > 0.01 * total[c] and gain > merit[c]:
                 merit[c] = gain
-                where[c] = low[c] + (j + 1.0) / (N_THRESHOLDS + 1.0) * (high[c] - low[c])
+                where[c] = low[c] + part * (high[c] - low[c])
     return merit, where
 
 
@@ -575,7 +609,7 @@ def share_below(forest, stat, c, threshold):
 @kernel
 def split(forest, leaf, feature, threshold, t):
     """Turn a leaf into an inner node whose children inherit its class masses, branch by branch."""
-    nodes, rows, count = forest.nodes, forest.rows, forest.count
+    nodes, rows, used = forest.nodes, forest.rows, forest.used
     n = forest.n_numeric
     j = feature - n
     if feature < n:
@@ -585,9 +619,9 @@ def split(forest, leaf, feature, threshold, t):
         born = forest.birth[forest.offset[j] - forest.offset[0] + 1 : forest.offset[j + 1] - forest.offset[0]]
         while branches < born.size and born[branches] <= t:
             branches += 1
-    first = count[N_NODES]
-    count[N_NODES] += branches
-    count[N_LEAVES] += branches - 1
+    first = used[N_NODES]
+    used[N_NODES] += branches
+    used[N_LEAVES] += branches - 1
     parent_mass = nodes[leaf].mass
     first_row = nodes[leaf].first
     heavy = first
@@ -599,10 +633,10 @@ def split(forest, leaf, feature, threshold, t):
         nodes[child].heavy = -1
         nodes[child].threshold = math.nan
         nodes[child].mass = 0.0
-        nodes[child].seen = 0.0
-        nodes[child].tried = 0.0
-        nodes[child].majority_right = 0.0
-        nodes[child].bayes_right = 0.0
+        nodes[child].since = 0.0
+        nodes[child].bayes_lead = 0.0
+        nodes[child].unused = 0
+        nodes[child].key = child_key(nodes[leaf].key, b)
         row = first_row
         while row >= 0:
             s = rows[row].stat
@@ -629,10 +663,10 @@ def split(forest, leaf, feature, threshold, t):
     while row >= 0:
         following = np.int64(rows[row].next)
         if rows[row].stat >= 0:
-            forest.free_stats[count[N_FREE_STATS]] = rows[row].stat
-            count[N_FREE_STATS] += 1
-        rows[row].next = count[FREE_ROW]
-        count[FREE_ROW] = row
+            forest.free_stats[used[N_FREE_STATS]] = rows[row].stat
+            used[N_FREE_STATS] += 1
+        rows[row].next = used[FREE_ROW]
+        used[FREE_ROW] = row
         row = following
     nodes[leaf].feature = feature
     nodes[leaf].first = first

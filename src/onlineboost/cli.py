@@ -1,0 +1,250 @@
+"""The command line: onlineboost run | compare | datasets."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table as TextTable
+
+from onlineboost import __version__
+from onlineboost.datasets import dataset_names, describe_datasets, load_dataset
+from onlineboost.estimators import AdaBoostOLM, HoeffdingTree
+from onlineboost.evaluate import LastClass, MajorityClass, Result, prequential
+from onlineboost.losses import LOSSES
+from onlineboost.stream import DataError, read_blocks, scan_labels
+
+MODELS: dict[str, Callable[..., Any]] = {
+    "adaboost-olm": AdaBoostOLM,
+    "hoeffding-tree": HoeffdingTree,
+    "majority": MajorityClass,
+    "last-class": LastClass,
+}
+BASELINES = ("majority", "last-class")
+
+err = Console(stderr=True)
+
+
+@contextlib.contextmanager
+def _friendly_errors() -> Iterator[None]:
+    """Errors of data and settings: the message and exit code 2, no traceback."""
+    try:
+        yield
+    except (DataError, ValueError) as error:
+        err.print(f"[bold red]Error:[/] {error}", soft_wrap=True, highlight=False)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        err.print("Stopped.")
+        raise SystemExit(130) from None
+
+
+class Stream:
+    """A named data set or a file, as blocks that can be read again for every model."""
+
+    def __init__(
+        self,
+        source: str,
+        target: str | None,
+        seed: int,
+        limit: int | None,
+        nominal: tuple[str, ...],
+        numeric: tuple[str, ...],
+    ) -> None:
+        self.source, self.target, self.limit = source, target, limit
+        self.nominal, self.numeric = nominal, numeric
+        self.dataset = None
+        if source in dataset_names():
+            dataset = load_dataset(source)
+            self.dataset = dataset.shuffled(seed) if dataset.order == "shuffle" else dataset
+            self.classes = list(self.dataset.classes)
+            self.how = f"shuffled with seed {seed}" if dataset.order == "shuffle" else "in its own order"
+        elif "." not in source and "/" not in source:
+            raise DataError(
+                f"{source!r} is neither a data set nor a file. Data sets: {', '.join(dataset_names())}. "
+                f"A file ends in .csv, .csv.gz or .parquet"
+            )
+        else:
+            self.classes = scan_labels(source, target)
+            self.how = "in the order of the file"
+
+    def run(self, model: Any, progress: Callable[[int, float], None]) -> Result:
+        if self.dataset is not None:
+            n = self.limit or len(self.dataset)
+            X, y = self.dataset.X[:n], self.dataset.y[:n]
+            return prequential(model, X, y, classes=self.classes, progress=progress)
+        return prequential(model, self._blocks(), classes=self.classes, progress=progress)
+
+    def _blocks(self) -> Iterator[Any]:
+        left = self.limit
+        for block in read_blocks(self.source, self.target, nominal=self.nominal, numeric=self.numeric):
+            if left is not None and left < len(block):
+                yield type(block)(block.X[:left], block.y[:left], block.first_row, 1.0)
+                return
+            yield block
+            left = None if left is None else left - len(block)
+            if left == 0:
+                return
+
+
+def _make(name: str, learners: int, seed: int, loss: str, vote: str) -> Any:
+    if name == "adaboost-olm":
+        return AdaBoostOLM(learners, loss=loss, vote=vote, random_state=seed)
+    if name == "hoeffding-tree":
+        return HoeffdingTree(random_state=seed)
+    return MODELS[name]()
+
+
+def _measure(stream: Stream, names: list[str], quiet: bool, **settings: Any) -> list[dict[str, Any]]:
+    """Run every model over the stream, with a progress bar, and return the rows of the table."""
+    _warm_up(names, settings)  # so that compiling is not counted as learning
+    out = []
+    columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, disable=quiet) as bar:
+        for name in names:
+            total = len(stream.dataset) if stream.dataset is not None else None
+            task = bar.add_task(name, total=stream.limit or total)
+
+            def show(seen: int, share: float, task: Any = task) -> None:
+                bar.update(task, completed=seen, total=max(seen, round(seen / share)) if share else None)
+
+            result = stream.run(_make(name, **settings), show)
+            out.append(
+                {
+                    "model": name,
+                    "examples": len(result.y),
+                    "accuracy": result.accuracy,
+                    "tail_accuracy": result.tail_accuracy(0.2),
+                    "seconds": result.seconds,
+                    "examples_per_second": result.examples_per_second,
+                }
+            )
+    return out
+
+
+def _warm_up(names: list[str], settings: dict[str, Any]) -> None:
+    for name in set(names) - set(BASELINES):
+        prequential(_make(name, **settings), np.zeros((2, 1)), np.array(["a", "b"]))
+
+
+def _report(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings: dict[str, Any]) -> None:
+    if as_json:
+        click.echo(
+            json.dumps({"source": stream.source, "classes": stream.classes, **settings, "results": rows}, indent=2)
+        )
+        return
+    table = TextTable(
+        title=f"{stream.source}: {rows[0]['examples']:,} examples, {len(stream.classes)} classes, {stream.how}"
+    )
+    for heading in ("model", "accuracy", "last 20 %", "seconds", "examples/s"):
+        table.add_column(heading, justify="left" if heading == "model" else "right")
+    best = max(row["tail_accuracy"] for row in rows)
+    for row in rows:
+        style = "bold green" if row["tail_accuracy"] == best else ""
+        cells = (
+            row["model"],
+            f"{row['accuracy']:.4f}",
+            f"{row['tail_accuracy']:.4f}",
+            f"{row['seconds']:.2f}",
+        )
+        table.add_row(*cells, f"{row['examples_per_second']:,.0f}", style=style)
+    Console().print(table)
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that `run` and `compare` share."""
+    for option in reversed(
+        (
+            click.argument("source"),
+            click.option("--target", help="Column with the labels [default: the last one]."),
+            click.option(
+                "--learners",
+                default=100,
+                show_default=True,
+                type=click.IntRange(1),
+                help="Number of weak learners.",
+            ),
+            click.option("--loss", default="logistic", show_default=True, type=click.Choice(list(LOSSES))),
+            click.option(
+                "--vote",
+                default="hedge",
+                show_default=True,
+                type=click.Choice(["hedge", "weighted", "best", "last"]),
+            ),
+            click.option(
+                "--seed",
+                default=0,
+                show_default=True,
+                help="Seed of the model, and of the shuffling of a data set.",
+            ),
+            click.option("--limit", type=click.IntRange(1), help="Stop after so many examples."),
+            click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
+            click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),
+            click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Online multiclass boosting: learn from a stream, one pass, one example at a time."""
+
+
+def _run(source, target, learners, loss, vote, seed, limit, nominal, numeric, as_json, names: list[str]) -> None:
+    with _friendly_errors():
+        stream = Stream(source, target, seed, limit, nominal, numeric)
+        settings = {"learners": learners, "loss": loss, "vote": vote, "seed": seed}
+        _report(stream, _measure(stream, names, as_json, **settings), as_json, settings)
+
+
+@main.command()
+@_options
+@click.option("--model", default="adaboost-olm", show_default=True, type=click.Choice(list(MODELS)))
+def run(model: str, **options: Any) -> None:
+    """Test-then-train one model on SOURCE: the name of a data set, or a .csv, .csv.gz or .parquet file.
+
+    \b
+    onlineboost run nursery
+    onlineboost run events.csv --target label --learners 50
+    """
+    _run(**options, names=[model, *(name for name in BASELINES if name != model)])
+
+
+@main.command()
+@_options
+@click.option("--models", default=",".join(MODELS), show_default=True, help="Comma-separated names.")
+def compare(models: str, **options: Any) -> None:
+    """Test-then-train several models on the same SOURCE, in the same order."""
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    for name in names:
+        if name not in MODELS:
+            raise click.BadParameter(f"{name!r} is not a model. Models: {', '.join(MODELS)}", param_hint="--models")
+    _run(**options, names=names)
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def datasets(as_json: bool) -> None:
+    """List the data sets that `run` and `compare` know by name."""
+    rows = describe_datasets()
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    table = TextTable(title="Data sets")
+    for heading in ("name", "rows", "columns", "classes", "order", "available"):
+        table.add_column(heading, justify="right" if heading in ("rows", "columns", "classes") else "left")
+    for row in rows:
+        here = row["where"] if row["where"] == "generated" else "yes" if row["available"] else "no"
+        numbers = (f"{row['rows']:,}", str(row["columns"]), str(row["classes"]))
+        table.add_row(row["name"], *numbers, row["order"], here)
+    Console().print(table)
+    if not all(row["available"] for row in rows):
+        err.print("Set ONLINEBOOST_DATA to the folder with the others' files; `onlineboost run NAME` says which.")

@@ -72,7 +72,7 @@ def predict_trees(forest, stage, rows, n_learners):
 
     Every row is predicted as the example of round rows.t.
     """
-    labels, p, cost = np.empty(rows.k, np.int64), np.empty(rows.k), np.empty(rows.k)
+    labels, p, cost = np.empty(rows.k, np.int64), np.empty(rows.k), np.empty(2 * rows.k)
     for i in range(n_learners):
         for b in range(rows.X.shape[0]):
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
@@ -90,7 +90,7 @@ def learn_trees(forest, stage, rows, y, weight, from_i, from_b):
     Stops before the first (learner, row) it has no room for, and returns it with the room it needs:
     (i, b, nodes, class rows, rows of stats). i = number of learners: all done.
     """
-    labels, p, cost = np.empty(rows.k, np.int64), np.empty(rows.k), np.empty(rows.k)
+    labels, p, cost = np.empty(rows.k, np.int64), np.empty(rows.k), np.empty(2 * rows.k)
     for i in range(from_i, forest.roots.size):
         for b in range(from_b if i == from_i else 0, rows.X.shape[0]):
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
@@ -142,7 +142,7 @@ def predict_given(stage, rows, i, b, p):
     """Learner i has given the distribution p for row b: vote."""
     s, e = rows.s[b], rows.e[b]
     labels = np.arange(rows.k)
-    l = vote(stage, i, rows.t, s, e, rows.k, labels, p, rows.k, np.empty(rows.k))
+    l = vote(stage, i, rows.t, s, e, rows.k, labels, p, rows.k, np.empty(2 * rows.k))
     cast(stage, i, l, s, e, labels, p, rows.k)
     rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
 
@@ -153,7 +153,7 @@ def learn_given(stage, rows, i, b, p, y, weight):
     s, e = rows.s[b], rows.e[b]
     labels = np.arange(rows.k)
     w = weight * weigh(stage, i, s, e, rows.k, y)
-    l = vote(stage, i, rows.t + b, s, e, rows.k, labels, p, rows.k, np.empty(rows.k))
+    l = vote(stage, i, rows.t + b, s, e, rows.k, labels, p, rows.k, np.empty(2 * rows.k))
     update(stage, i, rows.t + b, s, e, rows.k, l, y, weight, labels, p, rows.k)
     rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
     return w

@@ -377,11 +377,11 @@ class HoeffdingTree(_OnlineClassifier):
     def __init__(
         self,
         *,
-        grace_period: Range = (5, 20),
+        grace_period: Range = (10, 50),
         split_confidence: Range = (0.01, 0.9),
         tie_threshold: Range = (0.01, 0.9),
         leaf: str = "nba",
-        max_features: float = 0.5,
+        max_features: float = 0.3,
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -439,12 +439,13 @@ class AdaBoostOLM(_OnlineClassifier):
         The weights of the paper lie in [0, 1]; each learner's are multiplied by its scale. A Hoeffding tree's grace
         period and bound are in units of weight, so the scale decides how fast a tree grows. A range is drawn from
         uniformly.
-        "rising": from 1 for the first learner to 50 for the last, by equal factors.
+        "rising": from 0.1 for the first learner to 200 for the last, by equal factors.
     vote : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the weighted vote of the first i learners) to follow: one drawn by its Hedge
         weight, anew each round; their vote by Hedge weight; the one with the fewest mistakes; the one of all learners.
-    cost_vote : bool
-        Whether a learner votes for the label of least expected cost under its distribution, or for the likeliest label.
+    ballot : {"tempered", "cost", "argmax"}
+        What a learner votes for: the label of least expected cost under its distribution (with "tempered" costs, or as
+        in the paper), or simply the likeliest label.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
     random_state : int, RandomState or None
@@ -477,7 +478,7 @@ class AdaBoostOLM(_OnlineClassifier):
         learner: Any = None,
         weight_scale: Range | Sequence[float] | str = "rising",
         vote: str = "hedge",
-        cost_vote: bool = True,
+        ballot: str = "tempered",
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -486,17 +487,18 @@ class AdaBoostOLM(_OnlineClassifier):
         self.learner = learner
         self.weight_scale = weight_scale
         self.vote = vote
-        self.cost_vote = cost_vote
+        self.ballot = ballot
         self.categorical_features = categorical_features
         self.random_state = random_state
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
+        if self.ballot not in stages.BALLOTS:
+            raise ValueError(f"ballot must be one of {', '.join(stages.BALLOTS)}, got {self.ballot!r}")
         self._rule()
         scale = _scales(self.weight_scale, self.n_learners, seed)
-        rule = stages.COST if self.cost_vote else stages.ARGMAX
-        stage = stages.new_stage(stages.OLM, LOSSES[self.loss], rule, seed, scale)
+        stage = stages.new_stage(stages.OLM, LOSSES[self.loss], stages.BALLOTS[self.ballot], seed, scale)
         return _chain_of(self.learner, stage, n_numeric, nominal_sizes, k, seed)
 
     def _rule(self) -> int:
@@ -526,7 +528,7 @@ def _scales(given: Any, n: int, seed: int) -> np.ndarray:
     if isinstance(given, str):
         if given != "rising":
             raise ValueError(f'weight_scale must be a number, a (low, high) range, a list or "rising", got {given!r}')
-        return np.geomspace(1.0, 50.0, n)
+        return np.geomspace(0.1, 200.0, n)
     if np.ndim(given) == 1 and len(given) == n and not (isinstance(given, tuple) and n == 2):
         scale = np.asarray(given, np.float64)
     else:

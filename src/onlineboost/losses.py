@@ -51,27 +51,39 @@ def off_diagonal(loss, s, e, r, k):
 
 
 @kernel
-def expected_costs(loss, s, e, k, labels, p, n, cost):
-    """cost[l] = sum_r p_r C[r, l] for all l, over the n classes that p gives mass to. O(k n)."""
-    cost[:k] = 0.0
+def cost_row(loss, s, e, r, k, row):
+    """row[l] = C[r, l] for l != r, and row[r] = 0; returns -C[r, r], their sum."""
     reach = 0.0
     for l in range(k):
         reach = max(reach, abs(s[l]))
+    if loss == LOGISTIC and reach <= E_REACH:
+        for l in range(k):
+            row[l] = e[l] / (e[l] + e[r])
+    else:
+        for l in range(k):
+            row[l] = pair_cost(loss, s, e, r, l)
+    row[r] = 0.0
+    total = 0.0
+    for l in range(k):
+        total += row[l]
+    return total
+
+
+@kernel
+def expected_costs(loss, s, e, k, labels, p, n, tempered, cost, row):
+    """cost[l] = sum_r p_r C[r, l] for all l, over the n labels that p gives mass to; O(k n). `row` is scratch.
+
+    Tempered: every row of C is divided by the square root of its weight -C[r, r] (see `stages.vote`).
+    """
+    cost[:k] = 0.0
     for j in range(n):
-        r, mass = labels[j], p[j]
-        if loss == LOGISTIC and reach <= E_REACH:
-            row = 0.0
-            er = e[r]
+        r = labels[j]
+        total = cost_row(loss, s, e, r, k, row)
+        if total > 0.0:  # a row of zeros costs nothing, whatever the vote
+            mass = p[j] / math.sqrt(total) if tempered else p[j]
             for l in range(k):
-                c = e[l] / (e[l] + er)  # 1/2 at l = r, taken back below
-                cost[l] += mass * c
-                row += c
-            cost[r] -= mass * row
-        else:
-            cost[r] -= mass * off_diagonal(loss, s, e, r, k)
-            for l in range(k):
-                if l != r:
-                    cost[l] += mass * pair_cost(loss, s, e, r, l)
+                cost[l] += mass * row[l]
+            cost[r] -= mass * total
 
 
 @kernel

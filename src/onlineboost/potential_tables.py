@@ -45,7 +45,7 @@ class Dense(NamedTuple):
     level: Ints  # (N + 2,) where level m begins
     first: Ints  # (N + 2,) number of the first partition of v
     up: NDArray[np.int32]  # (partitions, k - 1) the partition after one more vote for the i-th largest part
-    count: Ints  # (k, N + 1, N + 2) [j, v, c]: number of partitions of v into at most j parts, each below c
+    n_below: Ints  # (k, N + 1, N + 2) [j, v, c]: number of partitions of v into at most j parts, each below c
 
 
 class Fourier(NamedTuple):
@@ -65,7 +65,6 @@ class Fourier(NamedTuple):
     norm: Floats  # (N + 1,) M Pois(m; lambda)
     x_low: Ints  # (N + 1,) fewer draws of r than this, or
     x_high: Ints  # (N + 1,) more than this, have negligible probability
-    reach: Ints  # (N + 1,) see Tables
 
 
 class Tables(NamedTuple):
@@ -76,7 +75,8 @@ class Tables(NamedTuple):
     n_learners: int
     p: float
     q: float
-    reach: Ints  # (N + 1,) [m]: a label this far behind is out of the race, and how far no longer matters
+    reach: Ints  # (N,) [m]: a label this far behind is out of the race, and how far behind no longer matters
+    key: Ints  # (N,) [m]: a random number that stands for these tables and m
     gap: Floats  # (N + 1, 2N + 1) [m, d + N]: G_m(d), the potential of one pair of labels (PAIRWISE)
     dense: Dense
     fourier: Fourier
@@ -99,55 +99,93 @@ def vote_distribution(n_classes: int, gamma: float) -> tuple[float, float]:
     return q + gamma, q
 
 
+def race_reach(n_classes: int, n_learners: int, gamma: float) -> Ints:
+    """[m]: a label this far behind the leader wins with negligible probability, and keeps no other from winning.
+
+    Its count of m draws would have to be the deficit, or one less if it gets a vote before.
+    """
+    p, _ = vote_distribution(n_classes, gamma)
+    tails = [binomial(m, p)[::-1].cumsum() for m in range(n_learners)]
+    return np.array([1 + (tail > NEGLIGIBLE / n_classes).sum() for tail in tails])
+
+
+def poisson(mean: float, size: int) -> Floats:
+    """Pois(x; mean) for x < size."""
+    end = max(size, int(mean + 40.0 * math.sqrt(mean + 1.0)) + 40)
+    return _from_ratios(mean / np.arange(1.0, end), int(mean))[:size]
+
+
+def binomial(m: int, p: float) -> Floats:
+    """Bin(x; m, p) for x = 0..m."""
+    x = np.arange(1.0, m + 1.0)
+    return _from_ratios((m + 1.0 - x) / x * (p / max(1.0 - p, 1e-16)), min(m, int((m + 1) * p)))
+
+
+def _from_ratios(ratio: Floats, mode: int) -> Floats:
+    """Probabilities P(0), P(1), ... from the ratios P(x) / P(x - 1). Log-gamma would lose digits where m is large."""
+    mass = np.concatenate([np.cumprod(1.0 / ratio[:mode][::-1])[::-1], [1.0], np.cumprod(ratio[mode:])])
+    return mass / mass.sum()
+
+
 # ---------------------------------------------------------------------------------------------------------- DENSE
 
 
-def dense_size(n_classes: int, n_learners: int) -> float:
-    """Number of values in the table of all states, sum over m and v of the partitions of v."""
-    partitions = np.zeros(n_learners + 1)
+def dense_bytes(n_classes: int, n_learners: int, limit: float) -> float:
+    """Size of the table of all states; infinity if it is above ``limit``."""
+    partitions = np.zeros(n_learners + 1)  # of v, by the largest part allowed so far
     partitions[0] = 1.0
     for part in range(1, min(n_classes - 1, n_learners) + 1):
         for v in range(part, n_learners + 1):
             partitions[v] += partitions[v - part]
-    return float(partitions.cumsum().sum())
+        size = 8.0 * partitions.cumsum().sum() + 6.0 * n_classes * partitions.sum()
+        if size > limit:
+            return math.inf
+    return size
 
 
 def dense_tables(n_classes: int, n_learners: int, gamma: float) -> Dense:
-    """Run the recursion (potentialCond) from m = 0 to m = N."""
+    """Number the states, and run the recursion (potentialCond) over them."""
     N, parts = n_learners, n_classes - 1
-    count = np.zeros((parts + 1, N + 1, N + 2), dtype=np.int64)
-    count[:, 0, 1:] = 1
+    n_below = np.zeros((parts + 1, N + 1, N + 2), dtype=np.int64)
+    n_below[:, 0, 1:] = 1
     for j in range(1, parts + 1):
         for c in range(1, N + 1):  # all parts below c + 1: the largest is below c, or it is c
-            count[j, :, c + 1] = count[j, :, c]
-            count[j, c:, c + 1] += count[j - 1, : N + 1 - c, c + 1]
-    first = np.concatenate([[0], np.cumsum(count[parts, :, N + 1])])
+            n_below[j, :, c + 1] = n_below[j, :, c]
+            n_below[j, c:, c + 1] += n_below[j - 1, : N + 1 - c, c + 1]
+    first = np.concatenate([[0], np.cumsum(n_below[parts, :, N + 1])])
     level = np.concatenate([[0], np.cumsum(first[:0:-1])])  # level m has the partitions of v <= N - m
     votes = np.zeros((first[N + 1], parts), dtype=np.int16)
     up = np.zeros((first[N], parts), dtype=np.int32)
+    _number_partitions(n_below, first, votes, up)
     phi = np.empty(level[N + 1])
-    _number_partitions(count, first, votes, up)
-    v = np.repeat(np.arange(N + 1), count[parts, :, N + 1])
-    phi[: level[1]] = votes[:, 0] >= N - v  # (zeroOne): a tie is a loss
+    phi[: level[1]] = votes[:, 0] >= N - votes.sum(axis=1)  # phi_0 is the loss (zeroOne): a tie is a loss
     _recursion(*vote_distribution(n_classes, gamma), level, up, phi)
-    return Dense(phi, level, first, up, count)
+    return Dense(phi, level, first, up, n_below)
+
+
+def dense_with_gamma(dense: Dense, n_classes: int, gamma: float) -> Dense:
+    """The table for another gamma. The states keep their numbers."""
+    phi = np.empty_like(dense.phi)
+    phi[: dense.level[1]] = dense.phi[: dense.level[1]]
+    _recursion(*vote_distribution(n_classes, gamma), dense.level, dense.up, phi)
+    return dense._replace(phi=phi)
 
 
 @kernel
-def partition_rank(count, votes):
+def partition_rank(n_below, votes):
     """Rank of a partition (parts in decreasing order) among those of the same sum: how many come before it."""
     v = 0
     for i in range(votes.size):
         v += votes[i]
     rank = 0
     for i in range(votes.size):  # those that agree so far, and have a smaller part here
-        rank += count[votes.size - i, v, votes[i]]
+        rank += n_below[votes.size - i, v, votes[i]]
         v -= votes[i]
     return rank
 
 
 @kernel
-def _number_partitions(count, first, votes, up):
+def _number_partitions(n_below, first, votes, up):
     """Fill `votes` (the partitions in order) and `up`; every partition of v + 1 is one of v with one more vote."""
     parts = votes.shape[1]
     child = np.empty(parts, dtype=np.int64)
@@ -159,7 +197,7 @@ def _number_partitions(count, first, votes, up):
                     leader = i
                 child[:] = votes[g]
                 child[leader] += 1
-                up[g, i] = first[v + 1] + partition_rank(count, child)
+                up[g, i] = first[v + 1] + partition_rank(n_below, child)
                 votes[up[g, i]] = child
 
 
@@ -176,49 +214,61 @@ def _recursion(p, q, level, up, phi):
 
 
 @kernel
-def fill_dense(dense, block, m):
+def fill_dense(dense, block, m, reach):
     """Look the block up: C[r, r] belongs to the partition of the others itself, C[r, l] to one of its children."""
     D = int(block[0])
-    votes = dense.level.size - 3 - m  # N - 1 - m in total, of which the leader has
-    k = 0
-    for b in range(D):
-        votes += int(block[1 + b] * block[1 + D + b])
-        k += int(block[1 + D + b])
-    lead = votes // k
-    others = np.empty(k - 1, dtype=np.int64)
-    phi = dense.level[m]
+    phi = dense.phi[dense.level[m] :]
+    votes = _representative(block, dense.level.size - 3 - m, reach)
+    others = np.empty(votes.size - 1, dtype=np.int64)
+    r = 0
     for a in range(D):
-        i = 0
         v = 0
-        for b in range(D):
-            for _ in range(int(block[1 + D + b]) - (a == b)):
-                others[i] = lead - int(block[1 + b])
-                v += others[i]
-                i += 1
-        g = dense.first[v] + partition_rank(dense.count, others)
-        own = dense.phi[phi + g]
-        block[1 + 2 * D + a] = own
-        i = 0
+        for i in range(others.size):
+            others[i] = votes[i + (i >= r)]
+            v += others[i]
+        g = dense.first[v] + partition_rank(dense.n_below, others)
+        block[1 + 2 * D + a] = phi[g]
+        l = 0  # the first label of tier b among the others
         for b in range(D):
             size = int(block[1 + D + b]) - (a == b)
             if size > 0:
-                set_excess(block, a, b, dense.phi[phi + dense.up[g, i]] - own)
-            i += size
+                set_excess(block, a, b, phi[dense.up[g, l]] - phi[g])
+            l += size
+        r += int(block[1 + D + a])
+
+
+@kernel
+def _representative(block, total, reach):
+    """Votes in decreasing order, with that total, that have the deficits of the block.
+
+    For labels out of the race any deficit from `reach` on will do. The leader gets as few votes as this allows.
+    """
+    D = int(block[0])
+    k = 0
+    live = 0
+    behind = 0
+    for b in range(D):
+        k += int(block[1 + D + b])
+        if block[1 + b] < reach:
+            live += int(block[1 + D + b])
+            behind += int(block[1 + D + b] * block[1 + b])
+    # live * lead - behind votes for the labels in the race, at most lead - reach for each of the others
+    lead = -((-total - behind - (k - live) * reach) // k) if live < k else (total + behind) // k
+    votes = np.empty(k, dtype=np.int64)
+    rest = total + behind - live * lead
+    l = 0
+    for b in range(D):
+        for _ in range(int(block[1 + D + b])):
+            if block[1 + b] < reach:
+                votes[l] = lead - int(block[1 + b])
+            else:
+                votes[l] = min(rest, lead - reach)
+                rest -= votes[l]
+            l += 1
+    return votes
 
 
 # -------------------------------------------------------------------------------------------------------- FOURIER
-
-
-def poisson(mean: float, size: int) -> Floats:
-    """Pois(x; mean) for x < size. By ratios from the mode: log-gamma would cost three digits at mean 1000."""
-    n = max(size, int(mean + 40.0 * math.sqrt(mean + 1.0)) + 40)
-    mode = int(mean)
-    x = np.arange(1, n)
-    ratio = mean / x
-    above = np.cumprod(ratio[mode:])
-    below = np.cumprod(1.0 / ratio[:mode][::-1])[::-1]
-    mass = np.concatenate([below, [1.0], above])
-    return mass[:size] / math.fsum(mass)
 
 
 def fourier_tables(n_classes: int, gamma: float, m_low: int, m_high: int) -> Fourier:
@@ -251,7 +301,6 @@ def fourier_tables(n_classes: int, gamma: float, m_low: int, m_high: int) -> Fou
         norm=np.concatenate([unused, *(grid.norm for grid in grids)]),
         x_low=np.concatenate([unused, *(grid.x_low for grid in grids)]),
         x_high=np.concatenate([unused, *(grid.x_high for grid in grids)]),
-        reach=np.concatenate([unused, *(grid.reach for grid in grids)]),
     )
 
 
@@ -276,7 +325,6 @@ class _Grid(NamedTuple):
     norm: Floats
     x_low: Ints
     x_high: Ints
-    reach: Ints
 
 
 def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float) -> _Grid:
@@ -298,7 +346,7 @@ def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float)
     F = mass / E
     own = poisson(lam * p, high + 2)
     A = own[:, None] * w[: high + 2]
-    A[1:] /= E[np.minimum(np.arange(high + 1), free)]
+    A[1:] /= E[np.minimum(np.arange(high + 1), free)]  # a vote more or less for r is c_r = x - 1
 
     with np.errstate(divide="ignore"):
         angle = 1.0 - np.cos(2.0 * math.pi * np.arange(1, J) / M)
@@ -306,13 +354,7 @@ def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float)
         log_own = np.log(own)
     decay[1:] = np.minimum(decay[1:], decay[:-1])
 
-    x_low, x_high, reach = (np.empty(high + 1 - low, dtype=np.int64) for _ in range(3))
-    rest = poisson(lam * (1.0 - p), high + 1)
-    for m in range(low, high + 1):
-        draws = own[: m + 1] * rest[m::-1] / total[m]  # Bin(x; m, p)
-        likely = np.flatnonzero(draws > NEGLIGIBLE)
-        x_low[m - low], x_high[m - low] = likely[0], likely[-1]
-        reach[m - low] = 1 + (draws[::-1].cumsum() > NEGLIGIBLE / n_classes).sum()
+    likely = [np.flatnonzero(binomial(m, p) > NEGLIGIBLE) for m in range(low, high + 1)]
     return _Grid(
         rate=lam * p,
         root=np.stack([root.real, root.imag]),
@@ -322,15 +364,14 @@ def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float)
         log_own=log_own,
         decay=decay,
         norm=M * total[low : high + 1],
-        x_low=x_low,
-        x_high=x_high,
-        reach=reach,
+        x_low=np.array([x[0] for x in likely]),
+        x_high=np.array([x[-1] for x in likely]),
     )
 
 
 @kernel
-def fill_fourier(f, block, m):
-    """Fill a block by (potentialCompute): condition independent Poisson counts on their sum (Levin 1981).
+def fill_fourier(f, block, m, only):
+    """Fill a block, or row ``only`` of it (-1: all), by (potentialCompute), after Levin (1981).
 
     Let r end up T votes above the present leader: it was drawn x = T + deficit_r times, and wins if every other
     label v was drawn at most c_v = T - 1 + deficit_v times. Let X_r ~ Pois(lambda p), X_v ~ Pois(lambda q); given
@@ -342,14 +383,15 @@ def fill_fourier(f, block, m):
     Its product over *all* labels, G_T, serves all r: with r's own factor (c_r = x - 1) divided out again in
     A_x = Pois(x) w^(x - 1) / E_{x-1}, the three probabilities that make a row of costs are
 
-        P(win from s)                             sum G_T A_x
-        P(win from s + e_r)                       sum G_T A_x w^-1 x / (lambda p)     as Pois(x - 1) = Pois(x) x / (lambda p)
-        P(win from s) - P(win from s + e_l)       sum G_T A_x F_{c_l}                 F_c = (E_c - E_{c-1}) / E_c
+        P(win from s)                          sum G_T A_x
+        P(win from s + e_r)                    sum G_T A_x w^-1 x / (lambda p)     Pois(x - 1) = Pois(x) x / (lambda p)
+        P(win from s) - P(win from s + e_l)    sum G_T A_x F_{c_l}                 F_c = (E_c - E_{c-1}) / E_c
     """
     first, n_nodes = _needed(f, block, m)
     G = _products(f, block, m, first, n_nodes)
     for a in range(int(block[0])):
-        _fourier_row(f, G, block, m, first, a)
+        if only == -1 or only == a:
+            _fourier_row(f, G, block, m, first, a)
 
 
 @kernel
@@ -445,6 +487,7 @@ def _fourier_row(f, G, block, m, first, a):
     """The row of costs of a label r in tier a."""
     D = int(block[0])
     g = f.grid[m]
+    others, own, root, free = f.others[g], f.own[g], f.root[g], f.free[g]
     n_nodes = G.shape[2]
     H = np.empty((2, n_nodes))
     sums = np.zeros((D + 2, n_nodes))  # what a vote for l costs, for each tier of l; P(win from s); P(win from s + e_r)
@@ -457,23 +500,23 @@ def _fourier_row(f, G, block, m, first, a):
         ratio = x / f.rate[g]
         possible = 1.0 if x <= m else 0.0
         for j in range(n_nodes):
-            u = G[i, 0, j] * f.own[g, x, 0, j] - G[i, 1, j] * f.own[g, x, 1, j]
-            v = G[i, 0, j] * f.own[g, x, 1, j] + G[i, 1, j] * f.own[g, x, 0, j]
+            u = G[i, 0, j] * own[x, 0, j] - G[i, 1, j] * own[x, 1, j]
+            v = G[i, 0, j] * own[x, 1, j] + G[i, 1, j] * own[x, 0, j]
             sums[D, j] += possible * u
-            sums[D + 1, j] += ratio * (u * f.root[g, 0, j] + v * f.root[g, 1, j])
+            sums[D + 1, j] += ratio * (u * root[0, j] + v * root[1, j])
             H[0, j] = possible * u
             H[1, j] = possible * v
         for b in range(D):
             c = T - 1 + int(block[1 + b])
-            if 0 <= c < f.free[g]:
+            if 0 <= c < free:
                 for j in range(n_nodes):
-                    sums[b, j] += H[0, j] * f.others[g, c, 2, j] - H[1, j] * f.others[g, c, 3, j]
+                    sums[b, j] += H[0, j] * others[c, 2, j] - H[1, j] * others[c, 3, j]
     for b in range(D + 2):  # node 0 once, the others with their conjugates
         total = 0.0
         for j in range(1, n_nodes):
             total += sums[b, j]
         sums[b, 0] = (sums[b, 0] + 2.0 * total) / f.norm[m]
-    block[1 + 2 * D + a] = 1.0 - sums[D + 1, 0]
+    block[1 + 2 * D + a] = min(1.0, max(0.0, 1.0 - sums[D + 1, 0]))
     for b in range(D):
         set_excess(block, a, b, sums[D + 1, 0] - sums[D, 0] + sums[b, 0])
 
@@ -489,15 +532,15 @@ PAIR_LOSSES: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
-def gap_table(loss: str, n_classes: int, n_learners: int, gamma: float) -> Floats:
-    """G_m(d) for |d| <= N - m at [m, N + d], the expected g(d) after m draws; phi^r_m(s) = sum_l G_m(s_r - s_l).
+def gap_table(losses: Floats, n_classes: int, gamma: float) -> Floats:
+    """G_m(d) for |d| <= N - m at [m, N + d]: the expected g(d) after m draws. phi^r_m(s) is the sum of G_m(s_r - s_l).
 
-    A draw moves d up with probability p, down with probability q, and leaves it alone otherwise.
+    ``losses`` is G_0 = g for d = -N..N. A draw moves d up with probability p, down with q, or leaves it alone.
     """
-    N = n_learners
+    N = losses.size // 2
     p, q = vote_distribution(n_classes, gamma)
     table = np.zeros((N + 1, 2 * N + 1))
-    table[0] = PAIR_LOSSES[loss](np.arange(-N, N + 1.0))
+    table[0] = losses
     for m in range(1, N + 1):
         before = table[m - 1, m - 1 : 2 * N + 2 - m]
         table[m, m : 2 * N + 1 - m] = p * before[2:] + q * before[:-2] + (1.0 - p - q) * before[1:-1]
@@ -588,9 +631,9 @@ def set_excess(block, a, b, value):
 def fill_block(tables, block, m):
     """Fill own, weight and excess of a block whose deficits and sizes are set."""
     if tables.method == DENSE:
-        fill_dense(tables.dense, block, m)
+        fill_dense(tables.dense, block, m, tables.reach[m])
     elif tables.method == FOURIER:
-        fill_fourier(tables.fourier, block, m)
+        fill_fourier(tables.fourier, block, m, -1)
     elif tables.method == PAIRWISE:
         fill_pairwise(tables.gap, block, m)
     else:

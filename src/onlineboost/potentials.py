@@ -1,249 +1,492 @@
-"""Potentials of OnlineMBBM: what a state of the votes is worth, what a vote costs, how much an example weighs.
+"""Potentials of OnlineMBBM: what a vote costs, how much an example weighs, what error to expect in the end.
 
-phi^r_m(s) is the loss to expect when label r is correct, the votes so far are s, and m more votes are drawn from
-u_gamma^r, eq. (potentialCond). Learner i is charged C[r, l] = phi^r_{N-i}(s^{i-1} + e_l), eq. (costMatrix), and
-learns with the weight sum_l (C[y, l] - C[y, y]).
+phi^r_m(s) is the loss to expect if label r is correct, the votes so far are s, and m more votes are drawn from
+u_gamma^r, eq. (potentialCond). Learner i is charged C[r, l] = phi^r_{N-i}(s^{i-1} + e_l), eq. (costMatrix), for the
+vote l, and learns with weight sum_l (C[y, l] - C[y, y]).
 
-In a kernel, one look-up per (learner, example), then as many questions as wanted::
+In a kernel: one look-up per (learner, example), then as many questions as there are::
 
-    tables = build_tables(n_classes, n_learners, gamma)      # read-only, may be shared
-    cache = build_cache(tables)                              # one per thread
+    tables = build_tables(n_classes, n_learners, gamma)       # read-only, any number of threads
+    cache = build_cache(tables)                               # one thread at a time
 
-    find_costs(tables, cache, s, m)                          # m = N - i draws left after this vote
-    expected_costs(cache, k, labels, p, n, cost)             # cost[l] = sum_r p_r (C[r, l] - C[r, r])
-    weight = label_weight(cache, y)                          # sum_l (C[y, l] - C[y, y])
-    excess_cost(cache, y, l)                                 # C[y, l] - C[y, y]
+    at = find_costs(cache, s, tables.reach[m], tables.key[m]) # m = N - i draws left after this vote
+    if at < 0:
+        at = make_costs(tables, cache, m)
+    expected_costs(cache, at, labels, p, n, cost)             # cost[l] = sum_r p_r (C[r, l] - C[r, r])
+    weight = label_weight(cache, at, y)                       # sum_l (C[y, l] - C[y, y])
+    edge = excess_cost(cache, at, y, l)                       # C[y, l] - C[y, y]
 
-Costs are given relative to the diagonal, as in (normalizedCostMatrix): this takes the same number off every entry of
-a row, so the vote argmin_l sum_r p_r C[r, l] is the same, and small differences are not lost beside large costs.
+(Two calls rather than one, since passing the tables around costs more than the look-up.) Costs are relative to the
+diagonal, as in (normalizedCostMatrix). That takes the same off all entries of a row, so that argmin_l sum_r p_r C[r, l]
+stays what it is, and small differences do not drown in large costs.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onlineboost._jit import kernel
 from onlineboost.potential_tables import (
     DENSE,
     FOURIER,
     MONTE_CARLO,
+    NEGLIGIBLE,
     PAIR_LOSSES,
     PAIRWISE,
-    Dense,
     Floats,
     Ints,
     Tables,
-    Work,
+    binomial,
     block_size,
-    dense_size,
+    dense_bytes,
     dense_tables,
+    dense_with_gamma,
     fill_block,
+    fill_fourier,
+    fill_pairwise,
     fourier_tables,
     gap_table,
+    poisson,
+    race_reach,
     vote_distribution,
 )
 
 LOSSES = ("zero_one", *PAIR_LOSSES)
-DENSE_LIMIT = 5_000_000  # values; 40 MB, and 0.05 s to fill
+DENSE_LIMIT = 48e6  # bytes of a table of all states: five classes, a hundred learners
+
+NO_DENSE = dense_tables(2, 1, 0.0)  # kernels want the unused tables too
+NO_FOURIER = fourier_tables(2, 0.0, 0, 0)
+
+# ----------------------------------------------------------------------------------------------- tables and cache
+
+
+def build_tables(
+    n_classes: int,
+    n_learners: int,
+    gamma: float,
+    *,
+    loss: str = "zero_one",
+    potential: str = "exact",
+    n_draws: int = 100,
+    seed: int = 0,
+) -> Tables:
+    """Prepare the costs of a chain.
+
+    Parameters
+    ----------
+    n_classes, n_learners : int
+        k >= 2 and N >= 1.
+    gamma : float
+        The edge, 0 <= gamma < 1.
+    loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
+        The loss L^r that the final votes suffer.
+    potential : {"exact", "monte_carlo"}
+        ``"monte_carlo"`` estimates each potential of the 0-1 loss from ``n_draws`` draws, as the authors do.
+    n_draws, seed : int
+        For ``"monte_carlo"``.
+
+    Examples
+    --------
+    >>> tables = build_tables(n_classes=5, n_learners=20, gamma=0.1)
+    >>> round(tables.p, 3), round(tables.q, 3)
+    (0.28, 0.18)
+    """
+    k, N = _check_int("n_classes", n_classes, 2), _check_int("n_learners", n_learners, 1)
+    gamma = _check_gamma(gamma)
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}; got {loss!r}")
+    if potential not in ("exact", "monte_carlo"):
+        raise ValueError(f"potential must be 'exact' or 'monte_carlo', got {potential!r}")
+    if potential == "monte_carlo" and loss != "zero_one":
+        raise ValueError(f"potential='monte_carlo' is for loss='zero_one'; loss={loss!r} is exact anyway")
+    p, q = vote_distribution(k, gamma)
+    tables = Tables(
+        method=PAIRWISE,
+        n_classes=k,
+        n_learners=N,
+        p=p,
+        q=q,
+        reach=np.full(N, N),
+        key=_keys(N, k, gamma, loss, potential, n_draws, seed),
+        gap=np.zeros((1, 1)),
+        dense=NO_DENSE,
+        fourier=NO_FOURIER,
+        n_draws=_check_int("n_draws", n_draws, 1),
+        seed=_check_int("seed", seed, 0),
+    )
+    if loss != "zero_one":
+        return tables._replace(gap=gap_table(PAIR_LOSSES[loss](np.arange(-N, N + 1.0)), k, gamma))
+    if potential == "monte_carlo":
+        return tables._replace(method=MONTE_CARLO)
+    tables = tables._replace(reach=race_reach(k, N, gamma))
+    if dense_bytes(k, N, DENSE_LIMIT) <= DENSE_LIMIT:
+        return tables._replace(method=DENSE, dense=dense_tables(k, N, gamma))
+    return tables._replace(method=FOURIER, fourier=fourier_tables(k, gamma, 0, N - 1))
+
+
+def with_gamma(tables: Tables, gamma: float) -> Tables:
+    """The same tables for another edge, at less cost than new ones. Caches may be kept."""
+    k, N = tables.n_classes, tables.n_learners
+    gamma = _check_gamma(gamma)
+    p, q = vote_distribution(k, gamma)
+    tables = tables._replace(p=p, q=q, key=_keys(N, gamma, tables.key.tolist()))
+    if tables.method == MONTE_CARLO:
+        return tables
+    if tables.method == PAIRWISE:
+        return tables._replace(gap=gap_table(tables.gap[0], k, gamma))
+    tables = tables._replace(reach=race_reach(k, N, gamma))
+    if tables.method == DENSE:
+        return tables._replace(dense=dense_with_gamma(tables.dense, k, gamma))
+    return tables._replace(fourier=fourier_tables(k, gamma, 0, N - 1))
+
+
+def _keys(size: int, *meaning: object) -> Ints:
+    """Random numbers that stand for what is given."""
+    digest = hashlib.blake2b(repr(meaning).encode(), digest_size=16).digest()
+    return np.random.default_rng(int.from_bytes(digest, "little")).integers(1 << 60, size=size)
 
 
 class Cache(NamedTuple):
-    """Blocks met before, and the block in hand. For one thread: a look-up writes to it.
+    """Blocks of costs met before (see ``potential_tables``), and the state in hand.
 
-    A hash table with open addressing. When it is full it is emptied; what it holds never changes a result.
+    A hash table with open addressing, emptied when full. It changes how long a look-up takes, never its result.
+    Look-ups write to it, so it is for one thread at a time. It may serve several tables of the same k and N.
     """
 
-    key: Ints  # (slots,) hash of (m, deficits)
-    start: Ints  # (slots,) where in `blocks` the block begins; 0: slot empty
-    blocks: Floats  # at `start` m, then the block
-    used: Ints  # (4,) end of `blocks` in use, slots in use, hits, misses
-    mix: Ints  # (2, N + 2) random numbers to hash with: [0, deficit], [1, m]
-    deficit: Ints  # (k,) of each label, in hand
-    tier: Ints  # (k,) of each label, in hand
-    tier_at: Ints  # (N + 2,) tier with that deficit, in hand
-    mass: Floats  # (D,)
-    block: Floats  # the block in hand
-    work: Work
+    slots: Ints  # (slots, 3) two hashes of the state, 120 bits in all, and where its block begins; 0: empty
+    blocks: Floats  # one after the other
+    used: Ints  # (6,) END.. below
+    mix: Ints  # (N + 2, 2) [deficit]: random numbers to hash with
+    deficit: Ints  # (k,) votes of each label behind the leader, of the state in hand
+    tier: Ints  # (k,) and its tier
+    tier_at: Ints  # (N + 2,) scratch: number of labels, or tier, with that deficit
+    mass: Floats  # (2 D,) scratch: probability, and cost, of each tier
 
 
-USED, SLOTS, HITS, MISSES = range(4)
+END, ENTRIES, MISSES, SLOT, HASH_0, HASH_1 = range(6)
 
 
-def build_tables(n_classes, n_learners, gamma, *, loss="zero_one", potential="exact", n_draws=100, seed=0) -> Tables:
-    N = n_learners
-    p, q = vote_distribution(n_classes, gamma)
-    none = np.zeros((1, 1))
-    dense = Dense(
-        none[0], np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 1), np.int32), np.zeros((1, 1, 1), np.int64)
-    )
-    fourier = fourier_tables(n_classes, gamma, 0, 0)
-    gap = none
-    reach = np.full(N + 1, N + 1)
-    if loss != "zero_one":
-        method = PAIRWISE
-        gap = gap_table(loss, n_classes, N, gamma)
-    elif potential == "monte_carlo":
-        method = MONTE_CARLO
-    elif potential == "exact" and dense_size(n_classes, N) <= DENSE_LIMIT:
-        method = DENSE
-        dense = dense_tables(n_classes, N, gamma)
-    else:
-        method = FOURIER
-        fourier = fourier_tables(n_classes, gamma, 0, N - 1)
-        reach = fourier.reach
-    return Tables(method, n_classes, N, p, q, reach, gap, dense, fourier, n_draws, seed)
+def build_cache(tables: Tables, megabytes: float = 64.0) -> Cache:
+    """An empty cache. Memory is taken as it fills up, to at most about ``megabytes``.
 
-
-def build_cache(tables, megabytes=16.0, slots=None) -> Cache:
+    Examples
+    --------
+    >>> tables = build_tables(n_classes=3, n_learners=10, gamma=0.1)
+    >>> cache, s = build_cache(tables), np.array([2.0, 1.0, 0.0])
+    >>> find_costs(cache, s, tables.reach[6], tables.key[6])
+    -1
+    >>> at = make_costs(tables, cache, 6)
+    >>> find_costs(cache, s, tables.reach[6], tables.key[6]) == at
+    True
+    >>> round(label_weight(cache, at, 0), 4)
+    0.54
+    """
     k, N = tables.n_classes, tables.n_learners
-    D = min(k, int((1 + math.sqrt(8 * N + 1)) / 2))
-    J = int(tables.fourier.n_nodes.max())
-    n_slots = 1 << max(4, int(math.log2(megabytes * 2**20 / 8 / 4 / 2)))
-    rng = np.random.default_rng(0)
-    bits = 62 - int(math.ceil(math.log2(k + 2)))
-    work = Work(
-        np.zeros(k - 1, np.int64),
-        np.zeros(k - 1, np.int64),
-        np.zeros((int(tables.fourier.x_high.max()) + 2, 2, J)),
-        np.zeros((2, J)),
-        np.zeros((D + 2, J)),
-    )
+    n_tiers = min(k, (1 + math.isqrt(8 * N - 7)) // 2)  # 0 + 1 + ... + (D - 1) votes make D tiers
+    n_slots = 1 << max(4, int(megabytes * 2**13).bit_length() - 1)  # 24 bytes each; a block has some 200
+    n_floats = max(int(megabytes * 2**17) - 3 * n_slots, 1 + block_size(n_tiers))
+    bits = 61 - (k + 1).bit_length()  # sums of k of them stay below 2^62
     return Cache(
-        np.zeros(n_slots, np.int64),
-        np.zeros(n_slots, np.int64),
-        np.zeros(int(megabytes * 2**20 / 8)),
-        np.array([1, 0, 0, 0]),
-        rng.integers(1 << bits, size=(2, N + 3)),
-        np.zeros(k, np.int64),
-        np.zeros(k, np.int64),
-        np.zeros(N + 3, np.int64),
-        np.zeros(D),
-        np.zeros(block_size(D)),
-        work,
+        slots=np.zeros((n_slots, 3), dtype=np.int64),
+        blocks=np.zeros(n_floats),
+        used=np.array([1, 0, 0, 0, 0, 0]),
+        mix=np.random.default_rng(0).integers(1 << bits, size=(N + 2, 2)),
+        deficit=np.zeros(k, dtype=np.int64),
+        tier=np.zeros(k, dtype=np.int64),
+        tier_at=np.zeros(N + 2, dtype=np.int64),
+        mass=np.zeros(2 * n_tiers),
     )
+
+
+# ---------------------------------------------------------------------------------------------- costs in a kernel
 
 
 @kernel
-def find_costs(tables, cache, s, m):
-    """Take the block of the votes s with m draws left in hand."""
-    k = tables.n_classes
+def find_costs(cache, s, reach, key):
+    """Where in the cache the costs of votes ``s`` are; -1 if they are not there, and make_costs is to be called.
+
+    ``reach`` and ``key`` are tables.reach[m] and tables.key[m], m the number of draws left after this vote.
+    """
     lead = s[0]
-    for l in range(1, k):
+    for l in range(1, cache.deficit.size):
         lead = max(lead, s[l])
-    reach = tables.reach[m]
-    h = cache.mix[1, m]
-    for l in range(k):
+    h0 = key
+    h1 = key
+    for l in range(cache.deficit.size):
         d = min(int(lead - s[l]), reach)
         cache.deficit[l] = d
-        h += cache.mix[0, d]
-    mask = cache.key.size - 1
-    slot = h & mask
-    while cache.start[slot] != 0:
-        if cache.key[slot] == h and _recall(cache, cache.start[slot], k, m):
-            cache.used[HITS] += 1
-            return
+        h0 += cache.mix[d, 0]
+        h1 += cache.mix[d, 1]
+    slots = cache.slots
+    mask = slots.shape[0] - 1
+    slot = h0 & mask
+    while slots[slot, 2] != 0:
+        if slots[slot, 0] == h0 and slots[slot, 1] == h1:
+            return slots[slot, 2]
         slot = (slot + 1) & mask
-    cache.used[MISSES] += 1
-    _sort_tiers(cache, k)
-    fill_block(tables, cache.work, cache.block, m)
-    size = block_size(int(cache.block[0]))
-    if cache.used[USED] + size + 1 > cache.blocks.size or 2 * cache.used[SLOTS] > cache.key.size:
-        cache.start[:] = 0
-        cache.used[USED] = 1
-        cache.used[SLOTS] = 0
-        slot = h & mask
-        if size + 2 > cache.blocks.size:
-            return
-    at = cache.used[USED]
-    cache.key[slot] = h
-    cache.start[slot] = at
-    cache.blocks[at] = m
-    for i in range(size):
-        cache.blocks[at + 1 + i] = cache.block[i]
-    cache.used[USED] = at + size + 1
-    cache.used[SLOTS] += 1
-
-
-block_size = kernel(block_size)
+    cache.used[SLOT] = slot
+    cache.used[HASH_0] = h0
+    cache.used[HASH_1] = h1
+    return -1
 
 
 @kernel
-def _recall(cache, at, k, m):
-    """Take the stored block in hand, if it really is the one for these deficits."""
-    if cache.blocks[at] != m:
-        return False
-    D = int(cache.blocks[at + 1])
-    for b in range(D):
-        cache.tier_at[int(cache.blocks[at + 2 + b])] = b
-        cache.mass[b] = 0.0
-    for l in range(k):
-        b = cache.tier_at[cache.deficit[l]]
-        if b >= D or cache.blocks[at + 2 + b] != cache.deficit[l]:
-            return False
-        cache.tier[l] = b
-        cache.mass[b] += 1.0
-    for b in range(D):
-        if cache.mass[b] != cache.blocks[at + 2 + D + b]:
-            return False
-    for i in range(block_size(D)):
-        cache.block[i] = cache.blocks[at + 1 + i]
-    return True
-
-
-@kernel
-def _sort_tiers(cache, k):
-    """Write the deficits in hand into the block in hand, as tiers."""
-    for l in range(k):
-        cache.tier_at[cache.deficit[l]] = 0
-    for l in range(k):
-        cache.tier_at[cache.deficit[l]] += 1
-    D = 0
+def make_costs(tables, cache, m):
+    """Compute the costs that find_costs has just not found, and put them into the cache. Returns where."""
+    count = cache.tier_at
     top = 0
-    for l in range(k):
+    for l in range(cache.deficit.size):
         top = max(top, cache.deficit[l])
-    # number of tiers first
-    for l in range(k):
-        d = cache.deficit[l]
-        if cache.tier_at[d] > 0:
-            D += 1
-            cache.tier_at[d] = -cache.tier_at[d]
-    cache.block[0] = D
+    count[: top + 1] = 0
+    D = 0
+    for l in range(cache.deficit.size):
+        D += count[cache.deficit[l]] == 0
+        count[cache.deficit[l]] += 1
+
+    used = cache.used
+    slot = used[SLOT]
+    size = 1 + 4 * D + D * D
+    if used[END] + size > cache.blocks.size or 3 * used[ENTRIES] >= 2 * cache.slots.shape[0]:
+        cache.slots[:, 2] = 0
+        used[END] = 1
+        used[ENTRIES] = 0
+        slot = used[HASH_0] & (cache.slots.shape[0] - 1)
+    at = used[END]
+    block = cache.blocks[at : at + size]
+    block[0] = D
     b = 0
     for d in range(top + 1):
-        found = 0
-        for l in range(k):
-            if cache.deficit[l] == d:
-                cache.tier[l] = b
-                found += 1
-        if found > 0:
-            cache.block[1 + b] = d
-            cache.block[1 + D + b] = found
+        if count[d] > 0:
+            block[1 + b] = d
+            block[1 + D + b] = count[d]
             b += 1
+    fill_block(tables, block, m)
+    cache.slots[slot, 0] = used[HASH_0]
+    cache.slots[slot, 1] = used[HASH_1]
+    cache.slots[slot, 2] = at
+    used[END] += size
+    used[ENTRIES] += 1
+    used[MISSES] += 1
+    return at
 
 
 @kernel
-def expected_costs(cache, k, labels, p, n, cost):
-    D = int(cache.block[0])
-    block, mass = cache.block, cache.mass
-    mass[:D] = 0.0
-    for j in range(n):
-        mass[cache.tier[labels[j]]] += p[j]
+def expected_costs(cache, at, labels, p, n, cost):
+    """cost[l] = sum_r p_r (C[r, l] - C[r, r]) for all l, where label labels[j] has probability p[j], j < n.
+
+    A label l != r of tier b costs the same whichever it is: sum over tiers first, then take out r = l.
+    """
+    blocks, tier, mass = cache.blocks, cache.tier, cache.mass
+    D = int(blocks[at])
+    excess = at + 1 + 4 * D
     for b in range(D):
-        total = 0.0
-        for a in range(D):
-            total += mass[a] * block[1 + 4 * D + a * D + b]
-        block[1 + 2 * D + b], total = total, block[1 + 2 * D + b]
-    for l in range(k):
-        cost[l] = block[1 + 2 * D + cache.tier[l]]
+        cache.tier_at[int(blocks[at + 1 + b])] = b
+        mass[b] = 0.0
+        mass[D + b] = 0.0
+    for l in range(tier.size):
+        tier[l] = cache.tier_at[cache.deficit[l]]
     for j in range(n):
-        b = cache.tier[labels[j]]
-        cost[labels[j]] -= p[j] * block[1 + 4 * D + b * D + b]
+        mass[tier[labels[j]]] += p[j]
+    for a in range(D):
+        if mass[a] > 0.0:
+            for b in range(D):
+                mass[D + b] += mass[a] * blocks[excess + a * D + b]
+    for l in range(tier.size):
+        cost[l] = mass[D + tier[l]]
+    for j in range(n):
+        b = tier[labels[j]]
+        cost[labels[j]] -= p[j] * blocks[excess + b * D + b]
 
 
 @kernel
-def label_weight(cache, y):
-    D = int(cache.block[0])
-    return cache.block[1 + 3 * D + cache.tier[y]]
+def tier_of(cache, at, l):
+    """The tier of label l in the state in hand."""
+    b = 0
+    while cache.blocks[at + 1 + b] != cache.deficit[l]:
+        b += 1
+    return b
+
+
+@kernel
+def label_weight(cache, at, y):
+    """The weight of an example with label y, sum_l (C[y, l] - C[y, y])."""
+    D = int(cache.blocks[at])
+    return cache.blocks[at + 1 + 3 * D + tier_of(cache, at, y)]
+
+
+@kernel
+def excess_cost(cache, at, r, l):
+    """C[r, l] - C[r, r]."""
+    if l == r:
+        return 0.0
+    D = int(cache.blocks[at])
+    return cache.blocks[at + 1 + 4 * D + tier_of(cache, at, r) * D + tier_of(cache, at, l)]
+
+
+@kernel
+def cost_row(cache, at, r, row):
+    """row[l] = C[r, l] for all l."""
+    D = int(cache.blocks[at])
+    own = cache.blocks[at + 1 + 2 * D + tier_of(cache, at, r)]
+    for l in range(cache.deficit.size):
+        row[l] = own + excess_cost(cache, at, r, l)
+
+
+# ------------------------------------------------------------------------------------------------- single numbers
+
+
+def potential(votes: ArrayLike, label: int, remaining: int, gamma: float, *, loss: str = "zero_one") -> float:
+    """phi^r_m(s), eq. (potentialCond), for s = ``votes``, r = ``label`` and m = ``remaining``.
+
+    Examples
+    --------
+    >>> potential([3, 1, 1], label=0, remaining=0, gamma=0.1)
+    0.0
+    >>> round(potential([3, 1, 1], label=0, remaining=10, gamma=0.1), 6)
+    0.272546
+    """
+    s, m, gamma = _check_state(votes, remaining, gamma, loss)
+    r = _check_int("label", label, 0)
+    if r >= s.size:
+        raise ValueError(f"label must be below the number of classes {s.size}, got {label}")
+    s[r] -= 1  # phi(s) is the cost C[r, r] of the state before
+    block, tier = _block_of(s, m, gamma, loss, only=r)
+    return float(block[1 + 2 * int(block[0]) + tier[r]])
+
+
+def cost_matrix(votes: ArrayLike, remaining: int, gamma: float, *, loss: str = "zero_one") -> Floats:
+    """C[r, l] = phi^r_m(s + e_l), eq. (costMatrix), for s = ``votes`` and m = ``remaining`` draws after this vote.
+
+    Examples
+    --------
+    >>> cost_matrix([2, 1, 0], remaining=1, gamma=0.1).round(4)
+    array([[0. , 0.6, 0.6],
+           [1. , 0.6, 1. ],
+           [1. , 1. , 1. ]])
+    """
+    s, m, gamma = _check_state(votes, remaining, gamma, loss)
+    block, tier = _block_of(s, m, gamma, loss, only=-1)
+    D = int(block[0])
+    own, excess = block[1 + 2 * D : 1 + 3 * D], block[1 + 4 * D :].reshape(D, D)
+    C = (own[:, None] + excess)[np.ix_(tier, tier)]
+    np.fill_diagonal(C, own[tier])
+    return C
+
+
+def _block_of(s: Ints, m: int, gamma: float, loss: str, only: int) -> tuple[Floats, Ints]:
+    """The block of one state, or the row of one label of it, and the tier of each label."""
+    deficit = s.max() - s
+    if loss == "zero_one":
+        deficit = np.minimum(deficit, m + 2)  # out of the race
+    deficits, tier, sizes = np.unique(deficit, return_inverse=True, return_counts=True)
+    block = np.zeros(block_size(deficits.size))
+    block[0] = deficits.size
+    block[1 : 1 + 2 * deficits.size] = np.concatenate([deficits, sizes])
+    if loss == "zero_one":
+        fill_fourier(fourier_tables(s.size, gamma, m, m), block, m, -1 if only == -1 else tier[only])
+    else:
+        N = m + 1 + int(deficit.max())
+        fill_pairwise(gap_table(PAIR_LOSSES[loss](np.arange(-N, N + 1.0)), s.size, gamma), block, m)
+    return block, tier
+
+
+# --------------------------------------------------------------------------------------------------------- theory
+
+
+def asymptotic_error(n_classes: int, n_learners: int, gamma: float) -> float:
+    """phi_N(0), the error rate that OnlineMBBM tends to under the weak learning condition (Theorem mistakeOptimal).
+
+    Never above the bound (k - 1) exp(-gamma^2 N / 2) of Lemma asymptoticError, and often far below. N may be large.
+
+    Examples
+    --------
+    >>> round(asymptotic_error(n_classes=5, n_learners=100, gamma=0.1), 4)
+    0.2057
+    >>> round(4 * math.exp(-0.1**2 * 100 / 2), 4)
+    2.4261
+    """
+    k, N = _check_int("n_classes", n_classes, 2), _check_int("n_learners", n_learners, 1)
+    p, q = vote_distribution(k, _check_gamma(gamma))
+    # fill_fourier with all other labels equal: P(win) = sum_x Pois(x; N p) w^(x - N) E_{x-1}^(k-1) / (M Pois(N; N)).
+    total = poisson(N, N + int(20.0 * math.sqrt(N)) + 60)
+    M = 3
+    while total[N + M] > NEGLIGIBLE * total[N] or (M <= N and total[N - M] > NEGLIGIBLE * total[N]):
+        M += 2
+    root = np.exp(2j * math.pi * np.arange(M) / M)
+    j = np.arange((M + 1) // 2)
+    own, other = poisson(N * p, N + 1), poisson(N * q, N + 1)
+    E = np.zeros(j.size, dtype=complex)
+    sums = np.zeros(j.size)
+    for x in np.flatnonzero((own > NEGLIGIBLE * total[N]) | (other > NEGLIGIBLE * total[N] / k)):
+        sums += own[x] * (root[j * (x - N) % M] * E ** (k - 1)).real
+        E += other[x] * root[j * x % M]
+    return float(np.clip(1.0 - (2.0 * sums.sum() - sums[0]) / (M * total[N]), 0.0, 1.0))
+
+
+def weight_bounds(n_classes: int, n_learners: int, gamma: float, *, exact: bool = False) -> Floats:
+    """w^{i*} for i = 1..N: no example's weight at learner i exceeds it (0-1 loss).
+
+    The excess loss of Theorem mistakeOptimal is S times their sum. With ``exact`` they are the largest weights over all
+    states, for as many classes and learners as that is feasible. Otherwise they are the bound
+
+        (k - 1) max_x (b(x) + b(x + 1)),   b the probabilities of Bin(N - i, p),
+
+    which is O(k^{3/2} / sqrt(N - i)), against the k^{5/2} of Lemma weightBound; docs/potentials.md has the proof.
+
+    Examples
+    --------
+    >>> weight_bounds(n_classes=3, n_learners=4, gamma=0.1).round(3)
+    array([1.44, 1.68, 2.  , 2.  ])
+    >>> weight_bounds(n_classes=3, n_learners=4, gamma=0.1, exact=True).round(3)
+    array([0.72, 0.84, 1.  , 2.  ])
+    """
+    k, N = _check_int("n_classes", n_classes, 2), _check_int("n_learners", n_learners, 1)
+    gamma = _check_gamma(gamma)
+    if not exact:
+        p, _ = vote_distribution(k, gamma)
+        bounds = np.empty(N)
+        for i in range(1, N + 1):
+            draws = binomial(N - i, p)
+            bounds[i - 1] = (k - 1) * min(1.0, (draws + np.append(draws[1:], 0.0)).max())
+        return bounds
+    if dense_bytes(k, N, DENSE_LIMIT) > DENSE_LIMIT:
+        raise ValueError(f"too many states for exact weights: n_classes={k}, n_learners={N}; use exact=False")
+    dense = dense_tables(k, N, gamma)
+    weights = np.empty(N)
+    for i in range(1, N + 1):
+        phi = dense.phi[dense.level[N - i] :]
+        own = phi[: dense.first[i]]  # others with up to i - 1 votes, and one more vote for r
+        weights[i - 1] = (phi[dense.up[: own.size]].sum(axis=1) - (k - 1) * own).max()
+    return weights
+
+
+# ---------------------------------------------------------------------------------------------------------- checks
+
+
+def _check_int(name: str, value: object, least: int) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return int(value)
+
+
+def _check_gamma(gamma: float) -> float:
+    if not 0.0 <= gamma < 1.0:
+        raise ValueError(f"gamma must be in [0, 1), got {gamma!r}")
+    return float(gamma)
+
+
+def _check_state(votes: ArrayLike, remaining: int, gamma: float, loss: str) -> tuple[Ints, int, float]:
+    s = np.array(votes)
+    if s.ndim != 1 or s.size < 2:
+        raise ValueError(f"votes must hold one number for each of at least 2 classes, got shape {s.shape}")
+    if (s < 0).any() or (s != np.floor(s)).any():
+        raise ValueError(f"votes must be whole numbers, none negative, got {s[(s < 0) | (s != np.floor(s))][0]}")
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}; got {loss!r}")
+    return s.astype(np.int64), _check_int("remaining", remaining, 0), _check_gamma(gamma)

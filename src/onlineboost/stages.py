@@ -17,8 +17,8 @@ from onlineboost.fastmath import VOTE_TIE, uniform
 from onlineboost.losses import alpha_bound, expected_costs, off_diagonal, pair_cost, step_size
 
 OLM, PLAIN = range(2)  # Stage.kind: Adaboost.OLM; trees that know nothing of each other
-COST, ARGMAX = range(2)  # Stage.rule
-VOTE_RULES = {"cost": COST, "argmax": ARGMAX}
+TEMPERED, COST, ARGMAX = range(3)  # Stage.ballot
+BALLOTS = {"tempered": TEMPERED, "cost": COST, "argmax": ARGMAX}
 TIE = 1e-12  # costs (and probabilities) that differ by less, relatively, differ by rounding alone
 
 
@@ -27,7 +27,7 @@ class Stage(NamedTuple):
 
     kind: int
     loss: int
-    rule: int  # COST: the cheapest label under p; ARGMAX: the likeliest
+    ballot: int  # how a distribution becomes a vote
     seed: int
     n_learners: int  # of the whole chain
     offset: int  # number of learners before this segment
@@ -36,10 +36,10 @@ class Stage(NamedTuple):
     edge_sums: np.ndarray  # float64 (learners, 2): sums over t of C[y, l] and of C[y, y]
 
 
-def new_stage(kind: int, loss: int, rule: int, seed: int, scale: np.ndarray) -> Stage:
+def new_stage(kind: int, loss: int, ballot: int, seed: int, scale: np.ndarray) -> Stage:
     """A stage for a whole chain at t = 1: alpha = 0, no edges yet."""
     n = len(scale)
-    return Stage(kind, loss, rule, seed, n, 0, np.array(scale, np.float64), np.zeros(n), np.zeros((n, 2)))
+    return Stage(kind, loss, ballot, seed, n, 0, np.array(scale, np.float64), np.zeros(n), np.zeros((n, 2)))
 
 
 def edges(stage: Stage) -> np.ndarray:
@@ -50,14 +50,21 @@ def edges(stage: Stage) -> np.ndarray:
 
 @kernel
 def vote(stage, i, t, s, e, k, labels, p, n, cost):
-    """The label learner i votes for in round t: argmin_l sum_r p_r C[r, l].
+    """The label learner i votes for in round t: the one of least expected cost under its distribution.
+
+    COST is sum_r p_r C[r, l], right if p are the probabilities of the labels. But the learner was trained on weighted
+    examples, so its p_r is already larger for labels whose examples weigh more. If the example at hand weighed like
+    the ones the learner has p from, the rows of C would have to be divided by their weights -C[r, r] to make up for
+    it (for k = 2 that is ARGMAX); if the two had nothing to do with each other, by nothing. TEMPERED goes half way, by
+    the square root; on 13 data sets it is better than either end.
 
     p[:n] are the probabilities of labels[:n], all others have 0. Ties go to the higher p, then to a draw.
+    `cost` is scratch for 2 k numbers.
     """
-    if stage.rule == COST:
-        expected_costs(stage.loss, s, e, k, labels, p, n, cost)
-    else:
+    if stage.ballot == ARGMAX:
         cost[:k] = 0.0
+    else:
+        expected_costs(stage.loss, s, e, k, labels, p, n, stage.ballot == TEMPERED, cost, cost[k:])
     low, size = math.inf, 0.0
     for l in range(k):
         low = min(low, cost[l])

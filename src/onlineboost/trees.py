@@ -65,7 +65,7 @@ MAJORITY, BAYES, ADAPTIVE = range(3)  # Forest.leaf
 LEAF_RULES = {"majority": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 N_THRESHOLDS = 10
 PRIOR_EXAMPLES = 1.0  # naive Bayes: a class's variance starts from the column's, with the weight of one example
-LAPLACE = 0.1  # naive Bayes: examples added with this value of a nominal column, and as many without
+LAPLACE = 0.01  # naive Bayes: examples added with this value of a nominal column, and as many without
 
 
 class Forest(NamedTuple):

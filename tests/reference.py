@@ -1,0 +1,496 @@
+"""The twin of every kernel in plain Python: slow, obvious, and written from the paper, not from the kernels.
+
+Sections follow the paper (Jung, Goetz, Tewari 2017) with the corrections of DESIGN section 4:
+
+* the three losses: value, cost matrix, gradient of alpha, step size, feasible set;
+* the vote of a weak learner that gives a distribution;
+* Adaboost.OLM (Algorithm 2), example by example, over any weak learners;
+* a Hoeffding tree (VFDT) whose leaves are dictionaries that remember every value they were shown.
+
+Labels are 0..k-1, learners i = 0..N-1 (the paper counts from 1), rounds t = 1, 2, ... An example is a list with one entry per
+column, numeric columns first, then nominal ones as codes; None is a missing value.
+
+Nothing here comes from the kernels but the counter-based random numbers, which are a definition, and the settings a
+constant names.
+"""
+
+from __future__ import annotations
+
+import math
+
+from onlineboost.fastmath import COLUMNS, EXPERT, VOTE_TIE, child_key, uniform
+from onlineboost.trees import LAPLACE, N_THRESHOLDS, PRIOR_EXAMPLES
+
+ROUNDING = 1e-12  # two sums whose difference is smaller than this, relative to their terms, are equal
+SAME_MERIT = (
+    1e-9  # bits: columns (and thresholds) whose merits differ by less are equally good, and the first one is taken
+)
+
+# -------------------------------------------------------------------------------------------------------- losses
+
+
+def loss(name, s, r):
+    """L^r(s), the paper's equations (logisticLoss, corrected), (expLoss), (squareLoss)."""
+    others = [l for l in range(len(s)) if l != r]
+    if name == "logistic":
+        return sum(math.log(1.0 + math.exp(s[l] - s[r])) for l in others)
+    if name == "exponential":
+        return sum(math.exp(s[l] - s[r]) for l in others)
+    return 0.5 * sum(max(0.0, s[l] - s[r] + 1.0) ** 2 for l in others)
+
+
+def cost_matrix(name, s):
+    """C[r][l], the gradient of L^r at s: equations (costLogistic), (expCost), (squareCost)."""
+    k = len(s)
+
+    def entry(r, l):
+        if name == "logistic":
+            return 1.0 / (1.0 + math.exp(s[r] - s[l]))
+        if name == "exponential":
+            return math.exp(s[l] - s[r])
+        return max(0.0, s[l] - s[r] + 1.0)
+
+    C = [[entry(r, l) if l != r else 0.0 for l in range(k)] for r in range(k)]
+    for r in range(k):
+        C[r][r] = -sum(C[r])
+    return C
+
+
+def gradient(name, s, l, y, alpha):
+    """f'(alpha) for f(alpha) = L^y(s + alpha e_l): (gradientLogistic, corrected), (expGradient), (squareGradient)."""
+    others = [j for j in range(len(s)) if j != y]
+    if name == "logistic":
+        if l != y:
+            return 1.0 / (1.0 + math.exp(s[y] - s[l] - alpha))
+        return -sum(1.0 / (1.0 + math.exp(s[y] + alpha - s[j])) for j in others)
+    if name == "exponential":
+        if l != y:
+            return math.exp(s[l] + alpha - s[y])
+        return -sum(math.exp(s[j] - alpha - s[y]) for j in others)
+    if l != y:
+        return max(0.0, s[l] + alpha - s[y] + 1.0)
+    return -sum(max(0.0, s[j] - alpha - s[y] + 1.0) for j in others)
+
+
+def alpha_bound(name, n_learners):
+    """F = [-bound, bound]."""
+    return 1.0 / math.sqrt(n_learners) if name == "squared_hinge" else 2.0
+
+
+def step_size(name, k, n_learners, i, t):
+    """eta of learner i = 0..N-1 in round t. With one class only (k = 1) there is nothing to step for; k = 2 stands in."""
+    k = max(k, 2)
+    if name == "logistic":
+        return 2.0 * math.sqrt(2.0) / ((k - 1) * math.sqrt(t))
+    if name == "exponential":
+        return 2.0 * math.sqrt(2.0) / ((k - 1) * math.sqrt(t)) * math.exp(-(i + 1))
+    c = alpha_bound(name, n_learners)
+    return math.sqrt(2.0) * c / (((k - 1) + c * n_learners) * math.sqrt(t))
+
+
+def weight_of(C, y):
+    """-C[y, y] / (k - 1)."""
+    return -C[y][y] / max(len(C) - 1, 1)
+
+
+# ---------------------------------------------------------------------------------------------------------- vote
+
+
+def expected_costs(C, p):
+    """sum_r p_r C[r, l] for every l."""
+    return [sum(p[r] * C[r][l] for r in range(len(p))) for l in range(len(p))]
+
+
+def choose(costs, p, draw, size):
+    """Lowest cost, then highest p, then as `draw` in [0, 1) falls. `size` is that of the terms the costs are sums of."""
+    cheapest = [l for l in range(len(p)) if costs[l] <= min(costs) + ROUNDING * size]
+    top = max(p[l] for l in cheapest)
+    best = [l for l in cheapest if p[l] >= top * (1.0 - ROUNDING)]
+    return best[int(draw * len(best))]
+
+
+def vote(C, p, draw):
+    """argmin_l sum_r p_r C[r, l]."""
+    size = max(p[r] * abs(C[r][r]) for r in range(len(p)))
+    return choose(expected_costs(C, p), p, draw, size)
+
+
+def likeliest(p, draw):
+    """argmax_l p_l."""
+    return choose([0.0] * len(p), p, draw, 0.0)
+
+
+def argmax(values):
+    """The first of the largest."""
+    return max(range(len(values)), key=lambda l: (values[l], -l))
+
+
+# ------------------------------------------------------------------------------------------------- Adaboost.OLM
+
+
+def draw_expert(v, u):
+    """i with probability v_i / sum v, where u is a number in [0, 1)."""
+    left = u * sum(v)
+    for i, mass in enumerate(v):
+        left -= mass
+        if left < 0.0:
+            return i
+    return argmax(v)
+
+
+class AdaboostOLM:
+    """Algorithm 2. A weak learner has ``distribution(x, k)`` (k probabilities) and ``learn(x, y, weight, t)``.
+
+    What the paper leaves open: `scale` multiplies a learner's weights, an example's own weight multiplies its weight, its
+    gradient, its costs in the edge and its mistakes in Hedge, and k may grow from round to round.
+    """
+
+    def __init__(self, learners, loss, scale, seed, cost_vote=True, rule="hedge"):
+        self.learners, self.loss, self.scale, self.seed = learners, loss, scale, seed
+        self.cost_vote, self.rule = cost_vote, rule
+        n = len(learners)
+        self.v = [1.0] * n
+        self.alpha = [0.0] * n
+        self.cost_sums = [[0.0, 0.0] for _ in learners]  # sums over t of C[y, l] and C[y, y]
+        self.t = 1  # the coming round
+
+    @property
+    def edges(self):
+        return [a / b if b else 0.0 for a, b in self.cost_sums]
+
+    def walk(self, x, k):
+        """Lines 4-9: for every learner its cost matrix, its vote, and s before it; and the experts' predictions."""
+        s = [0.0] * k
+        steps, experts = [], []
+        for i, learner in enumerate(self.learners):
+            C = cost_matrix(self.loss, s)
+            p = learner.distribution(x, k)
+            draw = uniform(self.seed, VOTE_TIE, i, self.t)
+            l = vote(C, p, draw) if self.cost_vote else likeliest(p, draw)
+            steps.append((C, l, list(s)))
+            s[l] += self.alpha[i]
+            experts.append(argmax(s))
+        self.s = s
+        return steps, experts
+
+    def follow(self, experts, k):
+        """Lines 10-11: whose prediction counts in this round."""
+        if self.rule == "hedge":
+            return experts[draw_expert(self.v, uniform(self.seed, EXPERT, 0, self.t))]
+        if self.rule == "best":
+            return experts[argmax(self.v)]
+        if self.rule == "last":
+            return experts[-1]
+        return argmax([sum(v for v, e in zip(self.v, experts, strict=True) if e == l) for l in range(k)])
+
+    def predict(self, x, k):
+        return self.follow(self.walk(x, k)[1], k)
+
+    def round(self, x, y, k, weight=1.0):
+        """One round: predict x, then learn that its label is y. Returns the prediction."""
+        steps, experts = self.walk(x, k)
+        prediction = self.follow(experts, k)
+        bound = alpha_bound(self.loss, len(self.learners))
+        for i, (C, l, s) in enumerate(steps):
+            self.cost_sums[i][0] += weight * C[y][l]
+            self.cost_sums[i][1] += weight * C[y][y]
+            eta = step_size(self.loss, k, len(self.learners), i, self.t)
+            slope = gradient(self.loss, s, l, y, self.alpha[i])
+            self.alpha[i] = max(-bound, min(bound, self.alpha[i] - eta * weight * slope))
+            self.learners[i].learn(x, y, weight * self.scale[i] * weight_of(C, y), self.t)
+            self.v[i] *= math.exp(-weight * (experts[i] != y))
+        self.t += 1
+        return prediction
+
+
+# ------------------------------------------------------------------------------------------------ Hoeffding tree
+
+
+class Past:
+    """What all trees of a run know of the stream: the columns' variances, and when each nominal value was first met."""
+
+    def __init__(self, n_numeric, n_nominal):
+        self.n_numeric = n_numeric
+        self.values = [[] for _ in range(n_numeric)]
+        self.met = [{} for _ in range(n_nominal)]  # per nominal column: code -> round
+
+    def meet(self, x, t):
+        for c, values in enumerate(self.values):
+            if x[c] is not None:
+                values.append(x[c])
+        for j, met in enumerate(self.met):
+            code = x[self.n_numeric + j]
+            if code is not None:
+                met.setdefault(code, t)
+        self.spread = [moments([(v, 1.0) for v in values]) for values in self.values]
+        self.spread = [squares / weight if weight else 0.0 for weight, _, squares in self.spread]
+
+
+def moments(weighted):
+    """Weight, mean and sum of squared deviations of (value, weight) pairs."""
+    weight = math.fsum(w for _, w in weighted)
+    if not weighted:
+        return 0.0, 0.0, 0.0
+    mean = math.fsum(v * w for v, w in weighted) / weight
+    return weight, mean, math.fsum(w * (v - mean) ** 2 for v, w in weighted)
+
+
+class Learned:
+    """What a leaf has been shown of one class."""
+
+    def __init__(self, n_columns):
+        self.shown = [[] for _ in range(n_columns)]  # per column (value, weight), known values only
+        self.moments = [(0.0, 0.0, 0.0)] * n_columns  # of the numeric ones
+        self.variance = [None] * n_columns  # for naive Bayes; None: none
+
+    def weight(self, c, value=None):
+        """Weight shown in column c, of all values or of one."""
+        return math.fsum(w for v, w in self.shown[c] if value is None or v == value)
+
+    def share_below(self, c, threshold):
+        """Share of the weight at or below a threshold by the class's normal distribution, cut to its range."""
+        values = [v for v, _ in self.shown[c]]
+        if not values or threshold < min(values):
+            return 0.0
+        if threshold >= max(values):
+            return 1.0
+        weight, mean, squares = self.moments[c]
+        deviation = math.sqrt(squares / weight)
+        return 0.5 * math.erfc((mean - threshold) / (deviation * math.sqrt(2.0)))
+
+
+class Node:
+    def __init__(self, key):
+        self.key = key
+        self.column = None  # a leaf
+        self.threshold = None  # None: a nominal split
+        self.children = []
+        self.heavy = None
+        self.masses = {}  # label -> inherited and learned weight, in the order the labels were met
+        self.learned = {}  # label -> Learned
+        self.since = 0.0
+        self.bayes_lead = 0.0
+
+
+class Tree:
+    """A VFDT. `past` is shared by the trees of a run and told of every example before it is learned."""
+
+    def __init__(self, past, leaf, grace, delta, tie, unit, n_candidates, key):
+        self.past, self.leaf, self.grace, self.delta, self.tie = past, leaf, grace, delta, tie
+        self.unit, self.n_candidates = unit, n_candidates
+        self.root = Node(key)
+
+    # -- predicting
+
+    def route(self, x):
+        node = self.root
+        while node.column is not None:
+            value = x[node.column]
+            if value is None:
+                node = node.children[node.heavy]
+            elif node.threshold is not None:
+                node = node.children[0 if value <= node.threshold else 1]
+            else:
+                node = node.children[value if value < len(node.children) else node.heavy]
+        return node
+
+    def majority(self, node):
+        """The label of largest mass, the first met among equals; None at an empty leaf."""
+        return max(node.masses, key=node.masses.__getitem__, default=None)
+
+    def bayes_scores(self, node, x):
+        """Label -> log of mass times naive likelihood, for the labels learned at this leaf."""
+        n = self.past.n_numeric
+        scores = {}
+        for label, learned in node.learned.items():
+            score = math.log(node.masses[label])
+            for c, value in enumerate(x):
+                if value is None:
+                    continue
+                if c < n:
+                    variance = learned.variance[c]
+                    if variance is not None:
+                        _, mean, _ = learned.moments[c]
+                        score -= 0.5 * ((value - mean) ** 2 / variance + math.log(variance))
+                else:
+                    a = LAPLACE * self.unit
+                    score += math.log((learned.weight(c, value) + a) / (learned.weight(c) + 2.0 * a))
+            scores[label] = score
+        return scores
+
+    def bayes(self, scores):
+        """The label of the highest score, in the order the labels were met at the leaf; None without any."""
+        return max(scores, key=scores.__getitem__, default=None)
+
+    def distribution(self, x, k):
+        node = self.route(x)
+        p = [0.0] * k
+        scores = self.bayes_scores(node, x)
+        if scores and (self.leaf == "nb" or (self.leaf == "nba" and node.bayes_lead >= 0.0)):
+            top = max(scores.values())
+            for label, score in scores.items():
+                p[label] = math.exp(score - top)
+        else:
+            for label, mass in node.masses.items():
+                p[label] = mass
+        total = sum(p)
+        return [q / total for q in p] if total > 0.0 else p
+
+    # -- learning
+
+    def learn(self, x, y, weight, t):
+        if weight <= 0.0:
+            return
+        node = self.route(x)
+        majority_right = self.majority(node) == y
+        bayes_right = self.bayes(in_order(self.bayes_scores(node, x), node.masses)) == y
+        node.bayes_lead += weight * (bayes_right - majority_right)
+
+        node.masses[y] = node.masses.get(y, 0.0) + weight
+        node.since += weight
+        learned = node.learned.setdefault(y, Learned(len(x)))
+        for c, value in enumerate(x):
+            if value is not None:
+                learned.shown[c].append((value, weight))
+        prior = PRIOR_EXAMPLES * self.unit
+        for c in range(self.past.n_numeric):
+            learned.moments[c] = w, _, squares = moments(learned.shown[c])
+            variance = (squares + prior * self.past.spread[c]) / (w + prior)
+            learned.variance[c] = variance if w > 0.0 and variance > 0.0 else None
+
+        if node.since > self.grace:
+            node.since = 0.0
+            if len(node.learned) >= 2:
+                self.try_split(node, t)
+
+    def candidates(self, key, n, t):
+        """n_candidates of n columns, every choice as likely as any other (selection sampling)."""
+        chosen = []
+        for c in range(n):
+            if uniform(key, COLUMNS, c, t) * (n - c) < self.n_candidates - len(chosen):
+                chosen.append(c)
+        return chosen
+
+    def try_split(self, node, t):
+        mass = math.fsum(node.masses.values())
+        bound = math.log2(len(node.learned)) * math.sqrt(math.log(1.0 / self.delta) / (2.0 * mass))
+        n_columns = self.past.n_numeric + len(self.past.met)
+        tried = [(*self.merit(node, c, t), c) for c in self.candidates(node.key, n_columns, t)]
+        merits = sorted([merit for merit, _, _ in tried] + [0.0, 0.0], reverse=True)  # 0: no split
+        if merits[0] > SAME_MERIT and (merits[0] - merits[1] > bound or bound < self.tie):
+            _, threshold, column = next(entry for entry in tried if entry[0] >= merits[0] - SAME_MERIT)
+            self.split(node, column, threshold, t)
+
+    def n_values(self, column, t):
+        """Values of a nominal column that the stream has shown up to round t."""
+        return sum(met <= t for met in self.past.met[column - self.past.n_numeric].values())
+
+    def merit(self, node, column, t):
+        """(information gain in bits, threshold) of splitting on a column; the threshold of a nominal one is None."""
+        classes = list(node.learned.values())
+        if column >= self.past.n_numeric:
+            branches = [[c.weight(column, v) for c in classes] for v in range(self.n_values(column, t))]
+            return gain(branches), None
+        values = [v for c in classes for v, _ in c.shown[column]]
+        best, where = -math.inf, None
+        for j in range(1, N_THRESHOLDS + 1):
+            if not values:
+                break
+            at = min(values) + j / (N_THRESHOLDS + 1) * (max(values) - min(values))
+            left = [c.weight(column) * c.share_below(column, at) for c in classes]
+            right = [c.weight(column) - l for c, l in zip(classes, left, strict=True)]
+            if gain([left, right]) > best + SAME_MERIT:
+                best, where = gain([left, right]), at
+        return best, where
+
+    def split(self, node, column, threshold, t):
+        numeric = threshold is not None
+        for b in range(2 if numeric else self.n_values(column, t)):
+            child = Node(child_key(node.key, b))
+            for label in in_order(node.learned, node.masses):
+                learned = node.learned[label]
+                if numeric:
+                    share = learned.share_below(column, threshold)
+                    mass = learned.weight(column) * (share if b == 0 else 1.0 - share)
+                else:
+                    mass = learned.weight(column, b)
+                if mass > 0.0:
+                    child.masses[label] = mass
+            node.children.append(child)
+        totals = [sum(child.masses.values()) for child in node.children]
+        node.heavy = argmax(totals)
+        for child in node.children:
+            if not child.masses:
+                child.masses = {label: 1e-6 * mass for label, mass in node.masses.items()}
+        node.column, node.threshold = column, threshold
+
+
+def in_order(mapping, order):
+    """The same mapping with its keys in another one's order."""
+    return {key: mapping[key] for key in order if key in mapping}
+
+
+def entropy(weights):
+    total = math.fsum(weights)
+    return -math.fsum(w / total * math.log2(w / total) for w in weights if w > 0.0)
+
+
+def gain(branches):
+    """Information gain in bits of class weights per branch; -inf unless two branches hold more than 1 % of the weight."""
+    totals = [math.fsum(branch) for branch in branches]
+    total = math.fsum(totals)
+    if sum(part > 0.01 * total for part in totals) < 2:
+        return -math.inf
+    whole = [math.fsum(weights) for weights in zip(*branches, strict=True)]
+    return entropy(whole) - math.fsum(
+        part / total * entropy(branch) for part, branch in zip(totals, branches, strict=True) if part > 0.0
+    )
+
+
+class PlainTree:
+    """A tree by itself: the likeliest label of its distribution, every example with its own weight."""
+
+    def __init__(self, tree, seed):
+        self.tree, self.seed, self.t = tree, seed, 1
+
+    def predict(self, x, k):
+        return likeliest(self.tree.distribution(x, k), uniform(self.seed, VOTE_TIE, 0, self.t))
+
+    def round(self, x, y, k, weight=1.0):
+        prediction = self.predict(x, k)
+        self.tree.learn(x, y, weight, self.t)
+        self.t += 1
+        return prediction
+
+
+# ---------------------------------------------------------------------------------------------------- whole streams
+
+
+def codes_by_appearance(values):
+    """Codes 0, 1, ... in order of first appearance; None stays None."""
+    codes = {}
+    return [None if v is None else codes.setdefault(v, len(codes)) for v in values]
+
+
+def plain_rows(columns, nominal):
+    """Rows of an encoded stream from its columns (lists, None for missing): numeric first, then nominal as codes."""
+    numeric = [column for c, column in enumerate(columns) if c not in nominal]
+    coded = [codes_by_appearance(column) for c, column in enumerate(columns) if c in nominal]
+    return [list(row) for row in zip(*numeric, *coded, strict=True)]
+
+
+def run(model, past, rows, y, weights, k=None):
+    """Send a stream through a booster or tree; the prediction for every row just before it was learned.
+
+    `y` are codes. Without k the classes grow: labels are met in the order of their codes, and a row whose label was not
+    known is predicted with the classes known before it (None: there were none).
+    """
+    known = k or 0
+    predictions = []
+    for x, label, weight in zip(rows, y, weights, strict=True):
+        before, known = known, max(known, label + 1)
+        past.meet(x, model.t)
+        early = model.predict(x, before) if before else None
+        prediction = model.round(x, label, known, weight)
+        predictions.append(prediction if before == known else early)
+    return predictions

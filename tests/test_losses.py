@@ -1,0 +1,123 @@
+"""Costs are gradients of the losses, and the kernels' costs are those of the paper."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from onlineboost import losses
+from onlineboost.losses import LOSSES
+
+names = st.sampled_from(sorted(LOSSES))
+votes = st.lists(st.floats(-6.0, 6.0), min_size=2, max_size=6)
+
+
+def costs_of_kernel(name, s):
+    """The whole cost matrix, entry by entry from the kernels."""
+    s = np.array(s, float)
+    e, k = np.exp(np.minimum(s, 700.0)), len(s)
+    return [
+        [
+            -losses.off_diagonal(LOSSES[name], s, e, r, k) if l == r else losses.pair_cost(LOSSES[name], s, e, r, l)
+            for l in range(k)
+        ]
+        for r in range(k)
+    ]
+
+
+@given(names, votes)
+def test_cost_matrix_equals_the_paper(name, s):
+    np.testing.assert_allclose(costs_of_kernel(name, s), reference.cost_matrix(name, s), rtol=1e-12, atol=1e-14)
+
+
+@given(st.lists(st.floats(-340.0, 340.0), min_size=2, max_size=4))
+def test_logistic_costs_are_right_beyond_the_reach_of_exp(s):
+    np.testing.assert_allclose(costs_of_kernel("logistic", s), reference.cost_matrix("logistic", s), rtol=1e-9)
+
+
+def test_logistic_costs_of_hopeless_votes_are_finite():
+    assert costs_of_kernel("logistic", [2000.0, -2000.0]) == [[0.0, 0.0], [1.0, -1.0]]
+
+
+@given(names, votes)
+def test_a_row_of_costs_is_the_gradient_of_the_loss(name, s):
+    C = reference.cost_matrix(name, s)
+    h = 1e-6
+    for r in range(len(s)):
+        size = max(1.0, reference.loss(name, s, r))
+        for l in range(len(s)):
+            up, down = list(s), list(s)
+            up[l] += h
+            down[l] -= h
+            slope = (reference.loss(name, up, r) - reference.loss(name, down, r)) / (2.0 * h)
+            assert C[r][l] == pytest.approx(slope, abs=1e-6 * max(size, abs(slope)))
+
+
+@given(names, votes, st.floats(-2.0, 2.0), st.data())
+def test_the_gradient_of_alpha_is_the_derivative_of_the_loss_and_the_cost_after_the_vote(name, s, alpha, data):
+    l, y = data.draw(st.tuples(*[st.integers(0, len(s) - 1)] * 2))
+
+    def f(a):
+        moved = list(s)
+        moved[l] += a
+        return reference.loss(name, moved, y)
+
+    slope = reference.gradient(name, s, l, y, alpha)
+    h = 1e-6
+    assert slope == pytest.approx((f(alpha + h) - f(alpha - h)) / (2.0 * h), abs=1e-6 * max(1.0, f(alpha), abs(slope)))
+    after = list(s)
+    after[l] += alpha
+    assert slope == pytest.approx(costs_of_kernel(name, after)[y][l], rel=1e-10, abs=1e-12)
+    if name == "logistic":
+        assert abs(slope) <= len(s) - 1
+
+
+def test_the_gradient_printed_in_the_paper_is_not_the_derivative():
+    """(gradientLogistic) for l = y prints 1 / (1 + exp(s[j] + alpha - s[y])): the exponent's sign is wrong."""
+    s, alpha, h = [0.5, -0.3], 0.4, 1e-6
+    slope = (reference.loss("logistic", [s[0] + alpha + h, s[1]], 0) - reference.loss("logistic", [s[0] + alpha - h, s[1]], 0)) / (2 * h)  # fmt: skip
+    printed = -1.0 / (1.0 + math.exp(s[1] + alpha - s[0]))
+    assert abs(printed - slope) > 0.1
+    assert reference.gradient("logistic", s, 0, 0, alpha) == pytest.approx(slope, abs=1e-8)
+
+
+@given(names, votes)
+def test_the_right_label_costs_least_and_rows_sum_to_zero(name, s):
+    C = np.array(costs_of_kernel(name, s))
+    size = np.abs(np.diag(C))[:, None]
+    assert (np.diag(C)[:, None] - 1e-12 * size <= C).all()
+    assert (size * (1.0 + 1e-12) >= C).all()
+    assert (np.abs(C.sum(axis=1)) <= 1e-12 * size[:, 0]).all()
+
+
+@given(names, votes, st.data())
+def test_expected_costs_over_the_classes_with_mass_equal_those_over_all(name, s, data):
+    k = len(s)
+    labels = np.array(data.draw(st.lists(st.integers(0, k - 1), min_size=1, max_size=k, unique=True)), np.int64)
+    mass = np.array(data.draw(st.lists(st.floats(0.01, 1.0), min_size=len(labels), max_size=len(labels))))
+    p = np.zeros(k)
+    p[labels] = mass / mass.sum()
+    cost = np.empty(k)
+    losses.expected_costs(LOSSES[name], np.array(s), np.exp(s), k, labels, mass / mass.sum(), len(labels), cost)
+    C = reference.cost_matrix(name, s)
+    size = max(abs(entry) for row in C for entry in row)
+    np.testing.assert_allclose(cost, reference.expected_costs(C, p.tolist()), rtol=1e-12, atol=1e-13 * size)
+
+
+@given(names, st.integers(2, 30), st.integers(1, 300), st.integers(1, 10**6), st.data())
+def test_step_sizes_and_feasible_sets_are_those_of_the_paper(name, k, n_learners, t, data):
+    i = data.draw(st.integers(0, n_learners - 1))
+    want = reference.step_size(name, k, n_learners, i, t)
+    assert losses.step_size(LOSSES[name], k, n_learners, i + 1, t) == pytest.approx(want, rel=1e-13, abs=1e-300)
+    assert losses.alpha_bound(LOSSES[name], n_learners) == reference.alpha_bound(name, n_learners)
+
+
+@given(names, votes, st.data())
+def test_loss_value_is_the_loss(name, s, data):
+    r = data.draw(st.integers(0, len(s) - 1))
+    assert losses.loss_value(name, np.array(s), r) == pytest.approx(reference.loss(name, s, r), rel=1e-12)

@@ -45,11 +45,19 @@ def one(name: str, order: int, settings: str, learners: int) -> dict[str, float]
 @click.option("--datasets", default="", help="Comma-separated [default: all at hand].")
 @click.option("--orders", default=9, show_default=True)
 @click.option("--large-orders", default=1, show_default=True, help=f"Orders for {', '.join(ONCE)}.")
+@click.option("--first-order", default=0, show_default=True, help="Seed of the first order; choose others for tuning.")
 @click.option("--learners", default=100, show_default=True)
 @click.option("--jobs", default=-1, show_default=True)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures to this file.")
 def main(
-    settings: str, datasets: str, orders: int, large_orders: int, learners: int, jobs: int, json_path: Path | None
+    settings: str,
+    datasets: str,
+    orders: int,
+    large_orders: int,
+    first_order: int,
+    learners: int,
+    jobs: int,
+    json_path: Path | None,
 ) -> None:
     """Print mean and standard error of the accuracy for every data set."""
     known = {row["name"]: row for row in describe_datasets() if row["available"] and row["name"] not in LEFT_OUT}
@@ -57,7 +65,7 @@ def main(
     work = []
     for name in names:
         repeats = 1 if known[name]["order"] == "time" else large_orders if name in ONCE else orders
-        work += [(name, order) for order in range(repeats)]
+        work += [(name, order) for order in range(first_order, first_order + repeats)]
     one("balance", 0, settings, 1)  # compile before the workers start
     parallel = Parallel(n_jobs=jobs, return_as="generator")
     runs = parallel(delayed(one)(name, order, settings, learners) for name, order in work)

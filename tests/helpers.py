@@ -9,8 +9,7 @@ import numpy as np
 import reference
 from onlineboost.encode import Encoder, Labels
 from onlineboost.fastmath import child_key
-from onlineboost.stages import OLM
-from onlineboost.trees import HIGH, INVERSE, LOW, MAJORITY, MEAN, SQUARES, WEIGHT
+from onlineboost.trees import HIGH, INVERSE, LEAF_RULES, LOW, MAJORITY, MEAN, SQUARES, WEIGHT
 
 # ------------------------------------------------------------------------------------------------------- streams
 
@@ -64,15 +63,13 @@ def in_blocks(clf, X, y, block, weight=None, **first):
 
 def twins_of(forest, past, seed):
     """Trees of the twin with the settings of a forest."""
-    leaf = ("majority", "nb", "nba")[forest.leaf]
+    leaf = next(name for name, number in LEAF_RULES.items() if number == forest.leaf)
+    settings = zip(forest.grace, np.exp(-forest.log_delta), forest.tie, forest.unit, strict=True)
     root = child_key(0, seed)
     return [
-        reference.Tree(
-            past, leaf, forest.grace[i], np.exp(-forest.log_delta[i]), forest.tie[i], forest.unit[i], forest.n_candidates,
-            child_key(root, i),
-        )
-        for i in range(len(forest.roots))
-    ]  # fmt: skip
+        reference.Tree(past, leaf, grace, delta, tie, unit, forest.n_candidates, child_key(root, i))
+        for i, (grace, delta, tie, unit) in enumerate(settings)
+    ]
 
 
 def assert_same_tree(forest, at, node, *, lead=True, rel=1e-8):
@@ -217,7 +214,3 @@ def assert_finite(clf):
                     for stretch in (WEIGHT, MEAN, SQUARES, INVERSE):
                         assert np.isfinite(stat[stretch * n : (stretch + 1) * n]).all(), stretch
                     assert np.isfinite(stat[6 * n :]).all()
-
-
-def stage_kind_is_olm(clf):
-    return all(segment.stage.kind == OLM for segment in clf._model.chain.segments)

@@ -7,8 +7,8 @@ Sections follow the paper (Jung, Goetz, Tewari 2017) with the corrections of DES
 * Adaboost.OLM (Algorithm 2), example by example, over any weak learners;
 * a Hoeffding tree (VFDT) whose leaves are dictionaries that remember every value they were shown.
 
-Labels are 0..k-1, learners i = 0..N-1 (the paper counts from 1), rounds t = 1, 2, ... An example is a list with one entry per
-column, numeric columns first, then nominal ones as codes; None is a missing value.
+Labels are 0..k-1, learners i = 0..N-1 (the paper counts from 1), rounds t = 1, 2, ... An example is a list with one
+entry per column, numeric columns first, then nominal ones as codes; None is a missing value.
 
 Nothing here comes from the kernels but the counter-based random numbers, which are a definition, and the settings a
 constant names.
@@ -78,7 +78,7 @@ def alpha_bound(name, n_learners):
 
 
 def step_size(name, k, n_learners, i, t):
-    """eta of learner i = 0..N-1 in round t. With one class only (k = 1) there is nothing to step for; k = 2 stands in."""
+    """eta of learner i = 0..N-1 in round t. With one class (k = 1) there is nothing to step for; k = 2 stands in."""
     k = max(k, 2)
     if name == "logistic":
         return 2.0 * math.sqrt(2.0) / ((k - 1) * math.sqrt(t))
@@ -102,22 +102,25 @@ def expected_costs(C, p):
 
 
 def choose(costs, p, draw, size):
-    """Lowest cost, then highest p, then as `draw` in [0, 1) falls. `size` is that of the terms the costs are sums of."""
+    """Lowest cost, then highest p, then as `draw` in [0, 1) falls. `size`: that of the terms the costs are sums of."""
     cheapest = [l for l in range(len(p)) if costs[l] <= min(costs) + ROUNDING * size]
     top = max(p[l] for l in cheapest)
     best = [l for l in cheapest if p[l] >= top * (1.0 - ROUNDING)]
     return best[int(draw * len(best))]
 
 
-def vote(C, p, draw):
-    """argmin_l sum_r p_r C[r, l]."""
+def tempered(C):
+    """C with every row divided by the square root of its weight -C[r, r]."""
+    return [[entry / math.sqrt(-row[r]) for entry in row] if row[r] < 0.0 else row for r, row in enumerate(C)]
+
+
+def vote(ballot, C, p, draw):
+    """argmin_l sum_r p_r C[r, l] ("cost"), the same with tempered costs ("tempered"), or argmax_l p_l ("argmax")."""
+    if ballot == "argmax":
+        return choose([0.0] * len(p), p, draw, 0.0)
+    C = tempered(C) if ballot == "tempered" else C
     size = max(p[r] * abs(C[r][r]) for r in range(len(p)))
     return choose(expected_costs(C, p), p, draw, size)
-
-
-def likeliest(p, draw):
-    """argmax_l p_l."""
-    return choose([0.0] * len(p), p, draw, 0.0)
 
 
 def argmax(values):
@@ -141,13 +144,13 @@ def draw_expert(v, u):
 class AdaboostOLM:
     """Algorithm 2. A weak learner has ``distribution(x, k)`` (k probabilities) and ``learn(x, y, weight, t)``.
 
-    What the paper leaves open: `scale` multiplies a learner's weights, an example's own weight multiplies its weight, its
-    gradient, its costs in the edge and its mistakes in Hedge, and k may grow from round to round.
+    What the paper leaves open: `scale` multiplies a learner's weights; an example's own weight multiplies the weight it
+    is learned with, its gradient, its costs in the edge and its mistakes in Hedge; k may grow from round to round.
     """
 
-    def __init__(self, learners, loss, scale, seed, cost_vote=True, rule="hedge"):
+    def __init__(self, learners, loss, scale, seed, ballot="cost", rule="hedge"):
         self.learners, self.loss, self.scale, self.seed = learners, loss, scale, seed
-        self.cost_vote, self.rule = cost_vote, rule
+        self.ballot, self.rule = ballot, rule
         n = len(learners)
         self.v = [1.0] * n
         self.alpha = [0.0] * n
@@ -166,7 +169,7 @@ class AdaboostOLM:
             C = cost_matrix(self.loss, s)
             p = learner.distribution(x, k)
             draw = uniform(self.seed, VOTE_TIE, i, self.t)
-            l = vote(C, p, draw) if self.cost_vote else likeliest(p, draw)
+            l = vote(self.ballot, C, p, draw)
             steps.append((C, l, list(s)))
             s[l] += self.alpha[i]
             experts.append(argmax(s))
@@ -392,16 +395,21 @@ class Tree:
             branches = [[c.weight(column, v) for c in classes] for v in range(self.n_values(column, t))]
             return gain(branches), None
         values = [v for c in classes for v, _ in c.shown[column]]
-        best, where = -math.inf, None
+        if not values:
+            return -math.inf, None
+        low, step = min(values), (max(values) - min(values)) / (N_THRESHOLDS + 1)
+        gains = [-math.inf]
         for j in range(1, N_THRESHOLDS + 1):
-            if not values:
-                break
-            at = min(values) + j / (N_THRESHOLDS + 1) * (max(values) - min(values))
-            left = [c.weight(column) * c.share_below(column, at) for c in classes]
+            left = [c.weight(column) * c.share_below(column, low + j * step) for c in classes]
             right = [c.weight(column) - l for c, l in zip(classes, left, strict=True)]
-            if gain([left, right]) > best + SAME_MERIT:
-                best, where = gain([left, right]), at
-        return best, where
+            gains.append(gain([left, right]))
+        first = 0  # the best threshold, and the last of those right after it that are as good
+        for j, merit in enumerate(gains):
+            first = j if merit > gains[first] + SAME_MERIT else first
+        last = first
+        while last < N_THRESHOLDS and abs(gains[last + 1] - gains[first]) < SAME_MERIT:
+            last += 1
+        return gains[first], low + step * (first + last) / 2
 
     def split(self, node, column, threshold, t):
         numeric = threshold is not None
@@ -436,7 +444,7 @@ def entropy(weights):
 
 
 def gain(branches):
-    """Information gain in bits of class weights per branch; -inf unless two branches hold more than 1 % of the weight."""
+    """Information gain in bits of class weights per branch; -inf unless two branches hold over 1 % of the weight."""
     totals = [math.fsum(branch) for branch in branches]
     total = math.fsum(totals)
     if sum(part > 0.01 * total for part in totals) < 2:
@@ -454,7 +462,7 @@ class PlainTree:
         self.tree, self.seed, self.t = tree, seed, 1
 
     def predict(self, x, k):
-        return likeliest(self.tree.distribution(x, k), uniform(self.seed, VOTE_TIE, 0, self.t))
+        return vote("argmax", None, self.tree.distribution(x, k), uniform(self.seed, VOTE_TIE, 0, self.t))
 
     def round(self, x, y, k, weight=1.0):
         prediction = self.predict(x, k)

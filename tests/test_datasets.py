@@ -190,9 +190,7 @@ def test_an_absent_file_is_explained(tmp_path, monkeypatch):
 
 
 def test_folders_are_searched_in_the_order_argument_variable_cache(tmp_path, monkeypatch):
-    argument, variable, cache = (
-        tmp_path / name for name in ("argument", "variable", "cache/onlineboost/data")
-    )
+    argument, variable, cache = (tmp_path / name for name in ("argument", "variable", "cache/onlineboost/data"))
     monkeypatch.setenv("ONLINEBOOST_DATA", str(variable))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
@@ -213,9 +211,7 @@ def test_a_changed_file_is_refused(tmp_path):
     rows = published("segment.csv.gz")
     rows[5][3] = "0.5"
     write_gz(tmp_path / "segment.csv.gz", rows)
-    with pytest.raises(
-        DataError, match=r"segment\.csv\.gz is not the data known as 'segment'.*Replace the file"
-    ):
+    with pytest.raises(DataError, match=r"segment\.csv\.gz is not the data known as 'segment'.*Replace the file"):
         load_dataset("segment", data_home=tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The plain-arithmetic logarithm and normal distribution are those of the C library; random numbers are pure and uniform."""
+"""Logarithm and normal distribution are those of the C library; random numbers are pure and uniform."""
 
 from __future__ import annotations
 

@@ -80,7 +80,8 @@ def test_the_gradient_of_alpha_is_the_derivative_of_the_loss_and_the_cost_after_
 def test_the_gradient_printed_in_the_paper_is_not_the_derivative():
     """(gradientLogistic) for l = y prints 1 / (1 + exp(s[j] + alpha - s[y])): the exponent's sign is wrong."""
     s, alpha, h = [0.5, -0.3], 0.4, 1e-6
-    slope = (reference.loss("logistic", [s[0] + alpha + h, s[1]], 0) - reference.loss("logistic", [s[0] + alpha - h, s[1]], 0)) / (2 * h)  # fmt: skip
+    up, down = ([s[0] + alpha + step, s[1]] for step in (h, -h))
+    slope = (reference.loss("logistic", up, 0) - reference.loss("logistic", down, 0)) / (2.0 * h)
     printed = -1.0 / (1.0 + math.exp(s[1] + alpha - s[0]))
     assert abs(printed - slope) > 0.1
     assert reference.gradient("logistic", s, 0, 0, alpha) == pytest.approx(slope, abs=1e-8)
@@ -102,11 +103,14 @@ def test_expected_costs_over_the_classes_with_mass_equal_those_over_all(name, s,
     mass = np.array(data.draw(st.lists(st.floats(0.01, 1.0), min_size=len(labels), max_size=len(labels))))
     p = np.zeros(k)
     p[labels] = mass / mass.sum()
-    cost = np.empty(k)
-    losses.expected_costs(LOSSES[name], np.array(s), np.exp(s), k, labels, mass / mass.sum(), len(labels), cost)
-    C = reference.cost_matrix(name, s)
-    size = max(abs(entry) for row in C for entry in row)
-    np.testing.assert_allclose(cost, reference.expected_costs(C, p.tolist()), rtol=1e-12, atol=1e-13 * size)
+    for temper in (False, True):
+        cost, row = np.empty(k), np.empty(k)
+        q = mass / mass.sum()
+        losses.expected_costs(LOSSES[name], np.array(s), np.exp(s), k, labels, q, len(labels), temper, cost, row)
+        C = reference.cost_matrix(name, s)
+        C = reference.tempered(C) if temper else C
+        size = max(abs(entry) for row in C for entry in row)
+        np.testing.assert_allclose(cost, reference.expected_costs(C, p.tolist()), rtol=1e-12, atol=1e-13 * size)
 
 
 @given(names, st.integers(2, 30), st.integers(1, 300), st.integers(1, 10**6), st.data())

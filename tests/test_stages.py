@@ -11,7 +11,7 @@ import reference
 from onlineboost import stages
 from onlineboost.fastmath import VOTE_TIE, uniform
 from onlineboost.losses import LOSSES
-from onlineboost.stages import ARGMAX, COST, OLM, PLAIN, new_stage
+from onlineboost.stages import ARGMAX, BALLOTS, COST, OLM, PLAIN, new_stage
 
 names = st.sampled_from(sorted(LOSSES))
 
@@ -23,7 +23,7 @@ def kernel_vote(stage, i, t, s, p, labels=None):
     given_p = np.array([p[l] for l in labels], float)
     where = np.array(list(labels), np.int64)
     s = np.array(s, float)
-    return int(stages.vote(stage, i, t, s, np.exp(s), k, where, given_p, len(where), np.empty(k)))
+    return int(stages.vote(stage, i, t, s, np.exp(s), k, where, given_p, len(where), np.empty(2 * k)))
 
 
 @st.composite
@@ -38,28 +38,31 @@ def situations(draw, max_k=5):
 
 
 @settings(max_examples=400)
+@pytest.mark.parametrize("ballot", sorted(BALLOTS))
 @given(names, situations(), st.integers(0, 3), st.integers(1, 50))
-def test_the_vote_is_the_cheapest_label_then_the_likeliest_then_a_draw(name, situation, i, t):
+def test_the_vote_is_the_cheapest_label_then_the_likeliest_then_a_draw(ballot, name, situation, i, t):
     s, p = situation
-    stage = new_stage(OLM, LOSSES[name], COST, 5, np.ones(4))
-    want = reference.vote(reference.cost_matrix(name, s), p, uniform(5, VOTE_TIE, i, t))
+    stage = new_stage(OLM, LOSSES[name], BALLOTS[ballot], 5, np.ones(4))
+    want = reference.vote(ballot, reference.cost_matrix(name, s), p, uniform(5, VOTE_TIE, i, t))
     assert kernel_vote(stage, i, t, s, p) == want
     assert kernel_vote(stage, i, t, s, p, [l for l in reversed(range(len(p))) if p[l] > 0.0]) == want
 
 
-@given(situations(), st.integers(0, 3), st.integers(1, 50))
-def test_the_plain_vote_is_the_likeliest_label_then_a_draw(situation, i, t):
-    s, p = situation
-    stage = new_stage(OLM, 0, ARGMAX, 5, np.ones(4))
-    want = reference.likeliest(p, uniform(5, VOTE_TIE, i, t))
-    assert kernel_vote(stage, i, t, s, p) == want
+@given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=5))
+def test_without_votes_so_far_every_ballot_elects_the_likeliest_label(shares):
+    """All rows of the cost matrix are the same then, but for their own label."""
+    k = len(shares)
+    p = [share / sum(shares) for share in shares]
+    for ballot in BALLOTS.values():
+        stage = new_stage(OLM, LOSSES["logistic"], ballot, 5, np.ones(4))
+        assert p[kernel_vote(stage, 0, 1, [0.0] * k, p)] >= max(p) * (1.0 - 1e-9)
 
 
-@pytest.mark.parametrize("rule", [COST, ARGMAX])
+@pytest.mark.parametrize("ballot", BALLOTS.values(), ids=BALLOTS)
 @pytest.mark.parametrize("k", [2, 3, 5, 7])
 @pytest.mark.parametrize("known", [True, False])
-def test_labels_that_are_equally_good_are_drawn_equally_often(rule, k, known):
-    stage = new_stage(OLM, LOSSES["logistic"], rule, 0, np.ones(1))
+def test_labels_that_are_equally_good_are_drawn_equally_often(ballot, k, known):
+    stage = new_stage(OLM, LOSSES["logistic"], ballot, 0, np.ones(1))
     p = [1.0 / k if known else 0.0] * k
     counts = np.bincount([kernel_vote(stage, 0, t, [0.0] * k, p) for t in range(1, 1401)], minlength=k)
     assert counts.min() > 0.75 * 1400 / k

@@ -139,9 +139,7 @@ def test_quotes_blank_lines_line_ends_and_a_byte_order_mark(write):
     )
 
 
-cell = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False).map(repr), st.just(""), st.sampled_from("ab?")
-)
+cell = st.one_of(st.floats(allow_nan=False, allow_infinity=False).map(repr), st.just(""), st.sampled_from("ab?"))
 
 
 @settings(deadline=None, max_examples=60)
@@ -190,9 +188,7 @@ def test_scan_labels_gives_each_label_once_and_sorted(write):
 @pytest.mark.parametrize("name", ["long.csv", "long.csv.gz"])
 def test_the_first_block_comes_before_the_rest_is_read(write, name):
     rows = np.random.default_rng(0).random((30_000, 3)).tolist()
-    path = write(
-        "a,b,c,label\n" + "".join(f"{a},{b},{c},x\n" for a, b, c in rows) + "this row is wrong\n", name
-    )
+    path = write("a,b,c,label\n" + "".join(f"{a},{b},{c},x\n" for a, b, c in rows) + "this row is wrong\n", name)
     blocks = read_blocks(path, block_rows=100)
     first = next(blocks)
     assert first.fraction < 0.15

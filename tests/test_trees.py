@@ -230,6 +230,20 @@ def test_an_unknown_or_missing_value_takes_the_heavier_branch():
     assert clf.predict(np.array([["x"], ["y"], ["never seen"], [None]], object)).tolist() == [0, 1, 1, 1]
 
 
+def test_of_branches_that_are_equally_heavy_the_first_takes_what_is_missing():
+    X = np.array([["x"], ["y"]] * 10, object)
+    clf = HoeffdingTree(grace_period=19.5, tie_threshold=10.0, leaf="majority").partial_fit(X, ["a", "b"] * 10)
+    assert n_inner(forest_of(clf)) == 1
+    assert clf.predict(np.array([[None], ["never seen"]], object)).tolist() == ["a", "a"]
+
+
+def test_of_classes_that_are_equally_heavy_the_first_met_is_the_majority():
+    """So the last two examples are ones that naive Bayes had right, and the majority rule had not."""
+    clf = HoeffdingTree(leaf="nba", grace_period=100.0)
+    clf.partial_fit([[0.0], [1.0], [10.0], [11.0], [10.0]], ["a", "a", "b", "b", "b"])
+    assert forest_of(clf).nodes[0]["bayes_lead"] == 2.0
+
+
 # --------------------------------------------------------------------------------------------------------- tables
 
 

@@ -172,7 +172,8 @@ class LearnerSegment:
     def _distribution(self, i: int, x: np.ndarray) -> np.ndarray:
         if not self.started[i]:
             return np.full(len(self.classes), 1.0 / len(self.classes))
-        return np.ascontiguousarray(self.learners[i].predict_proba(x)[0], np.float64)
+        p = np.ascontiguousarray(self.learners[i].predict_proba(x)[0], np.float64)
+        return p if np.isfinite(p).all() else np.full(len(p), 1.0 / len(p))  # GaussianNB before it has a variance
 
     def predict(self, rows: Rows, n_learners: int) -> None:
         for i in range(n_learners):
@@ -234,6 +235,7 @@ class Chain:
         self.n_numeric = n_numeric
         self.moments = np.zeros((3, n_numeric))
         self.t = 0  # examples learned
+        self.safe = all(isinstance(segment, TreeSegment) for segment in segments)  # whether learning cannot fail
 
     def _rows(self, X: np.ndarray, spread: np.ndarray, k: int) -> Rows:
         missing = np.empty(len(X), np.bool_)

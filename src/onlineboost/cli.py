@@ -10,6 +10,7 @@ from typing import Any
 import click
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as TextTable
 
@@ -37,7 +38,7 @@ def _friendly_errors() -> Iterator[None]:
     try:
         yield
     except (DataError, ValueError) as error:
-        err.print(f"[bold red]Error:[/] {error}", soft_wrap=True, highlight=False)
+        err.print("[bold red]Error:[/]", escape(str(error)), soft_wrap=True, highlight=False)
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         err.print("Stopped.")
@@ -139,7 +140,7 @@ def _report(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings:
         )
         return
     table = TextTable(
-        title=f"{stream.source}: {rows[0]['examples']:,} examples, {len(stream.classes)} classes, {stream.how}"
+        title=f"{escape(stream.source)}: {rows[0]['examples']:,} examples, {len(stream.classes)} classes, {stream.how}"
     )
     for heading in ("model", "accuracy", "last 20 %", "seconds", "examples/s"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
@@ -224,6 +225,8 @@ def run(model: str, **options: Any) -> None:
 def compare(models: str, **options: Any) -> None:
     """Test-then-train several models on the same SOURCE, in the same order."""
     names = [name.strip() for name in models.split(",") if name.strip()]
+    if not names:
+        raise click.BadParameter(f"name at least one of {', '.join(MODELS)}", param_hint="--models")
     for name in names:
         if name not in MODELS:
             raise click.BadParameter(f"{name!r} is not a model. Models: {', '.join(MODELS)}", param_hint="--models")

@@ -10,19 +10,18 @@ block that turns out to be invalid leaves everything as it was.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from scipy.sparse import issparse
 
 from onlineboost.stream import DataError, Table
 
 MAX_VALUES = 256
 """A nominal column keeps its first 256 values, later ones are missing: a leaf keeps a number per value and class."""
-
-_MISSING = -1
 
 
 @dataclass
@@ -49,6 +48,10 @@ class Encoder:
         """Find names and kinds of the columns from a first block."""
         table = as_table(X)
         names = table.names
+        if not names:
+            raise DataError(
+                f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required."
+            )
         wanted = _positions(categorical, names)
         nominal = [c for c, column in enumerate(table.columns) if column.dtype == np.object_ or c in wanted]
         encoder = cls(
@@ -70,28 +73,33 @@ class Encoder:
         """Number of values known in each nominal column."""
         return [len(codes) for codes in self.codes]
 
-    def read(self, X: Any) -> Encoded:
-        """Encode a block without changing the encoder; values not known yet get the next codes."""
-        if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != np.object_ and not self.nominal:
+    def read(self, X: Any, *, learning: bool = True) -> Encoded:
+        """Encode a block without changing the encoder.
+
+        When learning, values not known yet get the next codes. When predicting, each of them gets the next code, as if
+        it were the only one: a value is predicted alike whatever else is in the block.
+        """
+        if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf" and not self.nominal:
             self._check_width(X.shape[1])
-            matrix = np.ascontiguousarray(X, np.float64)
+            if len(X) == 0:
+                raise DataError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required")
+            matrix = np.require(X, np.float64, ["C", "W"])  # a read-only array would be another type to the kernels
             self._check_finite(matrix, range(X.shape[1]))
             return Encoded(matrix, [])
         table = as_table(X)
         self._check_width(len(table.names))
+        if len(table) == 0:
+            raise DataError(
+                f"Found array with 0 sample(s) (shape=(0, {len(self.names)})) while a minimum of 1 is required"
+            )
         out = np.empty((len(table), len(self.names)))
         for at, c in enumerate(self.numeric):
             out[:, at] = self._numbers(table.columns[c], c)
         self._check_finite(out[:, : len(self.numeric)], self.numeric)
-        fresh = []
-        for j, c in enumerate(self.nominal):
-            new: dict[Hashable, int] = {}
-            out[:, len(self.numeric) + j] = self._coded(table.columns[c], j, new)
-            fresh.append(new)
-        return Encoded(out, fresh)
+        return Encoded(out, self._code(out, lambda c: table.columns[c], learning))
 
-    def read_row(self, x: Mapping[str, Any] | Sequence[Any]) -> Encoded:
-        """Encode one row: a sequence in the order of the columns, or a mapping from their names. A thin path."""
+    def read_row(self, x: Mapping[str, Any] | Sequence[Any], *, learning: bool = True) -> Encoded:
+        """`read` one row: a sequence in the order of the columns, or a mapping from their names. A thin path."""
         if isinstance(x, Mapping):
             for name in x:
                 if name not in self.names:
@@ -104,19 +112,13 @@ class Encoder:
                 row = np.array(x, np.float64).reshape(1, -1)
             except (TypeError, ValueError):
                 row = np.array([[self._number(value, c) for c, value in enumerate(x)]])
-            if np.isinf(row).any():
-                self._check_finite(row, self.numeric)
+            self._check_finite(row, self.numeric)
             return Encoded(row, [])
         row = np.empty((1, len(self.names)))
         for at, c in enumerate(self.numeric):
             row[0, at] = self._number(x[c], c)
         self._check_finite(row[:, : len(self.numeric)], self.numeric)
-        fresh = []
-        for j, c in enumerate(self.nominal):
-            new: dict[Hashable, int] = {}
-            row[0, len(self.numeric) + j] = self._coded([x[c]], j, new)[0]
-            fresh.append(new)
-        return Encoded(row, fresh)
+        return Encoded(row, self._code(row, lambda c: [x[c]], learning))
 
     def commit(self, encoded: Encoded, first_round: int) -> bool:
         """Take over the new values of a block whose first row is learned in `first_round`; True if there were any."""
@@ -126,27 +128,32 @@ class Encoder:
                 births.append(first_round + row)
         return any(encoded.fresh)
 
-    def hide_unknown(self, encoded: Encoded) -> np.ndarray:
-        """The matrix with values the encoder does not know as missing: for prediction."""
-        X = encoded.X
-        for j, codes in enumerate(self.codes):
-            column = X[:, len(self.numeric) + j]
-            column[column >= len(codes)] = np.nan
-        return X
+    def _code(self, out: np.ndarray, column: Callable[[int], Any], learning: bool) -> list[dict[Hashable, int]]:
+        """Fill in the codes of the nominal columns; the new values with the rows of their first appearance."""
+        fresh: list[dict[Hashable, int]] = []
+        for j, c in enumerate(self.nominal):
+            known = self.codes[j]
+            new: dict[Hashable, int] = {}
+            codes: dict[Hashable, float] = {}  # of the new values
+            for row, value in enumerate(column(c)):
+                if _is_missing(value):
+                    code = np.nan
+                elif value in known:
+                    code = known[value]
+                elif value in codes:
+                    code = codes[value]
+                else:
+                    code = len(known) + len(new)
+                    if code >= MAX_VALUES:
+                        code = np.nan
+                    elif learning:
+                        codes[value] = code
+                        new[value] = row
+                out[row, len(self.numeric) + j] = code
+            fresh.append(new)
+        return fresh
 
     # -- one column
-
-    def _coded(self, values: Any, j: int, new: dict[Hashable, int]) -> np.ndarray:
-        codes = self.codes[j]
-        out = np.empty(len(values))
-        for row, value in enumerate(values):
-            code = codes.get(value, _MISSING) if value is not None and value == value else None
-            if code == _MISSING:
-                if value not in new and len(codes) + len(new) < MAX_VALUES:
-                    new[value] = row
-                code = len(codes) + list(new).index(value) if value in new else None
-            out[row] = np.nan if code is None else code
-        return out
 
     def _numbers(self, column: np.ndarray, c: int) -> np.ndarray:
         if column.dtype != np.object_:
@@ -154,7 +161,7 @@ class Encoder:
         return np.array([self._number(value, c, row) for row, value in enumerate(column)])
 
     def _number(self, value: Any, c: int, row: int = 0) -> float:
-        if value is None:
+        if _is_missing(value):
             return np.nan
         try:
             return float(value)
@@ -169,7 +176,7 @@ class Encoder:
             raise DataError(f"X has {n} features, but this model is expecting {len(self.names)} features as input")
 
     def _check_finite(self, matrix: np.ndarray, positions: Sequence[int] | range) -> None:
-        if not np.isfinite(matrix.sum()) and np.isinf(matrix).any():  # the sum is quick; NaN is allowed
+        if np.isinf(matrix).any():
             row, at = np.argwhere(np.isinf(matrix))[0]
             raise DataError(
                 f"row {row}, column {self.names[positions[at]]!r}: infinity is not a value that can be learned from; "
@@ -192,6 +199,8 @@ def _positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) 
             if c not in names:
                 raise DataError(f"categorical_features names {c!r}, which is not a column: {', '.join(names)}")
             out.add(names.index(c))
+        elif not isinstance(c, int | np.integer):
+            raise DataError(f"categorical_features takes names, positions or a mask, got {c!r}")
         elif -len(names) <= c < len(names):
             out.add(int(c) % len(names))
         else:
@@ -203,13 +212,25 @@ def as_table(X: Any) -> Table:
     """Any kind of two-dimensional data as a Table; columns of text and categories become nominal."""
     if isinstance(X, Table):
         return X
-    if isinstance(X, np.ndarray | list | tuple):
-        return _table_from_array(np.asarray(X) if not isinstance(X, np.ndarray) else X)
+    if issparse(X):
+        raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
+    if isinstance(X, list | tuple):
+        return _table_from_array(_array_of_rows(X))
+    if isinstance(X, np.ndarray):
+        return _table_from_array(X)
     try:
         frame = nw.from_native(X, eager_only=True)
     except TypeError:
         return _table_from_array(np.asarray(X))
     return _table_from_frame(frame)
+
+
+def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
+    try:
+        array = np.asarray(rows)
+        return np.array(rows, object) if array.dtype.kind in "US" else array  # numbers beside text stay numbers
+    except ValueError:
+        raise DataError("the rows of X have different lengths: give every row one value per column") from None
 
 
 def _table_from_array(X: np.ndarray) -> Table:
@@ -223,47 +244,50 @@ def _table_from_array(X: np.ndarray) -> Table:
     names = tuple(f"x{c}" for c in range(X.shape[1]))
     if X.dtype.kind in "biuf":
         return Table(names, tuple(np.asarray(X, np.float64).T))
-    columns: list[np.ndarray] = []
-    for c in range(X.shape[1]):
-        values = X[:, c].tolist()
-        if any(isinstance(v, str) for v in values):
-            columns.append(np.array(values, object))
-        else:
-            columns.append(_floats(values, names[c]))
-    return Table(names, tuple(columns))
+    return Table(names, tuple(_column(X[:, c].tolist(), name) for c, name in enumerate(names)))
 
 
-def _floats(values: list[Any], name: str) -> np.ndarray:
+def _column(values: list[Any], name: str) -> np.ndarray:
+    """Python values as a column: nominal if there is text among them."""
+    if any(isinstance(value, str) for value in values):
+        out = np.empty(len(values), object)
+        out[:] = [None if _is_missing(value) else value for value in values]
+        return out
     try:
-        return np.array([np.nan if v is None else v for v in values], np.float64)
+        return np.array([np.nan if _is_missing(value) else value for value in values], np.float64)
     except (TypeError, ValueError):
         for row, value in enumerate(values):
-            if value is not None and not isinstance(value, int | float | np.number):
+            if not isinstance(value, int | float | np.number):
                 raise TypeError(
-                    f"row {row}, column {name!r}: {value!r}: a value's argument must be a string or a number"
+                    f"row {row}, column {name!r}: a value's argument must be a string or a number, got {value!r}"
                 ) from None
         raise
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and pandas.NA, which is neither equal nor unequal to itself."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return not isinstance(value, np.ndarray | list | dict)
 
 
 def _table_from_frame(frame: nw.DataFrame[Any]) -> Table:
     names = tuple(str(name) for name in frame.columns)
     columns: list[np.ndarray] = []
     categories: dict[str, tuple[Any, ...]] = {}
-    for name, native in zip(names, frame.columns, strict=True):
-        series = frame[native]
+    for name, series in zip(names, frame.iter_columns(), strict=True):
         dtype = series.dtype
         if dtype.is_numeric() or dtype == nw.Boolean:
-            columns.append(np.array([np.nan if v is None else v for v in series.to_list()], np.float64)
-                           if series.null_count() else np.asarray(series.to_numpy(), np.float64))  # fmt: skip
+            columns.append(np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), np.float64))
         elif dtype in (nw.Categorical, nw.Enum):
             categories[name] = tuple(series.cat.get_categories().to_list())
-            columns.append(np.array([*series.to_list(), None], object)[:-1])
+            values = np.empty(len(series), object)
+            values[:] = [None if _is_missing(value) else value for value in series.to_list()]
+            columns.append(values)
         elif dtype in (nw.String, nw.Object, nw.Unknown):
-            values = series.to_list()
-            if any(isinstance(v, str) for v in values) or dtype == nw.String:
-                columns.append(np.array([*values, None], object)[:-1])
-            else:
-                columns.append(_floats(values, name))
+            column = _column(series.to_list(), name)
+            columns.append(column.astype(object) if dtype == nw.String else column)
         else:
             raise DataError(
                 f"column {name!r} has type {dtype}, which is neither a number nor a category: turn it into one "
@@ -311,5 +335,6 @@ class Labels:
         for label in new:
             self._codes[label] = len(self._codes)
         if new:
-            added = np.array(list(new), dtype=None if self.classes.dtype != np.object_ else object)
-            self.classes = np.concatenate([self.classes, added]) if len(self.classes) else added
+            labels = [*self.classes.tolist(), *new]
+            same = len({type(label) for label in labels}) == 1
+            self.classes = np.array(labels) if same else np.array([*labels, None], object)[:-1]

@@ -8,6 +8,8 @@ experts' weights.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
@@ -16,12 +18,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
 
 from onlineboost import stages
 from onlineboost._jit import announce_compilation
 from onlineboost.chain import BLOCK, Chain, LearnerSegment, TreeSegment
-from onlineboost.encode import Encoded, Encoder, Labels
+from onlineboost.encode import Encoded, Encoder, Labels, as_table
 from onlineboost.experts import EXPERT_RULES, HEDGE, WEIGHTED, draw_expert, expert_mass, play
 from onlineboost.fastmath import SETTING, uniform
 from onlineboost.losses import LOSSES
@@ -73,9 +75,10 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             How much each example counts; 0 leaves it out.
         """
-        y = self._check_labels(y)
-        self.__dict__.pop("_model", None)
-        return self.partial_fit(X, y, classes=np.unique(y), sample_weight=sample_weight)
+        with self._as_before_on_error():
+            self.__dict__.pop("_model", None)
+            y = self._check_labels(y)
+            return self.partial_fit(X, y, classes=np.unique(y), sample_weight=sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn a block of examples, in the order given. How a stream is cut into blocks makes no difference.
@@ -96,37 +99,52 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
 
         Examples of weight 0 are left out of the learning, and of the array.
         """
-        y = self._check_labels(y)
-        first = not hasattr(self, "_model")
-        self._check_columns(X, reset=first)
-        model = self._begin(X, classes) if first else self._model
-        encoded = model.encoder.read(X)
-        if len(encoded.X) == 0:
-            raise DataError(
-                "Found array with 0 sample(s) (shape=(0, ...)) while a minimum of 1 is required: the block is empty"
-            )
-        if len(y) != len(encoded.X):
-            raise DataError(f"X has {len(encoded.X)} rows and y has {len(y)}: give one label per row")
-        weight = _weights(sample_weight, len(y))
-        codes, new = model.labels.read(y)
-        self._model = model
-        return self._labelled(self._learn(model, encoded, codes, new, weight))
+        with self._as_before_on_error():
+            self._rule()
+            y = self._check_labels(y)
+            table: Any = X if isinstance(X, np.ndarray) else as_table(X)
+            first = not hasattr(self, "_model")
+            self._check_columns(X, reset=first)
+            if len(table) != len(y):
+                raise DataError(f"X has {len(table)} rows and y has {len(y)}: give one label per row")
+            weight = _weights(sample_weight, len(y))
+            keep = weight > 0.0
+            if not keep.all():
+                table, y, weight = table[keep], y[keep], weight[keep]
+            model = self._begin(table, classes) if first else self._model
+            encoded = model.encoder.read(table)
+            codes, new = model.labels.read(y)
+            self._model = model
+            return self._labelled(self._learn(encoded, codes, new, weight))
 
     def learn_one(self, x: Mapping[str, Any] | Sequence[Any], y: Any, weight: float = 1.0) -> Self:
         """Learn one example by a thin path: x is a row in the order of the columns, or a mapping from their names."""
-        if not hasattr(self, "_model"):
-            table = _table_of_row(x)
-            self._check_columns(table, reset=True)
-            model = self._begin(table, None)
-        else:
-            model = self._model
-        encoded = model.encoder.read_row(x)
-        codes, new = model.labels.read(np.array([y]))
-        if not (weight >= 0.0 and weight < np.inf):
-            raise DataError(f"weight must be a number that is not negative, got {weight!r}")
-        self._model = model
-        self._learn(model, encoded, codes, new, np.array([weight], np.float64))
+        with self._as_before_on_error():
+            self._rule()
+            if not 0.0 <= weight < np.inf:
+                raise DataError(f"weight must be a number that is not negative, got {weight!r}")
+            if not hasattr(self, "_model"):
+                table = _table_of_row(x)
+                self._check_columns(table, reset=True)
+                model = self._begin(table, None)
+            else:
+                model = self._model
+            encoded = model.encoder.read_row(x)
+            codes, new = model.labels.read(np.array([y], None if isinstance(y, str | int | float) else object))
+            self._model = model
+            if weight > 0.0:
+                self._learn(encoded, codes, new, np.array([weight], np.float64))
         return self
+
+    @contextmanager
+    def _as_before_on_error(self) -> Iterator[None]:
+        """An error leaves the classifier as it was: nothing changes in place before the input is known to be good."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
 
     def _begin(self, X: Any, classes: Any) -> _Model:
         announce_compilation()
@@ -136,16 +154,16 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
         chain = self._chain(len(encoder.numeric), encoder.sizes, len(labels.classes), seed)
         return _Model(encoder, labels, chain, seed, np.zeros(chain.n_learners))
 
-    def _learn(self, model: _Model, encoded: Encoded, codes: np.ndarray, new: dict, weight: np.ndarray) -> np.ndarray:
+    def _learn(self, encoded: Encoded, codes: np.ndarray, new: dict, weight: np.ndarray) -> np.ndarray:
         """Learn checked and encoded rows; the codes predicted for them before, -1: no class was known yet."""
+        if not self._model.chain.safe:  # learners of another make may still reject the rows
+            self._model = deepcopy(self._model)
+        model = self._model
         chain = model.chain
         X = encoded.X
         if model.encoder.commit(encoded, chain.t + 1):
             for segment in chain.segments:
                 segment.new_values(model.encoder.sizes, model.encoder.births)
-        keep = weight > 0.0
-        if not keep.all():
-            X, codes, weight = X[keep], codes[keep], weight[keep]
         before = model.k
         out = np.full(len(X), -1, np.int64)
         for start, stop, k in _stretches(codes, before):
@@ -189,13 +207,13 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
     def predict_one(self, x: Mapping[str, Any] | Sequence[Any]) -> Any:
         """The label of one row, by a thin path (see `learn_one`)."""
         model = self._fitted()
-        row = model.encoder.hide_unknown(model.encoder.read_row(x))
+        row = model.encoder.read_row(x, learning=False).X
         return self.classes_[self._predict_codes(model, row, model.k)[0]]
 
     def predict_proba_one(self, x: Mapping[str, Any] | Sequence[Any]) -> dict[Any, float]:
         """Probabilities of one row's classes, by a thin path."""
         model = self._fitted()
-        row = model.encoder.hide_unknown(model.encoder.read_row(x))
+        row = model.encoder.read_row(x, learning=False).X
         return dict(zip(self.classes_.tolist(), self._probabilities(model, row)[0].tolist(), strict=True))
 
     def _walk(self, model: _Model) -> int:
@@ -253,6 +271,8 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         return y
 
@@ -268,10 +288,7 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _encoded(self, model: _Model, X: Any) -> np.ndarray:
         self._check_columns(X, reset=False)
-        encoded = model.encoder.read(X)
-        if len(encoded.X) == 0:
-            raise DataError("Found array with 0 sample(s) (shape=(0, ...)) while a minimum of 1 is required")
-        return model.encoder.hide_unknown(encoded)
+        return model.encoder.read(X, learning=False).X
 
     def _labelled(self, codes: np.ndarray) -> np.ndarray:
         """Labels of these codes; where no class was known (-1) None."""
@@ -300,6 +317,8 @@ def _weights(sample_weight: Any, n: int) -> np.ndarray:
         raise DataError("Sample weights must be 1D array or scalar")
     if weight.shape != (n,):
         raise DataError(f"sample_weight.shape == {weight.shape}, expected {(n,)}!")
+    if not weight.any():
+        raise DataError("Sample weights must contain at least one non-zero number")
     if not (np.isfinite(weight).all() and (weight >= 0.0).all()):
         row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])
         raise DataError(f"row {row}: sample_weight is {weight[row]}; it must be a number that is not negative")
@@ -309,6 +328,8 @@ def _weights(sample_weight: Any, n: int) -> np.ndarray:
 def _seed(random_state: Any) -> int:
     """An integer seed from what scikit-learn takes as random_state."""
     if isinstance(random_state, int | np.integer):
+        if random_state < 0:
+            raise ValueError(f"random_state must not be negative, got {random_state}")
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
@@ -326,13 +347,12 @@ def _table_of_row(x: Mapping[str, Any] | Sequence[Any]) -> Any:
 
 def _draw(given: Range, n: int, seed: int, which: int, name: str, *, log: bool = False) -> np.ndarray:
     """A setting for each of n learners: one number for all, or drawn from a range (uniformly, or so in its log)."""
-    values = np.atleast_1d(np.asarray(given, np.float64))
-    if (
-        values.shape not in ((1,), (2,))
-        or not np.isfinite(values).all()
-        or values.min() < 0.0
-        or values[0] > values[-1]
-    ):
+    try:
+        values = np.atleast_1d(np.asarray(given, np.float64))
+        good = values.shape in ((1,), (2,)) and np.isfinite(values).all() and 0.0 <= values[0] <= values[-1]
+    except (TypeError, ValueError):
+        good = False
+    if not good:
         raise ValueError(f"{name} must be a number or a (low, high) range of numbers >= 0, got {given!r}")
     if len(values) == 1:
         return np.full(n, values[0])
@@ -439,7 +459,7 @@ class AdaBoostOLM(_OnlineClassifier):
         The weights of the paper lie in [0, 1]; each learner's are multiplied by its scale. A Hoeffding tree's grace
         period and bound are in units of weight, so the scale decides how fast a tree grows. A range is drawn from
         uniformly.
-        "rising": from 0.1 for the first learner to 200 for the last, by equal factors.
+        "rising": from 0.1 to 1 over the first tenth of the learners, then from 1 to 200, by equal factors.
     vote : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the weighted vote of the first i learners) to follow: one drawn by its Hedge
         weight, anew each round; their vote by Hedge weight; the one with the fewest mistakes; the one of all learners.
@@ -528,8 +548,11 @@ def _scales(given: Any, n: int, seed: int) -> np.ndarray:
     if isinstance(given, str):
         if given != "rising":
             raise ValueError(f'weight_scale must be a number, a (low, high) range, a list or "rising", got {given!r}')
-        return np.geomspace(0.1, 200.0, n)
-    if np.ndim(given) == 1 and len(given) == n and not (isinstance(given, tuple) and n == 2):
+        slow = n // 10
+        return np.concatenate([np.geomspace(0.1, 1.0, slow), np.geomspace(1.0, 200.0, n - slow)])
+    if isinstance(given, list | np.ndarray):
+        if len(given) != n or not all(isinstance(value, int | float | np.number) for value in given):
+            raise ValueError(f"a list of weight_scale must hold one number for each of the {n} learners, got {given!r}")
         scale = np.asarray(given, np.float64)
     else:
         scale = _draw(given, n, seed, 3, "weight_scale")
@@ -545,6 +568,8 @@ def _chain_of(learner: Any, stage: stages.Stage, n_numeric: int, nominal_sizes: 
     if isinstance(learner, HoeffdingTree):
         forest = learner._forest(n_numeric, nominal_sizes, stage.scale, seed)
         return Chain([TreeSegment(forest, stage)], n_numeric)
+    if isinstance(learner, type):
+        raise ValueError(f"learner must be an object, not a class: {learner.__name__}()")
     for method in ("partial_fit", "predict_proba"):
         if not hasattr(learner, method):
             raise ValueError(f"learner {learner!r} has no {method}; a weak learner needs partial_fit and predict_proba")

@@ -108,34 +108,46 @@ def normal_cdf(z, table):
     return table[j, 0] + u * (table[j, 1] + u * (table[j, 2] + u * table[j, 3]))
 
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX2 = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+# Counter-based random numbers: a value is a hash of what it is for. `_absorb` takes one more number into a hash, by the
+# output function of splitmix64 (Steele, Lea, Flood 2014).
+if config.DISABLE_JIT:
 
+    def _absorb(z, value):
+        z = (int(z) + int(value) * 0x9E3779B97F4A7C15) % 2**64
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        return z ^ (z >> 31)
 
-@kernel
-def _mix(z):
-    """The output function of splitmix64 (Steele, Lea, Flood 2014)."""
-    z = (z ^ (z >> _S30)) * _MIX1
-    z = (z ^ (z >> _S27)) * _MIX2
-    return z ^ (z >> _S31)
+    def _half(z):
+        return z >> 1
+
+else:
+    _GOLDEN, _MIX1, _MIX2 = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
+    _1, _27, _30, _31 = np.array([1, 27, 30, 31], np.uint64)
+
+    @kernel
+    def _absorb(z, value):
+        z = np.uint64(z) + np.uint64(value) * _GOLDEN
+        z = (z ^ (z >> _30)) * _MIX1
+        z = (z ^ (z >> _27)) * _MIX2
+        return z ^ (z >> _31)
+
+    @kernel
+    def _half(z):
+        return np.int64(z >> _1)
 
 
 @kernel
 def uniform(seed, purpose, i, t):
     """A number in [0, 1) that is a pure function of (seed, purpose, learner i, round t)."""
-    z = _mix(np.uint64(seed) + _GOLDEN)
-    z = _mix(z + np.uint64(purpose) * _GOLDEN)
-    z = _mix(z + np.uint64(i) * _GOLDEN)
-    z = _mix(z + np.uint64(t) * _GOLDEN)
-    return (z >> _S11) * (1.0 / 9007199254740992.0)
+    z = _absorb(_absorb(_absorb(_absorb(1, seed), purpose), i), t)
+    return (_half(z) >> 10) * 2.0**-53
 
 
 @kernel
 def child_key(key, branch):
     """The key of a node's child: a hash of the path from the root, the same however nodes are stored."""
-    return np.int64(_mix(np.uint64(key) + np.uint64(branch + 1) * _GOLDEN) >> np.uint64(1))
+    return _half(_absorb(key, branch + 1))
 
 
 # What a random number is for.

@@ -73,9 +73,11 @@ def cost_row(loss, s, e, r, k, row):
 def expected_costs(loss, s, e, k, labels, p, n, tempered, cost, row):
     """cost[l] = sum_r p_r C[r, l] for all l, over the n labels that p gives mass to; O(k n). `row` is scratch.
 
-    Tempered: every row of C is divided by the square root of its weight -C[r, r] (see `stages.vote`).
+    Tempered: every row of C is divided by the square root of its weight -C[r, r] (see `stages.vote`). Returns the size
+    of the numbers that were added up, to judge differences by.
     """
     cost[:k] = 0.0
+    size = 0.0
     for j in range(n):
         r = labels[j]
         total = cost_row(loss, s, e, r, k, row)
@@ -84,6 +86,8 @@ def expected_costs(loss, s, e, k, labels, p, n, tempered, cost, row):
             for l in range(k):
                 cost[l] += mass * row[l]
             cost[r] -= mass * total
+            size += mass * total
+    return size
 
 
 @kernel

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,16 @@ class Fourier(NamedTuple):
     norm: Floats  # (N + 1,) M Pois(m; lambda)
     x_low: Ints  # (N + 1,) fewer draws of r than this, or
     x_high: Ints  # (N + 1,) more than this, have negligible probability
+    at_least: Floats  # (N + 1, draws) [m, x]: probability of x or more draws of r
+
+
+NO_DENSE = Dense(
+    phi=np.zeros(1),
+    level=np.zeros(1, dtype=np.int64),
+    first=np.zeros(1, dtype=np.int64),
+    up=np.zeros((1, 1), dtype=np.int32),
+    n_below=np.zeros((1, 1, 1), dtype=np.int64),
+)
 
 
 class Tables(NamedTuple):
@@ -104,8 +114,7 @@ def race_reach(n_classes: int, n_learners: int, gamma: float) -> Ints:
 
     Its count of m draws would have to be the deficit, or one less if it gets a vote before.
     """
-    p, _ = vote_distribution(n_classes, gamma)
-    tails = [binomial(m, p)[::-1].cumsum() for m in range(n_learners)]
+    tails = [own_draws(m, n_classes, gamma)[::-1].cumsum() for m in range(n_learners)]
     return np.array([1 + (tail > NEGLIGIBLE / n_classes).sum() for tail in tails])
 
 
@@ -115,10 +124,11 @@ def poisson(mean: float, size: int) -> Floats:
     return _from_ratios(mean / np.arange(1.0, end), int(mean))[:size]
 
 
-def binomial(m: int, p: float) -> Floats:
-    """Bin(x; m, p) for x = 0..m."""
+def own_draws(m: int, n_classes: int, gamma: float) -> Floats:
+    """The probabilities of x = 0..m draws of label r among m, Bin(x; m, p)."""
+    p, q = vote_distribution(n_classes, gamma)
     x = np.arange(1.0, m + 1.0)
-    return _from_ratios((m + 1.0 - x) / x * (p / max(1.0 - p, 1e-16)), min(m, int((m + 1) * p)))
+    return _from_ratios((m + 1.0 - x) / x * (p / ((n_classes - 1) * q)), min(m, int((m + 1) * p)))
 
 
 def _from_ratios(ratio: Floats, mode: int) -> Floats:
@@ -253,9 +263,11 @@ def _representative(block, total, reach):
             live += int(block[1 + D + b])
             behind += int(block[1 + D + b] * block[1 + b])
     # live * lead - behind votes for the labels in the race, at most lead - reach for each of the others
-    lead = -((-total - behind - (k - live) * reach) // k) if live < k else (total + behind) // k
-    votes = np.empty(k, dtype=np.int64)
+    lead = -((-total - behind - (k - live) * reach) // k)
     rest = total + behind - live * lead
+    if lead < block[D] or rest < 0 or (live == k and rest != 0):
+        raise ValueError("the votes do not add up to the number of learners before this one")
+    votes = np.empty(k, dtype=np.int64)
     l = 0
     for b in range(D):
         for _ in range(int(block[1 + D + b])):
@@ -284,57 +296,33 @@ def fourier_tables(n_classes: int, gamma: float, m_low: int, m_high: int) -> Fou
         high = min(m_high, int(deviation * (deviation + 1.5)))
         grids.append(_fourier_grid(n_classes, gamma, low, high, deviation**2))
         low = high + 1
-    unused = np.zeros(m_low, dtype=np.int64)
-    number = np.repeat(np.arange(len(grids)), [grid.norm.size for grid in grids])
-    return Fourier(
-        grid=np.concatenate([unused, number]),
-        n_points=np.array([grid.root.shape[1] for grid in grids]),
-        n_nodes=np.array([grid.own.shape[2] for grid in grids]),
-        free=np.array([grid.log_others.size - 1 for grid in grids]),
-        rate=np.array([grid.rate for grid in grids]),
-        root=_stack([grid.root for grid in grids]),
-        others=_stack([grid.others for grid in grids]),
-        own=_stack([grid.own for grid in grids]),
-        log_others=_stack([grid.log_others for grid in grids]),
-        log_own=_stack([grid.log_own for grid in grids]),
-        decay=_stack([grid.decay for grid in grids]),
-        norm=np.concatenate([unused, *(grid.norm for grid in grids)]),
-        x_low=np.concatenate([unused, *(grid.x_low for grid in grids)]),
-        x_high=np.concatenate([unused, *(grid.x_high for grid in grids)]),
-    )
+    tables = {name: _stack([getattr(grid, name) for grid in grids]) for name in Fourier._fields}
+    for name in ("grid", "norm", "x_low", "x_high", "at_least"):  # of each m rather than of each grid
+        of_m = [row for grid in grids for row in getattr(grid, name)]
+        tables[name] = _stack([np.zeros_like(of_m[0])] * m_low + of_m)
+    tables["grid"][m_low:] = np.repeat(np.arange(len(grids)), [grid.norm.size for grid in grids])
+    return Fourier(**tables)
 
 
-def _stack(arrays: list[Floats]) -> Floats:
+def _stack(arrays: list[NDArray]) -> NDArray:
     """One array of all, the shorter ones padded with zeros."""
-    stacked = np.zeros((len(arrays), *np.max([array.shape for array in arrays], axis=0)))
-    for row, array in zip(stacked, arrays, strict=True):
-        row[tuple(slice(n) for n in array.shape)] = array
+    stacked = np.zeros((len(arrays), *np.max([array.shape for array in arrays], axis=0)), dtype=arrays[0].dtype)
+    for i, array in enumerate(arrays):
+        corner: tuple[Any, ...] = (i, *map(slice, array.shape))
+        stacked[corner] = array
     return stacked
 
 
-class _Grid(NamedTuple):
-    """One row of Fourier."""
-
-    rate: float
-    root: Floats
-    others: Floats
-    own: Floats
-    log_others: Floats
-    log_own: Floats
-    decay: Floats
-    norm: Floats
-    x_low: Ints
-    x_high: Ints
-
-
-def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float) -> _Grid:
+def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float) -> Fourier:
+    """The tables of one grid, without the axis for the grids."""
     p, q = vote_distribution(n_classes, gamma)
     total = poisson(lam, high + int(20.0 * math.sqrt(lam)) + 60)
     # A transform of length M also counts the sums that are M too large or too small: they must be negligible.
     M = 3
     while total[low + M] > NEGLIGIBLE * total[low] or (high >= M and total[high - M] > NEGLIGIBLE * total[high]):
         M += 2
-    J = (M + 1) // 2
+    J = (M // 2 + 8) // 8 * 8  # loops over whole vector registers, 8 numbers each, are faster
+    M = 2 * J - 1
     root = np.exp(2j * math.pi * np.arange(M) / M)
     w = root[np.outer(np.arange(-1, high + 2), np.arange(J)) % M]  # [n + 1, j]: w_j^n
 
@@ -344,9 +332,12 @@ def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float)
     E = mass.cumsum(axis=0)
     E[np.abs(E) < 1e-100] = 1e-100  # divided by, and far too small to count
     F = mass / E
+    draws = _stack([own_draws(m, n_classes, gamma) for m in range(low, high + 1)])
+    x_high = high - (draws > NEGLIGIBLE)[:, ::-1].argmax(axis=1)
     own = poisson(lam * p, high + 2)
-    A = own[:, None] * w[: high + 2]
-    A[1:] /= E[np.minimum(np.arange(high + 1), free)]  # a vote more or less for r is c_r = x - 1
+    x = np.arange(x_high.max() + 2)
+    A = own[x, None] * w[x]
+    A[1:] /= E[np.minimum(x[:-1], free)]  # r's own limit is c_r = x - 1
 
     with np.errstate(divide="ignore"):
         angle = 1.0 - np.cos(2.0 * math.pi * np.arange(1, J) / M)
@@ -354,9 +345,12 @@ def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float)
         log_own = np.log(own)
     decay[1:] = np.minimum(decay[1:], decay[:-1])
 
-    likely = [np.flatnonzero(binomial(m, p) > NEGLIGIBLE) for m in range(low, high + 1)]
-    return _Grid(
-        rate=lam * p,
+    return Fourier(
+        grid=np.zeros(high + 1 - low, dtype=np.int64),
+        n_points=np.array(M),
+        n_nodes=np.array(J),
+        free=np.array(free),
+        rate=np.array(lam * p),
         root=np.stack([root.real, root.imag]),
         others=np.stack([E.real, E.imag, F.real, F.imag], axis=1),
         own=np.stack([A.real, A.imag], axis=1),
@@ -364,8 +358,9 @@ def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float)
         log_own=log_own,
         decay=decay,
         norm=M * total[low : high + 1],
-        x_low=np.array([x[0] for x in likely]),
-        x_high=np.array([x[-1] for x in likely]),
+        x_low=(draws > NEGLIGIBLE).argmax(axis=1),
+        x_high=x_high,
+        at_least=np.pad(draws[:, ::-1].cumsum(axis=1)[:, ::-1], ((0, 0), (0, 1))),
     )
 
 
@@ -386,23 +381,28 @@ def fill_fourier(f, block, m, only):
         P(win from s)                          sum G_T A_x
         P(win from s + e_r)                    sum G_T A_x w^-1 x / (lambda p)     Pois(x - 1) = Pois(x) x / (lambda p)
         P(win from s) - P(win from s + e_l)    sum G_T A_x F_{c_l}                 F_c = (E_c - E_{c-1}) / E_c
+
+    From some T on no limit binds, and r is sure to win: that part of a sum is P(X_r >= x).
     """
-    first, n_nodes = _needed(f, block, m)
-    G = _products(f, block, m, first, n_nodes)
+    first, stop, n_nodes = _needed(f, block, m)
+    G = _products(f, block, m, first, stop, n_nodes)
+    H = np.empty((2, n_nodes))
+    sums = np.empty((int(block[0]) + 2, n_nodes))
     for a in range(int(block[0])):
         if only == -1 or only == a:
-            _fourier_row(f, G, block, m, first, a)
+            _fourier_row(f, G, H, sums, block, m, first, stop, a)
 
 
 @kernel
 def _needed(f, block, m):
-    """The first T, and the number of frequencies, beyond which everything is negligible."""
+    """The T to sum over, first <= T < stop, and the number of frequencies; the rest is negligible."""
     D = int(block[0])
     g = f.grid[m]
     limit = math.log(NEGLIGIBLE * f.norm[m] / f.n_nodes[g])
-    first = f.x_high[m] + 2
+    stop = min(f.x_high[m] + 2, f.free[g] + 1)
+    first = stop
     angle = 0.0  # the largest 1 - cos theta needed
-    for T in range(f.x_high[m] + 1, -1, -1):
+    for T in range(stop - 1, -1, -1):
         if T == 0 and block[1 + D] > 1:  # another leader has as many votes
             break
         size = 0.0  # log of the product over all labels but one, at frequency 0
@@ -426,17 +426,20 @@ def _needed(f, block, m):
             angle = max(angle, size / max(decay - fastest, 1e-9))
     n_nodes = f.n_nodes[g]
     if angle < 2.0:
-        n_nodes = min(n_nodes, 2 + int(math.acos(1.0 - angle) / (2.0 * math.pi) * f.n_points[g]))
-    return first, n_nodes
+        beyond = int(math.acos(1.0 - angle) / (2.0 * math.pi) * f.n_points[g]) + 1
+        n_nodes = min(n_nodes, (beyond + 8) // 8 * 8)
+    return first, stop, n_nodes
 
 
 @kernel
-def _products(f, block, m, first, n_nodes):
+def _products(f, block, m, first, stop, n_nodes):
     """G_T = w^(1 - m) prod_v E_{c_v} at [T - first]. At T = 0 the leader's own factor is left out: only it can win."""
     D = int(block[0])
     g = f.grid[m]
-    G = np.empty((f.x_high[m] + 2 - first, 2, n_nodes))
+    G = np.empty((stop - first, 2, n_nodes))
     power = np.empty((2, n_nodes))
+    if G.shape[0] == 0:
+        return G
     for j in range(n_nodes):
         at = (j * (1 - m)) % f.n_points[g]
         G[0, 0, j], G[0, 1, j] = f.root[g, 0, at], f.root[g, 1, at]
@@ -483,42 +486,45 @@ def _multiply_power(G, E, n, power):
 
 
 @kernel
-def _fourier_row(f, G, block, m, first, a):
-    """The row of costs of a label r in tier a."""
+def _fourier_row(f, G, H, sums, block, m, first, stop, a):
+    """The row of costs of a label r in tier a. H and sums are scratch."""
     D = int(block[0])
     g = f.grid[m]
     others, own, root, free = f.others[g], f.own[g], f.root[g], f.free[g]
     n_nodes = G.shape[2]
-    H = np.empty((2, n_nodes))
-    sums = np.zeros((D + 2, n_nodes))  # what a vote for l costs, for each tier of l; P(win from s); P(win from s + e_r)
+    sums[:] = 0.0  # [b] what a vote for l costs, for l in tier b; [D] P(win from s); [D + 1] P(win from s + e_r)
     behind = int(block[1 + a])
-    for T in range(max(first, f.x_low[m] - behind), f.x_high[m] + 2 - behind):
+    for T in range(max(first, f.x_low[m] - behind), min(stop, f.x_high[m] + 2 - behind)):
         if T == 0 and behind > 0:
             continue
         i = T - first
         x = T + behind
-        ratio = x / f.rate[g]
-        possible = 1.0 if x <= m else 0.0
         for j in range(n_nodes):
-            u = G[i, 0, j] * own[x, 0, j] - G[i, 1, j] * own[x, 1, j]
-            v = G[i, 0, j] * own[x, 1, j] + G[i, 1, j] * own[x, 0, j]
-            sums[D, j] += possible * u
-            sums[D + 1, j] += ratio * (u * root[0, j] + v * root[1, j])
-            H[0, j] = possible * u
-            H[1, j] = possible * v
+            u, v = G[i, 0, j], G[i, 1, j]
+            H[0, j] = u * own[x, 0, j] - v * own[x, 1, j]
+            H[1, j] = u * own[x, 1, j] + v * own[x, 0, j]
+        ratio = x / f.rate[g]
+        for j in range(n_nodes):
+            sums[D + 1, j] += ratio * (H[0, j] * root[0, j] + H[1, j] * root[1, j])
+        if x > m:
+            break
+        for j in range(n_nodes):
+            sums[D, j] += H[0, j]
         for b in range(D):
             c = T - 1 + int(block[1 + b])
             if 0 <= c < free:
                 for j in range(n_nodes):
                     sums[b, j] += H[0, j] * others[c, 2, j] - H[1, j] * others[c, 3, j]
+    for j in range(2, n_nodes):
+        for b in range(D + 2):
+            sums[b, 1] += sums[b, j]
     for b in range(D + 2):  # node 0 once, the others with their conjugates
-        total = 0.0
-        for j in range(1, n_nodes):
-            total += sums[b, j]
-        sums[b, 0] = (sums[b, 0] + 2.0 * total) / f.norm[m]
-    block[1 + 2 * D + a] = min(1.0, max(0.0, 1.0 - sums[D + 1, 0]))
+        sums[b, 0] = (sums[b, 0] + 2.0 * sums[b, 1]) / f.norm[m]
+    win = sums[D, 0] + f.at_least[m, min(stop + behind, m + 1)]
+    win_more = sums[D + 1, 0] + f.at_least[m, min(stop + behind - 1, m + 1)]
+    block[1 + 2 * D + a] = min(1.0, max(0.0, 1.0 - win_more))
     for b in range(D):
-        set_excess(block, a, b, sums[D + 1, 0] - sums[D, 0] + sums[b, 0])
+        set_excess(block, a, b, win_more - win + sums[b, 0])
 
 
 # ------------------------------------------------------------------------------------- PAIRWISE and MONTE_CARLO

@@ -12,7 +12,7 @@ In a kernel: one look-up per (learner, example), then as many questions as there
     at = find_costs(cache, s, tables.reach[m], tables.key[m]) # m = N - i draws left after this vote
     if at < 0:
         at = make_costs(tables, cache, m)
-    expected_costs(cache, at, labels, p, n, cost)             # cost[l] = sum_r p_r (C[r, l] - C[r, r])
+    expected_costs(cache, at, labels, p, n, False, cost)      # cost[l] = sum_r p_r (C[r, l] - C[r, r])
     weight = label_weight(cache, at, y)                       # sum_l (C[y, l] - C[y, y])
     edge = excess_cost(cache, at, y, l)                       # C[y, l] - C[y, y]
 
@@ -37,12 +37,12 @@ from onlineboost.potential_tables import (
     FOURIER,
     MONTE_CARLO,
     NEGLIGIBLE,
+    NO_DENSE,
     PAIR_LOSSES,
     PAIRWISE,
     Floats,
     Ints,
     Tables,
-    binomial,
     block_size,
     dense_bytes,
     dense_tables,
@@ -52,6 +52,7 @@ from onlineboost.potential_tables import (
     fill_pairwise,
     fourier_tables,
     gap_table,
+    own_draws,
     poisson,
     race_reach,
     vote_distribution,
@@ -59,9 +60,9 @@ from onlineboost.potential_tables import (
 
 LOSSES = ("zero_one", *PAIR_LOSSES)
 DENSE_LIMIT = 48e6  # bytes of a table of all states: five classes, a hundred learners
+TINY = 1e-300
 
-NO_DENSE = dense_tables(2, 1, 0.0)  # kernels want the unused tables too
-NO_FOURIER = fourier_tables(2, 0.0, 0, 0)
+NO_FOURIER = fourier_tables(2, 0.0, 0, 0)  # a kernel wants all tables, used or not
 
 # ----------------------------------------------------------------------------------------------- tables and cache
 
@@ -159,14 +160,14 @@ class Cache(NamedTuple):
     Look-ups write to it, so it is for one thread at a time. It may serve several tables of the same k and N.
     """
 
-    slots: Ints  # (slots, 3) two hashes of the state, 120 bits in all, and where its block begins; 0: empty
+    slots: Ints  # (slots, 3) two hashes of the state, over 100 bits, and where its block begins (0: empty)
     blocks: Floats  # one after the other
     used: Ints  # (6,) END.. below
     mix: Ints  # (N + 2, 2) [deficit]: random numbers to hash with
     deficit: Ints  # (k,) votes of each label behind the leader, of the state in hand
     tier: Ints  # (k,) and its tier
     tier_at: Ints  # (N + 2,) scratch: number of labels, or tier, with that deficit
-    mass: Floats  # (2 D,) scratch: probability, and cost, of each tier
+    scratch: Floats  # (2, D)
 
 
 END, ENTRIES, MISSES, SLOT, HASH_0, HASH_1 = range(6)
@@ -200,7 +201,7 @@ def build_cache(tables: Tables, megabytes: float = 64.0) -> Cache:
         deficit=np.zeros(k, dtype=np.int64),
         tier=np.zeros(k, dtype=np.int64),
         tier_at=np.zeros(N + 2, dtype=np.int64),
-        mass=np.zeros(2 * n_tiers),
+        scratch=np.zeros((2, n_tiers)),
     )
 
 
@@ -277,31 +278,39 @@ def make_costs(tables, cache, m):
 
 
 @kernel
-def expected_costs(cache, at, labels, p, n, cost):
+def expected_costs(cache, at, labels, p, n, tempered, cost):
     """cost[l] = sum_r p_r (C[r, l] - C[r, r]) for all l, where label labels[j] has probability p[j], j < n.
 
-    A label l != r of tier b costs the same whichever it is: sum over tiers first, then take out r = l.
+    Tempered: every row is divided by the square root of its weight first (see ``stages.vote``).
     """
-    blocks, tier, mass = cache.blocks, cache.tier, cache.mass
+    blocks, tier = cache.blocks, cache.tier
+    mass, sums = cache.scratch[0], cache.scratch[1]
     D = int(blocks[at])
-    excess = at + 1 + 4 * D
+    weight = at + 1 + 3 * D
+    excess = weight + D
     for b in range(D):
         cache.tier_at[int(blocks[at + 1 + b])] = b
         mass[b] = 0.0
-        mass[D + b] = 0.0
+        sums[b] = 0.0
     for l in range(tier.size):
         tier[l] = cache.tier_at[cache.deficit[l]]
     for j in range(n):
         mass[tier[labels[j]]] += p[j]
-    for a in range(D):
+    for a in range(D):  # all labels l != r of a tier cost the same ...
         if mass[a] > 0.0:
+            factor = mass[a]
+            if tempered:
+                factor /= math.sqrt(max(blocks[weight + a], TINY))
             for b in range(D):
-                mass[D + b] += mass[a] * blocks[excess + a * D + b]
+                sums[b] += factor * blocks[excess + a * D + b]
     for l in range(tier.size):
-        cost[l] = mass[D + tier[l]]
-    for j in range(n):
+        cost[l] = sums[tier[l]]
+    for j in range(n):  # ... but l = r costs nothing
         b = tier[labels[j]]
-        cost[labels[j]] -= p[j] * blocks[excess + b * D + b]
+        factor = p[j]
+        if tempered:
+            factor /= math.sqrt(max(blocks[weight + b], TINY))
+        cost[labels[j]] -= factor * blocks[excess + b * D + b]
 
 
 @kernel
@@ -449,10 +458,9 @@ def weight_bounds(n_classes: int, n_learners: int, gamma: float, *, exact: bool 
     k, N = _check_int("n_classes", n_classes, 2), _check_int("n_learners", n_learners, 1)
     gamma = _check_gamma(gamma)
     if not exact:
-        p, _ = vote_distribution(k, gamma)
         bounds = np.empty(N)
         for i in range(1, N + 1):
-            draws = binomial(N - i, p)
+            draws = own_draws(N - i, k, gamma)
             bounds[i - 1] = (k - 1) * min(1.0, (draws + np.append(draws[1:], 0.0)).max())
         return bounds
     if dense_bytes(k, N, DENSE_LIMIT) > DENSE_LIMIT:

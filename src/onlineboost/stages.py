@@ -63,12 +63,12 @@ def vote(stage, i, t, s, e, k, labels, p, n, cost):
     """
     if stage.ballot == ARGMAX:
         cost[:k] = 0.0
+        size = 0.0
     else:
-        expected_costs(stage.loss, s, e, k, labels, p, n, stage.ballot == TEMPERED, cost, cost[k:])
-    low, size = math.inf, 0.0
+        size = expected_costs(stage.loss, s, e, k, labels, p, n, stage.ballot == TEMPERED, cost, cost[k:])
+    low = math.inf
     for l in range(k):
         low = min(low, cost[l])
-        size = max(size, abs(cost[l]))
     limit = low + TIE * size
     top = 0.0  # highest p among the cheapest
     for j in range(n):

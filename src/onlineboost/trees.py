@@ -57,6 +57,7 @@ ROW = np.dtype(
         ("log_det", np.float64),  # sum of log variances over the numeric columns
     ]
 )
+NODE, ROW = np.dtype((np.record, NODE.descr)), np.dtype((np.record, ROW.descr))  # attributes without the compiler too
 assert (NODE.itemsize, ROW.itemsize) == (64, 32)
 
 N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES = range(6)  # what Forest.used holds
@@ -64,7 +65,8 @@ WEIGHT, MEAN, SQUARES, LOW, HIGH, INVERSE = range(6)  # the stretches of a row o
 MAJORITY, BAYES, ADAPTIVE = range(3)  # Forest.leaf
 LEAF_RULES = {"majority": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 N_THRESHOLDS = 10
-PRIOR_EXAMPLES = 1.0  # naive Bayes: a class's variance starts from the column's, with the weight of one example
+PRIOR_EXAMPLES = 3.0  # naive Bayes: a class's variance starts from the column's, with the weight of so many examples
+SAME_MERIT = 1e-9  # bits; merits that differ by less differ by rounding alone
 LAPLACE = 0.01  # naive Bayes: examples added with this value of a nominal column, and as many without
 
 
@@ -106,13 +108,14 @@ def plant(
     unit: np.ndarray,
     n_candidates: int,
     seed: int = 0,
+    first: int = 0,
 ) -> Forest:
-    """A forest of `n_trees` single leaves."""
+    """A forest of `n_trees` single leaves; the first of them is number `first` of its chain."""
     offset = nominal_layout(n_numeric, nominal_sizes)
     nodes = np.zeros(max(64, 4 * n_trees), NODE)
     nodes["feature"] = -1
     nodes["first"] = -1
-    nodes["key"][:n_trees] = [child_key(child_key(0, seed), i) for i in range(n_trees)]
+    nodes["key"][:n_trees] = [child_key(child_key(0, seed), first + i) for i in range(n_trees)]
     used = np.zeros(6, np.int64)
     used[[N_NODES, N_LEAVES, FREE_ROW]] = n_trees, n_trees, -1
     return Forest(
@@ -199,7 +202,7 @@ def squared_distance(x, mean, inverse):
     """sum_c (x_c - mean_c)^2 inverse_c."""
     total = 0.0
     for c in range(mean.size):
-        total += (x[c] - mean[c]) ** 2 * inverse[c]
+        total += (x[c] - mean[c]) ** 2 * inverse[c] if inverse[c] > 0.0 else 0.0  # an infinite square times 0 is NaN
     return total
 
 
@@ -232,7 +235,9 @@ def bayes_score(forest, i, row, x, missing):
         code = x[n + j]
         if code == code:
             at = forest.offset[j]
-            product *= (stat[at + 1 + int(code)] + extra) / (stat[at] + 2.0 * extra)
+            known = code + 1 < forest.offset[j + 1] - at
+            weight = stat[at + 1 + int(code)] if known else 0.0  # a value that no example has been learned with
+            product *= (weight + extra) / (stat[at] + 2.0 * extra)
             if product < 1e-200:
                 score += log(product)
                 product = 1.0
@@ -275,10 +280,12 @@ def leaf_distribution(forest, i, leaf, x, missing, labels, p):
     while row >= 0:
         scores[m] = -math.inf
         if rows[row].stat >= 0:
-            scores[m] = bayes_score(forest, i, row, x, missing)
-            if scores[m] > top:
-                top = scores[m]
-                bayes = rows[row].label
+            score = bayes_score(forest, i, row, x, missing)
+            if abs(score) < math.inf:  # neither NaN nor infinite, as it can be where squares overflow
+                scores[m] = score
+                if score > top:
+                    top = score
+                    bayes = rows[row].label
         m += 1
         row = rows[row].next
     if use_bayes and bayes >= 0:
@@ -383,7 +390,7 @@ def add_numeric(stat, x, weight, n):
         step = off * (weight / total)  # West 1979
         w[c] = total if known else before
         mean[c] += step if known else 0.0
-        squares[c] += off * step * before if known else 0.0
+        squares[c] += before * off * step if known else 0.0  # in this order: an infinite square times 0 is NaN
     for c in range(n):
         low[c] = x[c] if x[c] < low[c] else low[c]
     for c in range(n):
@@ -410,7 +417,7 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
     `leaf_distribution` returned for x. The caller has made room.
     """
     nodes, rows = forest.nodes, forest.rows
-    nodes[leaf].bayes_lead += weight * ((bayes == y) - (majority == y))
+    nodes[leaf].bayes_lead += weight * (int(bayes == y) - int(majority == y))
     nodes[leaf].mass += weight
     nodes[leaf].since += weight
 
@@ -490,7 +497,7 @@ def best_split(forest, i, leaf, t):
     merits, thresholds = numeric_merits(forest, stats, columns[:n_low])
     for j in range(columns.size):
         merit = merits[j] if j < n_low else nominal_merit(forest, stats, columns[j] - n)
-        if merit > best:
+        if merit > best + SAME_MERIT:
             second, best = best, merit
             feature, threshold = columns[j], thresholds[j] if j < n_low else math.nan
         elif merit > second:
@@ -533,6 +540,8 @@ def numeric_merits(forest, stats, columns):
             before[c] -= xlogx(w[c])
     for c in range(m):
         before[c] += xlogx(total[c])  # weight times entropy, in nats
+        if low[c] > high[c]:  # not one known value
+            low[c] = high[c] = 0.0
     left, inner = np.zeros((N_THRESHOLDS, m)), np.zeros((N_THRESHOLDS, m))
     at, share = np.empty(m), np.empty(m)
     for s in stats:
@@ -558,15 +567,20 @@ def numeric_merits(forest, stats, columns):
             for c in range(m):
                 sums[c] += share[c]
                 logs[c] += xlogx(share[c]) + xlogx(w[c] - share[c])
-    merit, where = np.full(m, -math.inf), np.zeros(m)
+    # Of a run of thresholds that are equally good, the middle.
+    merit = np.full(m, -math.inf)
+    first, last = np.zeros(m, np.int64), np.zeros(m, np.int64)
     for j in range(N_THRESHOLDS):
-        part = (j + 1.0) / (N_THRESHOLDS + 1.0)
         for c in range(m):
             l, r = left[j, c], total[c] - left[j, c]
-            gain = (before[c] - (xlogx(l) + xlogx(r) - inner[j, c])) / (total[c] * math.log(2.0))
-            if min(l, r) > 0.01 * total[c] and gain > merit[c]:
-                merit[c] = gain
-                where[c] = low[c] + part * (high[c] - low[c])
+            if min(l, r) > 0.01 * total[c]:
+                gain = (before[c] - (xlogx(l) + xlogx(r) - inner[j, c])) / (total[c] * math.log(2.0))
+                if gain > merit[c] + SAME_MERIT:
+                    merit[c] = gain
+                    first[c] = last[c] = j
+                elif gain > merit[c] - SAME_MERIT and last[c] == j - 1:
+                    last[c] = j
+    where = low + (1.0 + 0.5 * (first + last)) / (N_THRESHOLDS + 1.0) * (high - low)
     return merit, where
 
 

@@ -1,0 +1,378 @@
+"""A chain is Adaboost.OLM of the twin, and neither blocks nor segments nor threads nor a look at it change a bit."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
+
+import reference
+from helpers import (
+    NOMINAL,
+    assert_same_tree,
+    chain_state,
+    frozen,
+    in_blocks,
+    mixed_stream,
+    model_state,
+    n_inner,
+    plain,
+    twins_of,
+)
+from onlineboost import AdaBoostOLM, HoeffdingTree, chain, stages
+from onlineboost.chain import Chain, LearnerSegment, TreeSegment
+from onlineboost.fastmath import SAMPLE, uniform
+from onlineboost.losses import LOSSES
+from onlineboost.trees import plant
+
+LOSS_NAMES = sorted(LOSSES)
+SCALE = {"logistic": (1.0, 3.0), "exponential": (0.4, 1.2), "squared_hinge": (0.4, 1.2)}
+
+
+def booster(seed=0, loss="logistic", leaf="nba", n_learners=4, **settings):
+    tree = HoeffdingTree(leaf=leaf, grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
+    return AdaBoostOLM(n_learners, loss=loss, learner=tree, weight_scale=SCALE[loss], random_state=seed, **settings)
+
+
+def forest_of(clf):
+    (segment,) = clf._model.chain.segments
+    return segment.forest
+
+
+def coded(y):
+    names = list(dict.fromkeys(y.tolist()))
+    return names, [names.index(label) for label in y]
+
+
+# ------------------------------------------------------------------------------------------- the whole algorithm
+
+
+@pytest.mark.parametrize("leaf", ["majority", "nb", "nba"])
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_a_run_is_adaboost_olm(loss, leaf):
+    """Predictions, alphas, edges, expert weights, every split and every mass of every tree."""
+    seed = 3
+    X, y, weight = mixed_stream(400, seed)
+    clf = booster(seed, loss, leaf)
+    predictions = in_blocks(clf, X, y, 57, weight)
+
+    names, codes = coded(y)
+    past = reference.Past(3, 2)
+    forest = forest_of(clf)
+    trees = twins_of(forest, past, seed)
+    twin = reference.AdaboostOLM(trees, loss, clf._model.chain.gather("scale").tolist(), seed, clf.ballot)
+    want = [None if code is None else names[code] for code in reference.run(twin, past, plain(X), codes, weight)]
+
+    assert n_inner(forest) >= 10
+    assert predictions == want
+    np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
+    np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-9)
+    np.testing.assert_allclose(clf.expert_weights_, np.array(twin.v) / sum(twin.v), rtol=1e-9)
+    for root, tree in zip(forest.roots, trees, strict=True):
+        assert_same_tree(forest, root, tree.root, lead=leaf != "majority")
+    assert np.ptp(clf.alphas_) > 0.0
+
+    k, known = len(names), np.array([x[:5] for x in X[-60:]], object)
+    assert clf.predict(known).tolist() == [names[twin.predict(x, k)] for x in plain(X)[-60:]]
+
+
+@pytest.mark.parametrize("vote", ["hedge", "weighted", "best", "last"])
+@pytest.mark.parametrize("ballot", ["tempered", "cost", "argmax"])
+def test_all_ways_to_vote_with_classes_known_in_advance(vote, ballot):
+    X, y, weight = mixed_stream(250, seed=6)
+    clf = booster(1, vote=vote, ballot=ballot)
+    predictions = in_blocks(clf, X, y, 100, weight, classes=list("abcd"))
+    past = reference.Past(3, 2)
+    scale = clf._model.chain.gather("scale").tolist()
+    twin = reference.AdaboostOLM(twins_of(forest_of(clf), past, 1), "logistic", scale, 1, ballot, vote)
+    want = reference.run(twin, past, plain(X), ["abcd".index(label) for label in y], weight, k=4)
+    assert predictions == ["abcd"[code] for code in want]
+    np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
+
+
+# --------------------------------------------------------------------------- what must not change a single bit
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_block_sizes_change_nothing(loss):
+    """Nominal values and classes that turn up on the way, missing values, weights: 1, 7 or 1000 rows at a time."""
+    X, y, weight = mixed_stream(700, seed=8)
+    runs = {}
+    for block in (1, 7, 1000):
+        clf = booster(2, loss)
+        runs[block] = in_blocks(clf, X, y, block, weight), model_state(clf)
+    assert runs[1] == runs[7] == runs[1000]
+
+
+def test_a_block_longer_than_the_kernels_own_is_cut():
+    X, y, weight = mixed_stream(1200, seed=1)
+    assert len(y) > 2 * chain.BLOCK
+    whole, parts = booster(), booster()
+    assert in_blocks(whole, X, y, len(y), weight) == in_blocks(parts, X, y, 100, weight)
+    assert model_state(whole) == model_state(parts)
+
+
+def test_the_seed_decides_everything():
+    X, y, weight = mixed_stream(300, seed=2)
+    runs = []
+    for seed in (4, 4, 5):
+        clf = booster(seed)
+        runs.append((in_blocks(clf, X, y, 100, weight), model_state(clf)))
+    assert runs[0] == runs[1]
+    assert runs[0][0] != runs[2][0]
+
+
+@pytest.mark.parametrize("vote", ["hedge", "weighted", "best", "last"])
+def test_predicting_changes_nothing_and_says_what_learning_would_have_said(vote):
+    X, y, _ = mixed_stream(200, seed=3)
+    clf = booster(6, vote=vote)
+    clf.partial_fit(X[:1], y[:1])
+    for b in range(1, 200):
+        before = frozen(clf)
+        said = clf.predict(X[b : b + 1])[0]
+        clf.predict_proba(X[: b + 1])
+        clf.predict_one(X[b])
+        assert frozen(clf) == before
+        assert clf.test_then_train(X[b : b + 1], y[b : b + 1])[0] == said
+
+
+def test_a_value_never_seen_counts_the_same_in_predicting_and_in_learning():
+    """Naive Bayes with a class that often lacks the column: how a new value is taken decides the prediction."""
+    X = np.array([["u"], ["v"]] * 20 + [["u"]] + [[None]] * 39, object)
+    y = np.array(["a"] * 40 + ["b"] * 40, object)
+    clf = HoeffdingTree(leaf="nb", grace_period=1e9).partial_fit(X, y)
+    new = np.array([["w"]], object)
+    p, said = clf.predict_proba(new)[0], clf.predict(new)[0]
+    past = reference.Past(0, 1)
+    (tree,) = twins_of(forest_of(clf), past, clf._model.seed)
+    reference.run(reference.PlainTree(tree, 0), past, plain(X, (0,)), [0] * 40 + [1] * 40, [1.0] * 80)
+    np.testing.assert_allclose(p, tree.distribution([2], 2), atol=1e-9)
+    assert clf.test_then_train(new, ["a"])[0] == said
+
+
+def test_rows_of_weight_zero_are_as_if_absent():
+    """Even where a nominal value or a class turns up in one first."""
+    X, y, weight = mixed_stream(300, seed=0)
+    for column in (*X[:, NOMINAL].T, y):
+        first = [column.tolist().index(value) for value in set(column) - {None}]
+        weight[[b for b in first if b > 0]] = 0.0
+    weight[np.random.default_rng(0).random(300) < 0.2] = 0.0
+    weight[0] = 1.0
+    keep = weight > 0.0
+    with_zeros, without = booster(), booster()
+    said = [in_blocks(clf, X[rows], y[rows], 40, weight[rows])
+            for clf, rows in ((with_zeros, np.ones(300, bool)), (without, keep))]  # fmt: skip
+    assert said[0] == said[1]
+    assert with_zeros.n_seen_ == without.n_seen_ == keep.sum()
+    assert with_zeros.classes_.tolist() == without.classes_.tolist()
+    assert model_state(with_zeros) == model_state(without)
+
+
+@pytest.mark.parametrize("copier", [copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
+def test_a_copy_goes_on_as_the_original(copier):
+    X, y, weight = mixed_stream(300, seed=5)
+    clf = booster()
+    in_blocks(clf, X[:150], y[:150], 50, weight[:150])
+    other = copier(clf)
+    half = model_state(clf)
+    goes_on = in_blocks(other, X[150:], y[150:], 50, weight[150:])
+    assert model_state(clf) == half  # nothing is shared
+    assert in_blocks(clf, X[150:], y[150:], 50, weight[150:]) == goes_on
+    assert model_state(clf) == model_state(other)
+
+
+def test_threads_that_predict_at_once_agree(mixed):
+    X, y, weight = mixed
+    clf = booster(n_learners=8).partial_fit(X, y, sample_weight=weight)
+    want, before = clf.predict_proba(X), frozen(clf)
+    with ThreadPoolExecutor(6) as pool:
+        for p in pool.map(lambda _: clf.predict_proba(X), range(24)):
+            np.testing.assert_array_equal(p, want)
+    assert frozen(clf) == before
+
+
+# -------------------------------------------------------------------------------------------------------- segments
+
+
+def segmented(sizes, seed=0, leaf="nba", loss="logistic", n_numeric=3, nominal=(0, 0)):
+    """A chain of trees cut into segments of so many learners, each planted by itself."""
+    n = sum(sizes)
+    u = np.array([uniform(seed, 99, i, 0) for i in range(n)])
+    grace, confidence, tie, scale = 15.0 + 15.0 * u, 0.05 + 0.3 * u, 0.2 + 0.4 * u, 1.0 + 2.0 * u
+    whole = stages.new_stage(stages.OLM, LOSSES[loss], stages.COST, seed, scale)
+    all_trees = plant(n, n_numeric, list(nominal), leaf, grace, confidence, tie, scale, 3, seed)
+    segments, at = [], 0
+    for size in sizes:
+        part = slice(at, at + size)
+        settings = (grace[part], confidence[part], tie[part], scale[part])
+        forest = plant(size, n_numeric, list(nominal), leaf, *settings, 3, seed)
+        forest.nodes["key"][:size] = all_trees.nodes["key"][part]  # plant() numbers its trees from 0
+        stage = whole._replace(offset=at, scale=scale[part].copy(), alpha=np.zeros(size), edge_sums=np.zeros((size, 2)))
+        segments.append(TreeSegment(forest, stage))
+        at += size
+    return Chain(segments, n_numeric)
+
+
+@pytest.mark.parametrize("sizes", [(3, 4), (1, 5, 1), (2, 2, 3)])
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_segments_that_hand_over_their_votes_are_one_chain(sizes, loss):
+    encoded, y, weight, births = encoded_stream()
+    results = []
+    for cut in ((7,), sizes):
+        whole = segmented(cut, loss=loss)
+        said = []
+        for a in range(0, len(y), 60):
+            for segment in whole.segments:
+                segment.new_values([len(born) for born in births], births)
+            rows = whole.learn(encoded[a : a + 60], y[a : a + 60], weight[a : a + 60], 4)
+            said.append((rows.experts.tobytes(), rows.s.tobytes(), rows.lead.tobytes()))
+        final = whole.predict(encoded[:50], 4)
+        first = [whole.predict(encoded[:50], 4, n).experts[:, n - 1].tolist() for n in range(1, 8)]
+        assert first == final.experts.T.tolist()  # the first n learners are enough for expert n
+        results.append((said, final.s.tobytes(), first, chain_state(whole, [len(born) for born in births])))
+    assert results[0] == results[1]
+
+
+def encoded_stream(n=300):
+    """A mixed stream as the kernels take it: X, codes of y, weights, and the rounds nominal values turned up in."""
+    X, y, weight = mixed_stream(n, seed=7)
+    rows = plain(X)
+    births = [[], []]
+    for t, x in enumerate(rows, start=1):
+        for j in range(2):
+            if x[3 + j] is not None and x[3 + j] == len(births[j]):
+                births[j].append(t)
+    encoded = np.array([[math.nan if v is None else v for v in x] for x in rows])
+    return encoded, np.array(["abcd".index(label) for label in y]), weight, births
+
+
+# ----------------------------------------------------------------------------------------------- smaller kernels
+
+
+@given(st.lists(st.sampled_from([-1.0, 0.0, 1.0]) | st.floats(-3, 3), min_size=1, max_size=6), st.data())
+def test_the_leader_is_kept_up_to_date(s, data):
+    s = np.array(s)
+    lead = np.int32(s.argmax())
+    for _ in range(4):
+        l = data.draw(st.integers(0, len(s) - 1))
+        s[l] += data.draw(st.sampled_from([-1.0, 0.0, 1.0, 0.25]))
+        lead = chain.leader(s, len(s), lead, l)
+        assert lead == s.argmax()
+
+
+@given(st.lists(st.lists(st.floats(-1e5, 1e5) | st.just(math.nan), min_size=2, max_size=2), min_size=1, max_size=20))
+def test_spread_is_the_variance_of_what_was_known_so_far(rows):
+    X = np.array(rows)
+    spread, again, moments = np.empty((len(X), 2)), np.empty((len(X), 2)), np.zeros((3, 2))
+    chain.column_spread(moments, X, 2, spread)
+    for b in range(len(X)):
+        for c in range(2):
+            known = [(value, 1.0) for value in X[: b + 1, c] if value == value]
+            weight, _, squares = reference.moments(known)
+            assert spread[b, c] == pytest.approx(squares / weight if known else 0.0, rel=1e-7, abs=1e-4)
+    moments[:] = 0.0
+    for b in range(len(X)):
+        chain.column_spread(moments, X[b : b + 1], 2, again[b : b + 1])
+    np.testing.assert_array_equal(again, spread)
+
+
+def test_only_numeric_columns_count_as_missing():
+    X = np.array([[1.0, 2.0, math.nan], [math.nan, 2.0, 0.0], [1.0, math.nan, math.nan]])
+    missing = np.empty(3, bool)
+    chain.any_missing(X, 2, missing)
+    assert missing.tolist() == [False, True, True]
+
+
+# ------------------------------------------------------------------------------------------- other weak learners
+
+
+class Counts(BaseEstimator):
+    """A weak learner that knows the label weights on either side of zero in its first column."""
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        if not hasattr(self, "counts"):
+            self.counts = np.full((2, len(classes)), 0.1)
+        self.counts[int(X[0, 0] > 0.0), y[0]] += 1.0 if sample_weight is None else sample_weight[0]
+        return self
+
+    fit = partial_fit
+
+    def predict_proba(self, X):
+        side = self.counts[int(X[0, 0] > 0.0)]
+        return (side / side.sum())[None]
+
+
+class Unweighted(Counts):
+    """The same, but it takes no weights: the booster sends it an example with a probability instead."""
+
+    def partial_fit(self, X, y, classes=None):
+        return super().partial_fit(X, y, classes)
+
+    fit = partial_fit
+
+
+class Twin:
+    """The twin's view of such a learner: everyone equally likely before it has learned."""
+
+    def __init__(self, learner, i, scale, seed, weighted):
+        self.learner, self.i, self.scale, self.seed, self.weighted = learner, i, scale, seed, weighted
+        self.started = False
+
+    def distribution(self, x, k):
+        return self.learner.predict_proba(np.array([x]))[0].tolist() if self.started else [1.0 / k] * k
+
+    def learn(self, x, y, weight, t):
+        X, y, classes = np.array([x]), np.array([y]), np.arange(3)
+        if self.weighted:
+            self.learner.partial_fit(X, y, classes, np.array([weight]))
+        elif weight / self.scale > uniform(self.seed, SAMPLE, self.i, t):
+            self.learner.partial_fit(X, y, classes)
+        else:
+            return
+        self.started = True
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("make", [Counts, Unweighted])
+def test_any_learner_goes_through_the_same_stages(make, loss, numbers):
+    X, y = numbers
+    scale = [2.0, 1.0, 3.0]
+    stage = stages.new_stage(stages.OLM, LOSSES[loss], stages.COST, 5, np.array(scale))
+    whole = Chain([LearnerSegment([make() for _ in range(3)], stage, 3)], 4)
+    weighted = make is Counts
+    twins = [Twin(make(), i, scale[i], 5, weighted) for i in range(3)]
+    twin = reference.AdaboostOLM(twins, loss, scale, 5)
+    for a in range(0, 200, 40):
+        part = slice(a, a + 40)
+        rows = whole.learn(X[part], y[part], np.ones(40), 3)
+        for b, (x, label) in enumerate(zip(X[part].tolist(), y[part].tolist(), strict=True)):
+            _, experts = twin.walk(x, 3)
+            twin.round(x, label, 3)
+            assert rows.experts[b].tolist() == experts
+    np.testing.assert_allclose(stage.alpha, twin.alpha, atol=1e-9)
+    np.testing.assert_allclose(stages.edges(stage), twin.edges, atol=1e-9)
+    for mine, theirs in zip(whole.segments[0].learners, twins, strict=True):
+        np.testing.assert_allclose(mine.counts, theirs.learner.counts, rtol=1e-10)
+
+
+def test_learners_in_two_segments_are_one_chain(numbers):
+    X, y = numbers
+    results = []
+    for cut in ((4,), (1, 3)):
+        segments, at = [], 0
+        for size in cut:
+            stage = stages.new_stage(stages.OLM, 0, stages.COST, 5, np.ones(4))
+            stage = stage._replace(offset=at, scale=np.ones(size), alpha=np.zeros(size), edge_sums=np.zeros((size, 2)))
+            segments.append(LearnerSegment([Unweighted() for _ in range(size)], stage, 3))
+            at += size
+        whole = Chain(segments, 4)
+        rows = whole.learn(X[:100], y[:100], np.ones(100), 3)
+        results.append((rows.s.tobytes(), rows.experts.tobytes(), whole.gather("alpha").tobytes()))
+    assert results[0] == results[1]

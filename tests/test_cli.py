@@ -1,0 +1,208 @@
+"""The command line says what it measured, in a table or in JSON, and what is wrong, in a sentence and exit code 2."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from helpers import number_stream
+from onlineboost import AdaBoostOLM, load_dataset, prequential
+from onlineboost.cli import MODELS, main
+from onlineboost.datasets import dataset_names
+
+QUICK = ["--learners", "3", "--limit", "120"]
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def events(tmp_path):
+    """A file of 150 rows with a numeric and a nominal column and the label in the middle."""
+    X, y = number_stream(150, d=2)
+    lines = ["size,label,colour"]
+    lines += [
+        f"{size:.3f},class {label},{'red' if hue > 0.5 else 'blue'}" for (size, hue), label in zip(X, y, strict=True)
+    ]
+    path = tmp_path / "events.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+# ------------------------------------------------------------------------------------------------------ what it does
+
+
+def test_run_prints_a_table_of_the_model_and_the_baselines():
+    result = call("run", "balance", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "balance: 120 examples, 3 classes, shuffled with seed 0" in " ".join(result.stdout.split())
+    for name in ("adaboost-olm", "majority", "last-class"):
+        assert name in result.stdout
+    assert "hoeffding-tree" not in result.stdout
+
+
+def test_the_json_of_run_holds_what_prequential_finds():
+    result = call("run", "balance", *QUICK, "--seed", "4", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    data = load_dataset("balance").shuffled(4)
+    want = prequential(AdaBoostOLM(3, random_state=4), data.X[:120], data.y[:120], classes=list(data.classes))
+    first = answer["results"][0]
+    assert first["model"] == "adaboost-olm"
+    assert (first["examples"], first["accuracy"]) == (120, want.accuracy)
+    assert first["tail_accuracy"] == want.tail_accuracy(0.2)
+    assert first["seconds"] > 0.0
+    assert {name: answer[name] for name in ("source", "learners", "seed", "loss")} == {
+        "source": "balance",
+        "learners": 3,
+        "seed": 4,
+        "loss": "logistic",
+    }
+    assert answer["classes"] == list(data.classes)
+
+
+def test_compare_runs_the_models_it_is_given_in_that_order(events):
+    result = call("compare", events, "--target", "label", *QUICK, "--models", "last-class, hoeffding-tree", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert [row["model"] for row in answer["results"]] == ["last-class", "hoeffding-tree"]
+    assert answer["classes"] == ["class 0", "class 1", "class 2"]
+    everything = call("compare", events, "--target", "label", *QUICK, "--json")
+    assert [row["model"] for row in json.loads(everything.stdout)["results"]] == list(MODELS)
+
+
+def test_settings_reach_the_model(events):
+    answers = [
+        json.loads(call("run", events, "--target", "label", *QUICK, *more, "--json").stdout)["results"][0]["accuracy"]
+        for more in ([], ["--loss", "squared_hinge"], ["--vote", "last"], ["--seed", "9"])
+    ]
+    assert len(set(answers)) > 1
+
+
+def test_a_file_is_read_to_its_end_without_a_limit(events):
+    answer = json.loads(call("run", events, "--target", "label", "--learners", 2, "--json").stdout)
+    assert {row["examples"] for row in answer["results"]} == {150}
+    at_most = json.loads(call("run", events, "--target", "label", "--learners", 2, "--limit", 999, "--json").stdout)
+    assert {row["examples"] for row in at_most["results"]} == {150}
+
+
+def test_the_kind_of_a_column_can_be_forced(tmp_path):
+    path = tmp_path / "codes.csv"
+    rng = np.random.default_rng(0)
+    codes = rng.integers(8, size=600)
+    path.write_text("code,label\n" + "".join(f"{code},{'odd' if code % 2 else 'even'}\n" for code in codes))
+    right = [
+        json.loads(call("run", path, "--learners", 3, *more, "--json").stdout)["results"][0]["tail_accuracy"]
+        for more in (["--nominal", "code"], ["--numeric", "code"])
+    ]
+    assert right[0] == 1.0
+    assert right[0] >= right[1]
+
+
+def test_datasets_lists_all_names():
+    table, listed = call("datasets"), call("datasets", "--json")
+    assert table.exit_code == listed.exit_code == 0
+    rows = json.loads(listed.stdout)
+    assert [row["name"] for row in rows] == list(dataset_names())
+    for row in rows:
+        assert row["name"] in table.stdout
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["datasets"]])
+def test_help(command):
+    result = call(*command, "--help")
+    assert result.exit_code == 0
+    assert "Usage:" in result.stdout
+
+
+# ------------------------------------------------------------------------------------------------------ what is wrong
+
+
+def assert_told(result, *words):
+    """Exit code 2, no traceback, and a message with these words on stderr."""
+    told = " ".join(result.stderr.split())
+    assert result.exit_code == 2, (result.exit_code, result.exception, told)
+    assert "Traceback" not in told
+    for word in words:
+        assert word in told, told
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    assert_told(call("run", tmp_path / "nowhere.csv"), "nowhere.csv")
+
+
+def test_a_name_that_is_no_data_set():
+    assert_told(call("run", "balanse"), "'balanse'", "balance")
+    assert_told(call("compare", "balanse"), "'balanse'", "balance")
+
+
+def test_a_data_set_whose_file_is_not_here(monkeypatch, tmp_path):
+    monkeypatch.setenv("ONLINEBOOST_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert_told(call("run", "isolet", *QUICK), "isolet", "ONLINEBOOST_DATA")
+
+
+def test_a_target_that_is_no_column(events):
+    assert_told(call("run", events, "--target", "labels"), "labels", "label")
+
+
+def test_a_file_that_is_cut_off(events, tmp_path):
+    whole = gzip.compress(events.read_bytes())
+    path = tmp_path / "half.csv.gz"
+    path.write_bytes(whole[: len(whole) // 2])
+    assert_told(call("run", path, "--target", "label", *QUICK), "half.csv.gz")
+
+
+def test_a_row_that_is_cut_off(events):
+    events.write_text(events.read_text()[:-8])
+    assert_told(call("run", events, "--target", "label", *QUICK), "events.csv")
+
+
+def test_text_in_a_numeric_column(events):
+    assert_told(call("run", events, "--target", "label", "--numeric", "colour"), "colour", "events.csv")
+
+
+@pytest.mark.parametrize("value", ["[/red]", "[bold]", "[1, 2]"])
+def test_a_value_in_brackets_is_shown_as_it_is(tmp_path, value):
+    path = tmp_path / "brackets.csv"
+    path.write_text(f'size,label\n1.0,a\n2.0,b\n"{value}",a\n')
+    assert_told(call("run", path, "--numeric", "size", "--learners", 2), value)
+
+
+@pytest.mark.parametrize("ending", ["txt", "xlsx"])
+def test_a_file_of_a_kind_that_is_not_read(tmp_path, ending):
+    path = tmp_path / f"events.{ending}"
+    path.write_text("a,b\n1,2\n")
+    assert_told(call("run", path), f"events.{ending}", ".csv")
+
+
+def test_an_empty_file(tmp_path):
+    path = tmp_path / "empty.csv"
+    for content in ("", "a,label\n"):
+        path.write_text(content)
+        assert_told(call("run", path), "empty.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["run", "balance", "--model", "forest"], "forest"),
+        (["compare", "balance", "--models", "majority,forest"], "forest"),
+        (["compare", "balance", "--models", ","], "--models"),
+        (["run", "balance", "--learners", "0"], "--learners"),
+        (["run", "balance", "--learners", "many"], "--learners"),
+        (["run", "balance", "--limit", "0"], "--limit"),
+        (["run", "balance", "--loss", "hinge"], "--loss"),
+        (["run", "balance", "--vote", "nobody"], "--vote"),
+        (["run"], "SOURCE"),
+        (["runn", "balance"], "runn"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_an_option_that_makes_no_sense(arguments, word):
+    assert_told(call(*arguments), word)

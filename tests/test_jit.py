@@ -1,0 +1,48 @@
+"""Kernels are plain Python: without the compiler they run unchanged and give the same run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import onlineboost
+from onlineboost import _jit
+
+SCRIPT = """
+import numpy as np
+from helpers import in_blocks, mixed_stream
+from onlineboost import AdaBoostOLM, HoeffdingTree
+
+X, y, weight = mixed_stream(60, seed=1)
+for loss in ("logistic", "exponential", "squared_hinge"):
+    tree = HoeffdingTree(grace_period=8, tie_threshold=0.5, max_features=0.5)
+    clf = AdaBoostOLM(3, loss=loss, learner=tree, weight_scale=3.0)
+    print(in_blocks(clf, X, y, 20, weight), np.round(clf.alphas_, 9).tolist(), clf.predict(X[:10]).tolist())
+    print(len(clf._model.chain.segments[0].forest.nodes), clf._model.chain.segments[0].forest.used.tolist())
+"""
+
+
+def run_script(**environment):
+    """Standard output of SCRIPT in a fresh interpreter where warnings are errors."""
+    paths = [str(Path(__file__).parent), str(Path(onlineboost.__file__).parents[1])]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCRIPT],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_without_the_compiler_the_run_is_the_same():
+    assert run_script(NUMBA_DISABLE_JIT="1") == run_script()
+
+
+def test_the_cache_folder_is_named_after_the_sources():
+    """An edit in one module makes all kernels anew: Numba by itself looks at one file only."""
+    assert _jit._source_hash() in str(_jit.CACHE_DIR)
+    assert len(_jit._source_hash()) == 12

@@ -20,6 +20,7 @@ import math
 
 from onlineboost.fastmath import COLUMNS, EXPERT, VOTE_TIE, child_key, uniform
 from onlineboost.trees import LAPLACE, N_THRESHOLDS, PRIOR_EXAMPLES
+from reference_potentials import recursion
 
 ROUNDING = 1e-12  # two sums whose difference is smaller than this, relative to their terms, are equal
 SAME_MERIT = (
@@ -204,6 +205,49 @@ class AdaboostOLM:
             self.v[i] *= math.exp(-weight * (experts[i] != y))
         self.t += 1
         return prediction
+
+
+# --------------------------------------------------------------------------------------------------- OnlineMBBM
+
+
+class OnlineMBBM:
+    """Algorithm 1, with the 0-1 loss. Learners as in `AdaboostOLM`; gamma is a Fraction.
+
+    What the paper leaves open: a learner's weights over their mean so far, times 0.3, at most 3, times `scale`.
+    """
+
+    def __init__(self, learners, gamma, scale, seed, ballot="cost"):
+        self.learners, self.gamma, self.scale, self.seed, self.ballot = learners, gamma, scale, seed, ballot
+        self.sums = [[0.0, 0.0] for _ in learners]  # sums over t of w D[y, l] and of w
+        self.t = 1
+
+    def edges(self, k):
+        return [1.0 - k * a / b if b else 0.0 for a, b in self.sums]
+
+    def round(self, x, y, k):
+        s = [0] * k
+        steps = []
+        for i, learner in enumerate(self.learners):
+            m = len(self.learners) - (i + 1)  # N - i, i counted from 1
+            C = [[recursion([*s[:l], s[l] + 1, *s[l + 1 :]], r, m, self.gamma) for l in range(k)] for r in range(k)]
+            D = [[float(C[r][l] - C[r][r]) for l in range(k)] for r in range(k)]  # exact until here
+            weight = [sum(row) for row in D]
+            p = learner.distribution(x, k)
+            draw = uniform(self.seed, VOTE_TIE, i, self.t)
+            factor = [1.0 / math.sqrt(w) if self.ballot == "tempered" and w > 0.0 else 1.0 for w in weight]
+            costs = expected_costs([[f * c for c in row] for row, f in zip(D, factor, strict=True)], p)
+            l = choose([0.0] * k, p, draw, 0.0) if self.ballot == "argmax" else choose(costs, p, draw, max(costs))
+            steps.append((weight[y], D[y][l]))
+            s[l] += 1
+        for i, (w, cost) in enumerate(steps):
+            mean = self.sums[i][1] / max(self.t - 1, 1)
+            share = min(0.3 * w / mean, 3.0) if mean > 0.0 else 0.3
+            if share > 0.0:
+                self.learners[i].learn(x, y, self.scale[i] * share, self.t)
+            self.sums[i][0] += cost
+            self.sums[i][1] += w
+        self.t += 1
+        return argmax(s)
 
 
 # ------------------------------------------------------------------------------------------------ Hoeffding tree

@@ -207,15 +207,12 @@ def segmented(sizes, seed=0, leaf="nba", loss="logistic", n_numeric=3, nominal=(
     u = np.array([uniform(seed, 99, i, 0) for i in range(n)])
     grace, confidence, tie, scale = 15.0 + 15.0 * u, 0.05 + 0.3 * u, 0.2 + 0.4 * u, 1.0 + 2.0 * u
     whole = stages.new_stage(stages.OLM, LOSSES[loss], stages.COST, seed, scale)
-    all_trees = plant(n, n_numeric, list(nominal), leaf, grace, confidence, tie, scale, 3, seed)
     segments, at = [], 0
     for size in sizes:
         part = slice(at, at + size)
         settings = (grace[part], confidence[part], tie[part], scale[part])
-        forest = plant(size, n_numeric, list(nominal), leaf, *settings, 3, seed)
-        forest.nodes["key"][:size] = all_trees.nodes["key"][part]  # plant() numbers its trees from 0
-        stage = whole._replace(offset=at, scale=scale[part].copy(), alpha=np.zeros(size), edge_sums=np.zeros((size, 2)))
-        segments.append(TreeSegment(forest, stage))
+        forest = plant(size, n_numeric, list(nominal), leaf, *settings, 3, seed, first=at)
+        segments.append(TreeSegment(forest, stages.part_of(whole, at, at + size)))
         at += size
     return Chain(segments, n_numeric)
 
@@ -357,7 +354,7 @@ def test_any_learner_goes_through_the_same_stages(make, loss, numbers):
             twin.round(x, label, 3)
             assert rows.experts[b].tolist() == experts
     np.testing.assert_allclose(stage.alpha, twin.alpha, atol=1e-9)
-    np.testing.assert_allclose(stages.edges(stage), twin.edges, atol=1e-9)
+    np.testing.assert_allclose(stages.edges(stage, 3), twin.edges, atol=1e-9)
     for mine, theirs in zip(whole.segments[0].learners, twins, strict=True):
         np.testing.assert_allclose(mine.counts, theirs.learner.counts, rtol=1e-10)
 

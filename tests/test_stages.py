@@ -23,7 +23,7 @@ def kernel_vote(stage, i, t, s, p, labels=None):
     given_p = np.array([p[l] for l in labels], float)
     where = np.array(list(labels), np.int64)
     s = np.array(s, float)
-    return int(stages.vote(stage, i, t, s, np.exp(s), k, where, given_p, len(where), np.empty(2 * k)))
+    return int(stages.vote(stage, None, 0, i, t, s, np.exp(s), k, where, given_p, len(where), np.empty(2 * k)))
 
 
 @st.composite
@@ -102,13 +102,13 @@ def test_weight_alpha_and_edge_follow_the_paper(history):
         C = reference.cost_matrix(name, s)
         now, e = np.array(s), np.exp(s)
 
-        w = stages.weigh(stage, i, now, e, k, y)
+        w = stages.weigh(stage, None, 0, i, now, e, k, y)
         assert w == pytest.approx(scale[i] * reference.weight_of(C, y), rel=1e-11)
         assert w >= 0.0
         if name == "logistic":
             assert w <= scale[i] * (1.0 + 1e-12)
 
-        stages.update(stage, i, t, now, e, k, l, y, weight, *nothing)
+        stages.update(stage, None, 0, i, t, now, e, k, l, y, weight, *nothing)
         moved = list(s)
         moved[l] += alpha
         np.testing.assert_allclose(now, moved, rtol=1e-12, atol=1e-12)  # s^i = s^{i-1} + alpha e_l
@@ -120,7 +120,7 @@ def test_weight_alpha_and_edge_follow_the_paper(history):
         above, below = above + weight * C[y][l], below + weight * C[y][y]
         assert stage.alpha[i] == pytest.approx(alpha, rel=1e-11, abs=1e-12)
         assert -bound <= stage.alpha[i] <= bound
-        edge = stages.edges(stage)[i]
+        edge = stages.edges(stage, 3)[i]
         assert edge == pytest.approx(above / below if below else 0.0, rel=1e-10, abs=1e-10)
         assert -1.0 - 1e-12 <= edge <= 1.0 + 1e-12
     untouched = np.arange(n_learners) != i
@@ -132,14 +132,16 @@ def test_always_right_has_edge_one_and_always_wrong_at_two_classes_minus_one():
     for vote, edge in ((1, 1.0), (0, -1.0)):
         stage = new_stage(OLM, LOSSES["logistic"], COST, 0, np.ones(1))
         for t in range(1, 30):
-            stages.update(stage, 0, t, np.zeros(2), np.ones(2), 2, vote, 1, 1.0, np.empty(0, np.int64), np.empty(0), 0)
-        assert stages.edges(stage)[0] == edge
+            stages.update(
+                stage, None, 0, 0, t, np.zeros(2), np.ones(2), 2, vote, 1, 1.0, np.empty(0, np.int64), np.empty(0), 0
+            )
+        assert stages.edges(stage, 3)[0] == edge
         assert np.sign(stage.alpha[0]) == edge
 
 
 def test_a_new_stage_knows_nothing():
     stage = new_stage(OLM, 0, COST, 0, [1.0, 2.0])
-    assert stages.edges(stage).tolist() == [0.0, 0.0]
+    assert stages.edges(stage, 3).tolist() == [0.0, 0.0]
     assert stage.alpha.tolist() == [0.0, 0.0]
     assert (stage.n_learners, stage.offset) == (2, 0)
 
@@ -147,15 +149,15 @@ def test_a_new_stage_knows_nothing():
 def test_with_one_class_there_is_nothing_to_learn_and_nothing_breaks():
     stage = new_stage(OLM, LOSSES["logistic"], COST, 0, np.ones(1))
     s, e = np.zeros(1), np.ones(1)
-    assert stages.weigh(stage, 0, s, e, 1, 0) == 0.0
-    stages.update(stage, 0, 1, s, e, 1, 0, 0, 1.0, np.zeros(1, np.int64), np.ones(1), 1)
-    assert (stage.alpha[0], stages.edges(stage)[0]) == (0.0, 0.0)
+    assert stages.weigh(stage, None, 0, 0, s, e, 1, 0) == 0.0
+    stages.update(stage, None, 0, 0, 1, s, e, 1, 0, 0, 1.0, np.zeros(1, np.int64), np.ones(1), 1)
+    assert (stage.alpha[0], stages.edges(stage, 3)[0]) == (0.0, 0.0)
 
 
 def test_a_plain_stage_adds_up_distributions_and_weighs_nothing():
     stage = new_stage(PLAIN, 0, ARGMAX, 0, np.array([1.0, 3.0]))
     s, e = np.array([0.5, 0.0, 0.0]), np.ones(3)
-    assert stages.weigh(stage, 1, s, e, 3, 2) == 3.0
-    stages.update(stage, 1, 1, s, e, 3, 2, 0, 1.0, np.array([2, 0]), np.array([0.75, 0.25]), 2)
+    assert stages.weigh(stage, None, 0, 1, s, e, 3, 2) == 3.0
+    stages.update(stage, None, 0, 1, 1, s, e, 3, 2, 0, 1.0, np.array([2, 0]), np.array([0.75, 0.25]), 2)
     assert s.tolist() == [0.75, 0.0, 0.75]
     assert not stage.alpha.any()

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onlineboost.datasets import load_dataset
-    from onlineboost.estimators import AdaBoostOLM, HoeffdingTree
+    from onlineboost.estimators import AdaBoostOLM, HoeffdingTree, OnlineMBBM
     from onlineboost.evaluate import prequential
 
-__all__ = ["AdaBoostOLM", "HoeffdingTree", "load_dataset", "prequential"]
+__all__ = ["AdaBoostOLM", "HoeffdingTree", "OnlineMBBM", "load_dataset", "prequential"]
 __version__ = "0.1.0"
 
 # Loaded when first asked for: scikit-learn alone takes most of a second to import.
 _HOME = {
     "AdaBoostOLM": "onlineboost.estimators",
     "HoeffdingTree": "onlineboost.estimators",
+    "OnlineMBBM": "onlineboost.estimators",
     "load_dataset": "onlineboost.datasets",
     "prequential": "onlineboost.evaluate",
 }

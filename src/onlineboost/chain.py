@@ -10,6 +10,7 @@ A *segment* is a run of neighbouring learners with its own state; it takes a blo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from onlineboost._jit import kernel
 from onlineboost.fastmath import SAMPLE, uniform
-from onlineboost.stages import PLAIN, Stage, cast, update, vote, weigh
+from onlineboost.potentials import Cache, Tables, build_cache
+from onlineboost.stages import PLAIN, Stage, cast, prepare, update, vote, weigh
 from onlineboost.trees import Forest, has_room, leaf_distribution, learn, make_room, room_needed, route, widen
 
 
@@ -67,7 +69,7 @@ def expert(stage, rows, b, l):
 
 
 @kernel
-def predict_trees(forest, stage, rows, n_learners):
+def predict_trees(forest, stage, tables, cache, rows, n_learners):
     """Send a block through the first `n_learners` of the segment without learning. Changes `rows` alone.
 
     Every row is predicted as the example of round rows.t.
@@ -78,13 +80,14 @@ def predict_trees(forest, stage, rows, n_learners):
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
             leaf = route(forest, forest.roots[i], x)
             n, _, _ = leaf_distribution(forest, i, leaf, x, rows.missing[b], labels, p)
-            l = vote(stage, i, rows.t, s, e, rows.k, labels, p, n, cost)
+            at = prepare(stage, tables, cache, i, s)
+            l = vote(stage, cache, at, i, rows.t, s, e, rows.k, labels, p, n, cost)
             cast(stage, i, l, s, e, labels, p, n)
             rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
 
 
 @kernel
-def learn_trees(forest, stage, rows, y, weight, from_i, from_b):
+def learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b):
     """Send a labelled block through the segment: every learner votes, then learns.
 
     Stops before the first (learner, row) it has no room for, and returns it with the room it needs:
@@ -96,34 +99,72 @@ def learn_trees(forest, stage, rows, y, weight, from_i, from_b):
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
             t = rows.t + b
             leaf = route(forest, forest.roots[i], x)
-            w = weight[b] * weigh(stage, i, s, e, rows.k, y[b])
+            at = prepare(stage, tables, cache, i, s)
+            w = weight[b] * weigh(stage, cache, at, i, s, e, rows.k, y[b])
             if w > 0.0:
                 n_nodes, n_rows, n_stats = room_needed(forest, i, leaf, w)
                 if not has_room(forest, n_nodes, n_rows, n_stats):
                     return i, b, n_nodes, n_rows, n_stats
             n, majority, bayes = leaf_distribution(forest, i, leaf, x, rows.missing[b], labels, p)
-            l = vote(stage, i, t, s, e, rows.k, labels, p, n, cost)
-            update(stage, i, t, s, e, rows.k, l, y[b], weight[b], labels, p, n)
+            l = vote(stage, cache, at, i, t, s, e, rows.k, labels, p, n, cost)
+            update(stage, cache, at, i, t, s, e, rows.k, l, y[b], weight[b], labels, p, n)
             if w > 0.0:
                 learn(forest, i, leaf, x, rows.spread[b], y[b], w, majority, bayes, t)
             rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
     return forest.roots.size, 0, 0, 0, 0
 
 
-class TreeSegment:
+class Segment:
+    """Neighbouring learners, their stage and, for OnlineMBBM, the tables of its potentials."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.tables: Tables | None = None
+        self._cache: Cache | None = None
+
+    def set_tables(self, tables: Tables) -> None:
+        if self._cache is None or self.tables is None or self.tables.n_classes != tables.n_classes:
+            self._cache = build_cache(tables)
+        self.tables = tables
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cache": None}  # a cache can be made anew
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state
+        if self.tables is not None:
+            self._cache = build_cache(self.tables)
+
+    def own_cache(self) -> Cache | None:
+        """A cache for predicting: look-ups write to it, and several threads may be predicting."""
+        return None if self.tables is None else build_cache(self.tables, megabytes=4.0)
+
+    def predict(self, rows: Rows, n_learners: int) -> None:
+        """Send a block through the first `n_learners` of the segment. Changes `rows` alone."""
+        raise NotImplementedError
+
+    def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
+        """Send a labelled block through the segment: every learner votes, then learns."""
+        raise NotImplementedError
+
+    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
+        """Nominal columns have new values."""
+
+
+class TreeSegment(Segment):
     """Neighbouring trees and their stage."""
 
     def __init__(self, forest: Forest, stage: Stage) -> None:
+        super().__init__(stage)
         self.forest = forest
-        self.stage = stage
 
     def predict(self, rows: Rows, n_learners: int) -> None:
-        predict_trees(self.forest, self.stage, rows, n_learners)
+        predict_trees(self.forest, self.stage, self.tables, self.own_cache(), rows, n_learners)
 
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
         i = b = 0
         while i < len(self.forest.roots):
-            i, b, *room = learn_trees(self.forest, self.stage, rows, y, weight, i, b)
+            i, b, *room = learn_trees(self.forest, self.stage, self.tables, self._cache, rows, y, weight, i, b)
             if i < len(self.forest.roots):
                 self.forest = make_room(self.forest, *room)
 
@@ -138,33 +179,35 @@ class TreeSegment:
 
 
 @kernel
-def predict_given(stage, rows, i, b, p):
+def predict_given(stage, tables, cache, rows, i, b, p):
     """Learner i has given the distribution p for row b: vote."""
     s, e = rows.s[b], rows.e[b]
     labels = np.arange(rows.k)
-    l = vote(stage, i, rows.t, s, e, rows.k, labels, p, rows.k, np.empty(2 * rows.k))
+    at = prepare(stage, tables, cache, i, s)
+    l = vote(stage, cache, at, i, rows.t, s, e, rows.k, labels, p, rows.k, np.empty(2 * rows.k))
     cast(stage, i, l, s, e, labels, p, rows.k)
     rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
 
 
 @kernel
-def learn_given(stage, rows, i, b, p, y, weight):
+def learn_given(stage, tables, cache, rows, i, b, p, y, weight):
     """Learner i has given the distribution p for row b with label y: vote, update; the weight it is to learn with."""
     s, e = rows.s[b], rows.e[b]
     labels = np.arange(rows.k)
-    w = weight * weigh(stage, i, s, e, rows.k, y)
-    l = vote(stage, i, rows.t + b, s, e, rows.k, labels, p, rows.k, np.empty(2 * rows.k))
-    update(stage, i, rows.t + b, s, e, rows.k, l, y, weight, labels, p, rows.k)
+    at = prepare(stage, tables, cache, i, s)
+    w = weight * weigh(stage, cache, at, i, s, e, rows.k, y)
+    l = vote(stage, cache, at, i, rows.t + b, s, e, rows.k, labels, p, rows.k, np.empty(2 * rows.k))
+    update(stage, cache, at, i, rows.t + b, s, e, rows.k, l, y, weight, labels, p, rows.k)
     rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
     return w
 
 
-class LearnerSegment:
+class LearnerSegment(Segment):
     """Neighbouring weak learners of another make (``partial_fit`` and ``predict_proba``) and their stage."""
 
     def __init__(self, learners: list[Any], stage: Stage, k: int) -> None:
+        super().__init__(stage)
         self.learners = learners
-        self.stage = stage
         self.classes = np.arange(k)
         self.started = np.zeros(len(learners), bool)
         self.takes_weight = has_fit_parameter(learners[0], "sample_weight")
@@ -176,15 +219,18 @@ class LearnerSegment:
         return p if np.isfinite(p).all() else np.full(len(p), 1.0 / len(p))  # GaussianNB before it has a variance
 
     def predict(self, rows: Rows, n_learners: int) -> None:
+        cache = self.own_cache()
         for i in range(n_learners):
             for b in range(len(rows.X)):
-                predict_given(self.stage, rows, i, b, self._distribution(i, rows.X[b : b + 1]))
+                p = self._distribution(i, rows.X[b : b + 1])
+                predict_given(self.stage, self.tables, cache, rows, i, b, p)
 
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
         for i, learner in enumerate(self.learners):
             for b in range(len(rows.X)):
                 x = rows.X[b : b + 1]
-                w = learn_given(self.stage, rows, i, b, self._distribution(i, x), y[b], weight[b])
+                p = self._distribution(i, x)
+                w = learn_given(self.stage, self.tables, self._cache, rows, i, b, p, y[b], weight[b])
                 if self.takes_weight and w > 0.0:
                     learner.partial_fit(x, y[b : b + 1], classes=self.classes, sample_weight=np.array([w]))
                     self.started[i] = True
@@ -192,9 +238,6 @@ class LearnerSegment:
                 elif w > uniform(self.stage.seed, SAMPLE, self.stage.offset + i, rows.t + b) * self.stage.scale[i]:
                     learner.partial_fit(x, y[b : b + 1], classes=self.classes)
                     self.started[i] = True
-
-    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
-        """Other learners see the codes of nominal columns as numbers: nothing to prepare."""
 
 
 # -------------------------------------------------------------------------------------------------- the whole chain
@@ -229,8 +272,8 @@ BLOCK = 512  # rows that go through one learner before the next: the block's row
 class Chain:
     """All learners in order, in segments, and how far the stream has come."""
 
-    def __init__(self, segments: list[TreeSegment] | list[LearnerSegment], n_numeric: int) -> None:
-        self.segments = segments
+    def __init__(self, segments: Sequence[Segment], n_numeric: int) -> None:
+        self.segments = list(segments)
         self.n_learners = sum(len(segment.stage.alpha) for segment in segments)
         self.n_numeric = n_numeric
         self.moments = np.zeros((3, n_numeric))

@@ -27,6 +27,7 @@ from onlineboost.encode import Encoded, Encoder, Labels, as_table
 from onlineboost.experts import EXPERT_RULES, HEDGE, WEIGHTED, draw_expert, expert_mass, play
 from onlineboost.fastmath import SETTING, uniform
 from onlineboost.losses import LOSSES
+from onlineboost.potentials import Tables, build_tables, with_gamma
 from onlineboost.stream import DataError, Table
 from onlineboost.trees import LEAF_RULES, plant
 
@@ -42,6 +43,7 @@ class _Model:
     chain: Chain
     seed: int
     log_v: np.ndarray  # log weights of the prefix experts
+    tuned: np.ndarray  # what edge_sums were at the last tuning
 
     @property
     def k(self) -> int:
@@ -60,6 +62,16 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _rule(self) -> int:
         raise NotImplementedError
+
+    def _set_classes(self, model: _Model, k: int) -> None:
+        """From here on there are k classes."""
+
+    def _rounds_to_tuning(self, t: int) -> int:
+        """Rounds after round t until `_tune` is due. Fixed rounds, so that how blocks are cut makes no difference."""
+        return BLOCK + 1
+
+    def _tune(self, model: _Model, k: int) -> None:
+        """What a booster learns about itself, now and then."""
 
     # -------------------------------------------------------------------------------------------- learning
 
@@ -152,7 +164,7 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
         labels = Labels(np.unique(np.asarray(classes)) if classes is not None else np.empty(0), classes is not None)
         seed = _seed(self.random_state)
         chain = self._chain(len(encoder.numeric), encoder.sizes, len(labels.classes), seed)
-        return _Model(encoder, labels, chain, seed, np.zeros(chain.n_learners))
+        return _Model(encoder, labels, chain, seed, np.zeros(chain.n_learners), np.zeros((chain.n_learners, 3)))
 
     def _learn(self, encoded: Encoded, codes: np.ndarray, new: dict, weight: np.ndarray) -> np.ndarray:
         """Learn checked and encoded rows; the codes predicted for them before, -1: no class was known yet."""
@@ -171,8 +183,10 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
                 out[start] = self._predict_codes(model, X[start : start + 1], before)[0]
             begin = start + (k > before)
             before = k
-            for a in range(start, stop, BLOCK):
-                b = min(a + BLOCK, stop)
+            self._set_classes(model, k)
+            a = start
+            while a < stop:
+                b = min(a + BLOCK, stop, a + self._rounds_to_tuning(chain.t))
                 t = chain.t + 1
                 rows = chain.learn(X[a:b], codes[a:b], weight[a:b], k)
                 predicted = np.empty(b - a, np.int64)
@@ -189,6 +203,9 @@ class _OnlineClassifier(ClassifierMixin, BaseEstimator):
                 )
                 fresh = max(0, begin - a)
                 out[a + fresh : b] = predicted[fresh:]
+                if self._rounds_to_tuning(chain.t - 1) == 1:
+                    self._tune(model, k)
+                a = b
         model.labels.add(new)
         return out
 
@@ -459,7 +476,8 @@ class AdaBoostOLM(_OnlineClassifier):
         The weights of the paper lie in [0, 1]; each learner's are multiplied by its scale. A Hoeffding tree's grace
         period and bound are in units of weight, so the scale decides how fast a tree grows. A range is drawn from
         uniformly.
-        "rising": from 0.1 to 1 over the first tenth of the learners, then from 1 to 200, by equal factors.
+        "rising": next to nothing for the first twentieth of the learners, which so stay single leaves, then from 1 to
+        200 by equal factors.
     vote : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the weighted vote of the first i learners) to follow: one drawn by its Hedge
         weight, anew each round; their vote by Hedge weight; the one with the fewest mistakes; the one of all learners.
@@ -514,17 +532,14 @@ class AdaBoostOLM(_OnlineClassifier):
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
-        if self.ballot not in stages.BALLOTS:
-            raise ValueError(f"ballot must be one of {', '.join(stages.BALLOTS)}, got {self.ballot!r}")
         self._rule()
-        scale = _scales(self.weight_scale, self.n_learners, seed)
-        stage = stages.new_stage(stages.OLM, LOSSES[self.loss], stages.BALLOTS[self.ballot], seed, scale)
+        stage = _stage(
+            stages.OLM, LOSSES[self.loss], self.ballot, _scales(self.weight_scale, self.n_learners, seed), seed
+        )
         return _chain_of(self.learner, stage, n_numeric, nominal_sizes, k, seed)
 
     def _rule(self) -> int:
-        if self.vote not in EXPERT_RULES:
-            raise ValueError(f"vote must be one of {', '.join(EXPERT_RULES)}, got {self.vote!r}")
-        return EXPERT_RULES[self.vote]
+        return _expert_rule(self.vote)
 
     @property
     def alphas_(self) -> np.ndarray:
@@ -532,13 +547,158 @@ class AdaBoostOLM(_OnlineClassifier):
 
     @property
     def edges_(self) -> np.ndarray:
-        return np.concatenate([stages.edges(segment.stage) for segment in self._fitted().chain.segments])
+        return _edges(self._fitted())
 
     @property
     def expert_weights_(self) -> np.ndarray:
-        log_v = self._fitted().log_v
-        v = np.exp(log_v - log_v.max())
-        return v / v.sum()
+        return _expert_weights(self._fitted())
+
+
+class OnlineMBBM(_OnlineClassifier):
+    """OnlineMBBM: online multiclass boost-by-majority (Jung, Goetz, Tewari 2017, Algorithm 1), with exact potentials.
+
+    Parameters
+    ----------
+    n_learners : int
+        N, the number of weak learners.
+    gamma : float in [0, 1) or "auto"
+        The edge over random guessing that the learners are taken to have. "auto": learned from the edges they show.
+    loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
+        The loss that the final votes are to have little of; the potentials and costs follow from it.
+    potential : {"exact", "monte_carlo"}
+        How potentials are computed. "monte_carlo" is the authors' way, from 100 random draws; for comparison.
+    learner, weight_scale, ballot, categorical_features, random_state
+        As in :class:`AdaBoostOLM`.
+    vote : {"last", "hedge", "weighted", "best"}
+        Which of the experts (expert i is the majority of the first i votes) to follow; "last" is the paper's.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    gamma_ : float
+        The edge in use.
+    edges_ : array of shape (n_learners,)
+        Edges the learners have shown; 0 is random guessing.
+    expert_weights_ : array of shape (n_learners,)
+        Hedge's probabilities of following each expert.
+
+    Examples
+    --------
+    >>> from onlineboost import OnlineMBBM
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> OnlineMBBM(n_learners=10, gamma=0.1).fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        n_learners: int = 100,
+        *,
+        gamma: float | str = "auto",
+        loss: str = "zero_one",
+        potential: str = "exact",
+        learner: Any = None,
+        weight_scale: Range | Sequence[float] | str = "rising",
+        vote: str = "last",
+        ballot: str = "tempered",
+        categorical_features: Sequence[int | str] | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_learners = n_learners
+        self.gamma = gamma
+        self.loss = loss
+        self.potential = potential
+        self.learner = learner
+        self.weight_scale = weight_scale
+        self.vote = vote
+        self.ballot = ballot
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+
+    def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
+        self._rule()
+        stage = _stage(stages.MBBM, 0, self.ballot, _scales(self.weight_scale, self.n_learners, seed), seed)
+        self._tables(2, FIRST_GAMMA if self.gamma == "auto" else self.gamma, seed)  # bad settings show here
+        return _chain_of(self.learner, stage, n_numeric, nominal_sizes, k, seed)
+
+    def _rule(self) -> int:
+        return _expert_rule(self.vote)
+
+    def _tables(self, k: int, gamma: Any, seed: int) -> Tables:
+        if isinstance(gamma, str):
+            raise ValueError(f'gamma must be a number in [0, 1) or "auto", got {gamma!r}')
+        n = self.n_learners
+        return build_tables(k, n, gamma, loss=self.loss, potential=self.potential, seed=seed)
+
+    def _set_classes(self, model: _Model, k: int) -> None:
+        segments = model.chain.segments
+        if k < 2 or (segments[0].tables is not None and segments[0].tables.n_classes == k):
+            return
+        tables = self._tables(k, FIRST_GAMMA if self.gamma == "auto" else self.gamma, model.seed)
+        for segment in segments:
+            segment.set_tables(tables)
+
+    def _rounds_to_tuning(self, t: int) -> int:
+        if self.gamma != "auto":
+            return super()._rounds_to_tuning(t)
+        due = FIRST_TUNING
+        while due <= t:
+            due *= 2
+        return due - t
+
+    def _tune(self, model: _Model, k: int) -> None:
+        """gamma <- mean of the edges shown since the last tuning (see docs/mbbm.md)."""
+        sums = model.chain.gather("edge_sums")
+        recent = stages.edges_of(stages.MBBM, sums - model.tuned, k)
+        model.tuned = sums.copy()
+        gamma = float(np.clip(recent.mean(), LEAST_GAMMA, MOST_GAMMA))
+        for segment in model.chain.segments:
+            if segment.tables is not None:
+                segment.set_tables(with_gamma(segment.tables, gamma))
+
+    def _probabilities(self, model: _Model, X: np.ndarray) -> np.ndarray:
+        if self._rule() == WEIGHTED:
+            return super()._probabilities(model, X)
+        walk = self._walk(model)
+        return model.chain.predict(X, model.k, walk).s / walk  # shares of the votes
+
+    @property
+    def gamma_(self) -> float:
+        tables = self._fitted().chain.segments[0].tables
+        return FIRST_GAMMA if tables is None else float(tables.p - tables.q)
+
+    @property
+    def edges_(self) -> np.ndarray:
+        return _edges(self._fitted())
+
+    @property
+    def expert_weights_(self) -> np.ndarray:
+        return _expert_weights(self._fitted())
+
+
+FIRST_GAMMA, FIRST_TUNING = 0.1, 64  # gamma="auto": where it starts, and the round it is first tuned in; then 128, ...
+LEAST_GAMMA, MOST_GAMMA = 0.01, 0.5
+
+
+def _edges(model: _Model) -> np.ndarray:
+    return np.concatenate([stages.edges(segment.stage, max(model.k, 2)) for segment in model.chain.segments])
+
+
+def _expert_weights(model: _Model) -> np.ndarray:
+    v = np.exp(model.log_v - model.log_v.max())
+    return v / v.sum()
+
+
+def _expert_rule(vote: str) -> int:
+    if vote not in EXPERT_RULES:
+        raise ValueError(f"vote must be one of {', '.join(EXPERT_RULES)}, got {vote!r}")
+    return EXPERT_RULES[vote]
+
+
+def _stage(kind: int, loss: int, ballot: str, scale: np.ndarray, seed: int) -> stages.Stage:
+    if ballot not in stages.BALLOTS:
+        raise ValueError(f"ballot must be one of {', '.join(stages.BALLOTS)}, got {ballot!r}")
+    return stages.new_stage(kind, loss, stages.BALLOTS[ballot], seed, scale)
 
 
 def _scales(given: Any, n: int, seed: int) -> np.ndarray:
@@ -548,8 +708,8 @@ def _scales(given: Any, n: int, seed: int) -> np.ndarray:
     if isinstance(given, str):
         if given != "rising":
             raise ValueError(f'weight_scale must be a number, a (low, high) range, a list or "rising", got {given!r}')
-        slow = n // 10
-        return np.concatenate([np.geomspace(0.1, 1.0, slow), np.geomspace(1.0, 200.0, n - slow)])
+        leaves = n // 20
+        return np.concatenate([np.full(leaves, 1e-6), np.geomspace(1.0, 200.0, n - leaves)])
     if isinstance(given, list | np.ndarray):
         if len(given) != n or not all(isinstance(value, int | float | np.number) for value in given):
             raise ValueError(f"a list of weight_scale must hold one number for each of the {n} learners, got {given!r}")

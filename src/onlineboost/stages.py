@@ -3,6 +3,9 @@
 A stage turns learner i's distribution p and the votes so far s into a vote l (`vote`, `cast`), and, once the label y is
 known, into the weight of the learner's training example (`weigh`) and its new alpha and edge (`update`). It knows
 nothing of trees; any weak learner can stand in front of it.
+
+OnlineMBBM has its costs from potentials: `prepare` looks them up for the votes at hand, and `at` says where in the
+`cache` they are. For all others `tables` and `cache` are None, and the compiler drops the branches that do not apply.
 """
 
 from __future__ import annotations
@@ -15,10 +18,13 @@ import numpy as np
 from onlineboost._jit import kernel
 from onlineboost.fastmath import VOTE_TIE, uniform
 from onlineboost.losses import alpha_bound, expected_costs, off_diagonal, pair_cost, step_size
+from onlineboost.potentials import excess_cost, find_costs, label_weight, make_costs
+from onlineboost.potentials import expected_costs as expected_excess
 
-OLM, PLAIN = range(2)  # Stage.kind: Adaboost.OLM; trees that know nothing of each other
+OLM, MBBM, PLAIN = range(3)  # Stage.kind: Adaboost.OLM; OnlineMBBM; trees that know nothing of each other
 TEMPERED, COST, ARGMAX = range(3)  # Stage.ballot
 BALLOTS = {"tempered": TEMPERED, "cost": COST, "argmax": ARGMAX}
+TYPICAL, MOST = 0.3, 3.0  # OnlineMBBM's weights before scaling: of an example of mean weight, and the largest
 TIE = 1e-12  # costs (and probabilities) that differ by less, relatively, differ by rounding alone
 
 
@@ -33,23 +39,52 @@ class Stage(NamedTuple):
     offset: int  # number of learners before this segment
     scale: np.ndarray  # float64 (learners,) weight scale
     alpha: np.ndarray  # float64 (learners,)
-    edge_sums: np.ndarray  # float64 (learners, 2): sums over t of C[y, l] and of C[y, y]
+    edge_sums: np.ndarray  # float64 (learners, 3): what the edges are made of (see `edges`), and the weight of it all
 
 
 def new_stage(kind: int, loss: int, ballot: int, seed: int, scale: np.ndarray) -> Stage:
     """A stage for a whole chain at t = 1: alpha = 0, no edges yet."""
     n = len(scale)
-    return Stage(kind, loss, ballot, seed, n, 0, np.array(scale, np.float64), np.zeros(n), np.zeros((n, 2)))
+    return Stage(kind, loss, ballot, seed, n, 0, np.array(scale, np.float64), np.zeros(n), np.zeros((n, 3)))
 
 
-def edges(stage: Stage) -> np.ndarray:
-    """Empirical edges gamma_i = sum_t C[y, l] / sum_t C[y, y], in [-1, 1]; 0 before any example."""
-    below = stage.edge_sums[:, 1]
-    return np.divide(stage.edge_sums[:, 0], below, out=np.zeros(len(below)), where=below != 0.0)
+def part_of(stage: Stage, start: int, stop: int) -> Stage:
+    """The stage of some of the learners, for a segment of their own; with its own copy of their state."""
+    part = slice(start, stop)
+    own = {name: getattr(stage, name)[part].copy() for name in ("scale", "alpha", "edge_sums")}
+    return stage._replace(offset=stage.offset + start, **own)
+
+
+def edges(stage: Stage, k: int) -> np.ndarray:
+    """Empirical edges of the learners: at most 1, and 0 for random guesses or before any example.
+
+    Adaboost.OLM: gamma_i = sum_t C[y, l] / sum_t C[y, y]. OnlineMBBM: the gamma for which the weak learning condition
+    holds with equality and S = 0, sum_t w_t D_t[y, l] = (1 - gamma) / k sum_t w_t.
+    """
+    return edges_of(stage.kind, stage.edge_sums, k)
+
+
+def edges_of(kind: int, sums: np.ndarray, k: int) -> np.ndarray:
+    """`edges` of sums over any stretch of the stream."""
+    nothing = 1.0 / k if kind == MBBM else 0.0
+    ratio = np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), nothing), where=sums[:, 1] != 0.0)
+    return 1.0 - k * ratio if kind == MBBM else ratio
 
 
 @kernel
-def vote(stage, i, t, s, e, k, labels, p, n, cost):
+def prepare(stage, tables, cache, i, s):
+    """Look up learner i's costs at the votes s: C[r, l] = phi^r_{N-i}(s + e_l), i counted from 1 (OnlineMBBM)."""
+    if cache is not None:
+        m = stage.n_learners - (stage.offset + i + 1)
+        at = find_costs(cache, s, tables.reach[m], tables.key[m])
+        if at < 0:
+            at = make_costs(tables, cache, m)
+        return at
+    return 0
+
+
+@kernel
+def vote(stage, cache, at, i, t, s, e, k, labels, p, n, cost):
     """The label learner i votes for in round t: the one of least expected cost under its distribution.
 
     COST is sum_r p_r C[r, l], right if p are the probabilities of the labels. But the learner was trained on weighted
@@ -64,6 +99,9 @@ def vote(stage, i, t, s, e, k, labels, p, n, cost):
     if stage.ballot == ARGMAX:
         cost[:k] = 0.0
         size = 0.0
+    elif cache is not None:
+        expected_excess(cache, at, labels, p, n, stage.ballot == TEMPERED, cost)
+        size = cost[:k].max()
     else:
         size = expected_costs(stage.loss, s, e, k, labels, p, n, stage.ballot == TEMPERED, cost, cost[k:])
     low = math.inf
@@ -106,23 +144,38 @@ def cast(stage, i, l, s, e, labels, p, n):
     if stage.kind == PLAIN:
         for j in range(n):
             s[labels[j]] += p[j]
+    elif stage.kind == MBBM:
+        s[l] += 1.0
     else:
         s[l] += stage.alpha[i]
         e[l] = math.exp(s[l])
 
 
 @kernel
-def weigh(stage, i, s, e, k, y):
-    """Weight of learner i's training example, from the votes before its own: -C[y, y] / (k - 1) times its scale."""
+def weigh(stage, cache, at, i, s, e, k, y):
+    """Weight of learner i's training example, from the votes before its own, times the learner's scale.
+
+    Adaboost.OLM: -C[y, y] / (k - 1), in [0, 1] for the logistic loss. OnlineMBBM: w = sum_l (C[y, l] - C[y, y]), over
+    the mean of w so far. The weak learning condition asks for w / max w, but how large w can get depends much on gamma
+    and on i, and a Hoeffding tree's speed on the size of its weights: this keeps them alike.
+    """
+    if cache is not None:
+        w = label_weight(cache, at, y)
+        mean = stage.edge_sums[i, 1] / max(stage.edge_sums[i, 2], 1.0)
+        return stage.scale[i] * min(TYPICAL * w / mean, MOST) if mean > 0.0 else stage.scale[i] * TYPICAL
     if stage.kind == PLAIN:
         return stage.scale[i]
     return stage.scale[i] * off_diagonal(stage.loss, s, e, y, k) / max(k - 1.0, 1.0)
 
 
 @kernel
-def update(stage, i, t, s, e, k, l, y, weight, labels, p, n):
+def update(stage, cache, at, i, t, s, e, k, l, y, weight, labels, p, n):
     """Cast learner i's vote l, and let its edge and its alpha learn the label y."""
-    if stage.kind == PLAIN:
+    stage.edge_sums[i, 2] += weight
+    if cache is not None:
+        stage.edge_sums[i, 0] += weight * excess_cost(cache, at, y, l)
+        stage.edge_sums[i, 1] += weight * label_weight(cache, at, y)
+    if stage.kind != OLM:
         cast(stage, i, l, s, e, labels, p, n)
         return
     row = off_diagonal(stage.loss, s, e, y, k)  # -C[y, y] before the vote

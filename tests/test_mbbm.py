@@ -1,0 +1,151 @@
+"""OnlineMBBM: Algorithm 1 on the same chain."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import reference
+from helpers import in_blocks, mixed_stream, number_stream
+from onlineboost import HoeffdingTree, OnlineMBBM
+from onlineboost.potentials import asymptotic_error
+from test_estimators import CANNOT_HOLD, Outside
+
+LOSSES = ["zero_one", "logistic", "exponential", "hinge"]
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("ballot", ["cost", "tempered", "argmax"])
+@pytest.mark.parametrize("learner", [SGDClassifier(loss="log_loss"), GaussianNB()], ids=lambda a: type(a).__name__)
+def test_a_run_is_algorithm_1(learner, ballot, numbers):
+    X, y = numbers
+    X, y, scale = X[:120], y[:120], [1.0, 2.0, 0.5, 1.0]
+    clf = OnlineMBBM(4, gamma=0.1, learner=learner, weight_scale=scale, ballot=ballot, random_state=9)
+    said = clf.test_then_train(X, y, classes=[0, 1, 2]).tolist()
+    twins = []
+    for i in range(4):
+        copy = clone(learner)
+        if "random_state" in copy.get_params():
+            copy.set_params(random_state=9 + i)
+        twins.append(Outside(copy, i, scale[i], 9))
+    twin = reference.OnlineMBBM(twins, Fraction(1, 10), scale, 9, ballot)
+    assert said == [twin.round(x, label, 3) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
+    np.testing.assert_allclose(clf.edges_, twin.edges(3), atol=1e-9)
+
+
+@pytest.mark.parametrize("gamma", [0.1, "auto"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_block_sizes_change_nothing(loss, gamma):
+    """Even where tuning gamma falls into the middle of a block, and classes appear one by one."""
+    X, y, _ = mixed_stream(300, seed=1)
+    runs = []
+    for block in (1, 7, 1000):
+        clf = OnlineMBBM(6, loss=loss, gamma=gamma, random_state=2)
+        runs.append((in_blocks(clf, X, y, block), clf.edges_.tobytes(), clf.gamma_))
+    assert runs[0] == runs[1] == runs[2]
+
+
+def test_predicting_changes_nothing_and_agrees_with_learning():
+    X, y = number_stream(200, d=4, n_classes=5, seed=3)
+    clf = OnlineMBBM(8, random_state=1).fit(X[:150], y[:150])
+    before = pickle.dumps(clf)
+    with ThreadPoolExecutor(4) as pool:
+        said = [p.tolist() for p in pool.map(clf.predict, [X[150:]] * 8)]
+    assert all(one == said[0] for one in said)
+    assert pickle.dumps(clf) == before
+    assert clf.predict(X[150:151])[0] == clf.test_then_train(X[150:151], y[150:151])[0]
+    again = pickle.loads(before)
+    np.testing.assert_array_equal(again.test_then_train(X[150:], y[150:])[1:], clf.test_then_train(X[151:], y[151:]))
+
+
+def test_shares_of_the_votes_are_the_probabilities():
+    X, y = number_stream(200, d=4, n_classes=3, seed=3)
+    clf = OnlineMBBM(10).fit(X, y)
+    p = clf.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_allclose(p * 10, np.round(p * 10), atol=1e-9)
+    assert (clf.classes_[p.argmax(axis=1)] == clf.predict(X)).all()
+
+
+def test_gamma_is_learned_from_the_edges():
+    """Learners that always see the label have edge 1, those that guess have 0: gamma must tell them apart."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=600)
+    seen, blind = OnlineMBBM(10, learner=HoeffdingTree()), OnlineMBBM(10, learner=HoeffdingTree())
+    seen.fit(np.eye(4)[y], y)
+    blind.fit(rng.normal(size=(600, 4)), y)
+    assert seen.gamma_ > 0.2 > blind.gamma_
+    assert OnlineMBBM(10, gamma=0.25).fit(np.eye(4)[y], y).gamma_ == pytest.approx(0.25)
+
+
+class Votes:
+    """A weak learner with a prescribed edge: it is told which label to vote for."""
+
+    def __init__(self, i=0):
+        self.i = i
+
+    def get_params(self, deep=True):
+        return {"i": self.i}
+
+    def set_params(self, **params):
+        self.i = params["i"]
+        return self
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        self.k = len(classes)
+
+    def predict_proba(self, X):
+        return np.eye(self.k)[[int(X[0, self.i])]]
+
+
+def test_learners_with_an_edge_make_the_error_that_the_potential_says():
+    """The theorem is tight where the learners' votes are independent draws from u_gamma."""
+    k, n, gamma, T = 3, 15, 0.3, 1500
+    rng = np.random.default_rng(0)
+    y = rng.integers(k, size=T)
+    right = rng.random((T, n)) < gamma
+    votes = np.where(right, y[:, None], rng.integers(k, size=(T, n)))
+    clf = OnlineMBBM(n, gamma=gamma, learner=Votes(), weight_scale=1.0, ballot="argmax")
+    clf.partial_fit(votes[:1].astype(float), y[:1], classes=range(k))
+    for i, learner in enumerate(clf._model.chain.segments[0].learners):
+        learner.i = i
+    wrong = (clf.test_then_train(votes[1:].astype(float), y[1:]) != y[1:]).mean()
+    expected = asymptotic_error(k, n, gamma)  # a tie is a loss there; here some ties are won
+    assert 0.5 * expected < wrong < expected + 3 * np.sqrt(expected / T)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"gamma": 1.0}, "gamma.*1.0"),
+        ({"gamma": -0.1}, "gamma.*-0.1"),
+        ({"gamma": "big"}, "gamma.*'big'"),
+        ({"n_learners": 0}, "n_learners.*0"),
+        ({"loss": "absolute"}, "loss.*'absolute'"),
+        ({"potential": "guess"}, "potential.*'guess'"),
+        ({"potential": "monte_carlo", "loss": "hinge"}, "monte_carlo"),
+        ({"vote": "nobody"}, "vote.*'nobody'"),
+        ({"ballot": "none"}, "ballot.*'none'"),
+    ],
+)
+def test_a_bad_setting_is_named(settings, says):
+    with pytest.raises(ValueError, match=says):
+        OnlineMBBM(**settings).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_one_class_alone_is_predicted():
+    clf = OnlineMBBM(3).partial_fit([[0.0], [1.0]], ["only", "only"])
+    assert clf.predict([[2.0]]).tolist() == ["only"]
+    clf.partial_fit([[5.0]] * 30 + [[0.0]] * 30, ["new"] * 30 + ["only"] * 30)
+    assert clf.predict([[5.0], [0.0]]).tolist() == ["new", "only"]
+
+
+@parametrize_with_checks([OnlineMBBM(n_learners=5)], expected_failed_checks=lambda _: CANNOT_HOLD)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)

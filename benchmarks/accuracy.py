@@ -1,8 +1,8 @@
-"""Accuracy of Adaboost.OLM on every data set at hand, over several orders of the rows, on all cores.
+"""Accuracy of the boosters on every data set at hand, over several orders of the rows, on all cores.
 
     python benchmarks/accuracy.py                          default settings
     python benchmarks/accuracy.py --settings paper         the paper's weak learners and weight scale
-    python benchmarks/accuracy.py --datasets balance,car --orders 27
+    python benchmarks/accuracy.py --datasets balance,car --orders 27 --model online-mbbm --model online-mbbm:0.1
 
 Order o is the data set shuffled with seed o, run by a model with seed o. Streams with an order of their own run once.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -19,28 +20,32 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from onlineboost import AdaBoostOLM, HoeffdingTree, load_dataset, prequential
+from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, load_dataset, prequential
 from onlineboost.datasets import describe_datasets
 
 ONCE = ("isolet", "movement", "covertype", "shuttle")  # large: one order unless asked for
 LEFT_OUT = ("nursery5", "isolet617")
 
 
-def make(settings: str, learners: int, seed: int) -> AdaBoostOLM:
-    if settings == "default":
-        return AdaBoostOLM(learners, random_state=seed)
+def make(model: str, settings: str, learners: int, seed: int) -> AdaBoostOLM | OnlineMBBM:
+    """A model by its name: adaboost-olm, online-mbbm (gamma="auto"), or online-mbbm:GAMMA."""
     tree = HoeffdingTree(grace_period=(5, 20), leaf="majority", max_features=1.0)
-    return AdaBoostOLM(learners, learner=tree, weight_scale=(5, 200), random_state=seed)
+    paper: dict[str, Any] = {"learner": tree, "weight_scale": (5, 200)} if settings == "paper" else {}
+    if model == "adaboost-olm":
+        return AdaBoostOLM(learners, random_state=seed, **paper)
+    _, _, gamma = model.partition(":")
+    return OnlineMBBM(learners, gamma=float(gamma) if gamma else "auto", random_state=seed, **paper)
 
 
-def one(name: str, order: int, settings: str, learners: int) -> dict[str, float]:
+def one(name: str, order: int, model: str, settings: str, learners: int) -> dict[str, float]:
     data = load_dataset(name)
     data = data.shuffled(order) if data.order == "shuffle" else data
-    result = prequential(make(settings, learners, order), data.X, data.y)
+    result = prequential(make(model, settings, learners, order), data.X, data.y)
     return {"tail": result.tail_accuracy(), "full": result.accuracy, "seconds": result.seconds}
 
 
 @click.command()
+@click.option("--model", "models", multiple=True, default=["adaboost-olm"], help="Repeat for several; see `make`.")
 @click.option("--settings", default="default", type=click.Choice(["default", "paper"]), show_default=True)
 @click.option("--datasets", default="", help="Comma-separated [default: all at hand].")
 @click.option("--orders", default=9, show_default=True)
@@ -50,6 +55,7 @@ def one(name: str, order: int, settings: str, learners: int) -> dict[str, float]
 @click.option("--jobs", default=-1, show_default=True)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures to this file.")
 def main(
+    models: tuple[str, ...],
     settings: str,
     datasets: str,
     orders: int,
@@ -65,21 +71,22 @@ def main(
     work = []
     for name in names:
         repeats = 1 if known[name]["order"] == "time" else large_orders if name in ONCE else orders
-        work += [(name, order) for order in range(first_order, first_order + repeats)]
-    one("balance", 0, settings, 1)  # compile before the workers start
+        work += [(name, model, order) for model in models for order in range(first_order, first_order + repeats)]
+    for model in models:  # compile before the workers start
+        one("balance", 0, model, settings, 1)
     parallel = Parallel(n_jobs=jobs, return_as="generator")
-    runs = parallel(delayed(one)(name, order, settings, learners) for name, order in work)
+    runs = parallel(delayed(one)(name, order, model, settings, learners) for name, model, order in work)
     console = Console(stderr=True)
-    results: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-    for (name, _), result in zip(work, track(runs, total=len(work), console=console), strict=True):
-        results[name].append(result)
-    table = Table("data set", "orders", "last 20 %", "±", "all", "seconds", title=f"Adaboost.OLM, {settings} settings")
+    results: dict[str, list[dict[str, float]]] = {}
+    for (name, model, _), result in zip(work, track(runs, total=len(work), console=console), strict=True):
+        results.setdefault(f"{name} {model}", []).append(result)
+    table = Table("data set", "model", "orders", "last 20 %", "±", "all", "seconds", title=f"{settings} settings")
     for name, rows in results.items():
         tail = np.array([row["tail"] for row in rows])
         error = f"{tail.std(ddof=1) / np.sqrt(len(tail)):.4f}" if len(tail) > 1 else ""
         full = np.mean([row["full"] for row in rows])
         seconds = np.mean([row["seconds"] for row in rows])
-        table.add_row(name, str(len(rows)), f"{tail.mean():.4f}", error, f"{full:.4f}", f"{seconds:.1f}")
+        table.add_row(*name.split(), str(len(rows)), f"{tail.mean():.4f}", error, f"{full:.4f}", f"{seconds:.1f}")
     Console().print(table)
     if json_path:
         json_path.write_text(json.dumps({"settings": settings, "learners": learners, "results": results}, indent=2))

@@ -1,4 +1,4 @@
-"""The command line: onlineboost run | compare | datasets."""
+"""The command line: onlineboost run | compare | datasets | potential."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from rich.table import Table as TextTable
 
 from onlineboost import __version__
 from onlineboost.datasets import dataset_names, describe_datasets, load_dataset
-from onlineboost.estimators import AdaBoostOLM, HoeffdingTree
+from onlineboost.estimators import AdaBoostOLM, HoeffdingTree, OnlineMBBM
 from onlineboost.evaluate import LastClass, MajorityClass, Result, prequential
+from onlineboost.experts import EXPERT_RULES
 from onlineboost.losses import LOSSES
 from onlineboost.stream import DataError, read_blocks, scan_labels
 
 MODELS: dict[str, Callable[..., Any]] = {
     "adaboost-olm": AdaBoostOLM,
+    "online-mbbm": OnlineMBBM,
     "hoeffding-tree": HoeffdingTree,
     "majority": MajorityClass,
     "last-class": LastClass,
@@ -93,9 +95,11 @@ class Stream:
                 return
 
 
-def _make(name: str, learners: int, seed: int, loss: str, vote: str) -> Any:
+def _make(name: str, learners: int, seed: int, loss: str, vote: str, gamma: float | str) -> Any:
     if name == "adaboost-olm":
         return AdaBoostOLM(learners, loss=loss, vote=vote, random_state=seed)
+    if name == "online-mbbm":
+        return OnlineMBBM(learners, gamma=gamma, random_state=seed)
     if name == "hoeffding-tree":
         return HoeffdingTree(random_state=seed)
     return MODELS[name]()
@@ -170,13 +174,21 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
                 type=click.IntRange(1),
                 help="Number of weak learners.",
             ),
-            click.option("--loss", default="logistic", show_default=True, type=click.Choice(list(LOSSES))),
+            click.option(
+                "--loss",
+                default="logistic",
+                show_default=True,
+                type=click.Choice(list(LOSSES)),
+                help="Of adaboost-olm.",
+            ),
             click.option(
                 "--vote",
                 default="hedge",
                 show_default=True,
-                type=click.Choice(["hedge", "weighted", "best", "last"]),
+                type=click.Choice(list(EXPERT_RULES)),
+                help="Which expert adaboost-olm follows.",
             ),
+            click.option("--gamma", default="auto", show_default=True, help="Edge of online-mbbm: a number or auto."),
             click.option(
                 "--seed",
                 default=0,
@@ -199,11 +211,19 @@ def main() -> None:
     """Online multiclass boosting: learn from a stream, one pass, one example at a time."""
 
 
-def _run(source, target, learners, loss, vote, seed, limit, nominal, numeric, as_json, names: list[str]) -> None:
+def _run(source, target, learners, loss, vote, gamma, seed, limit, nominal, numeric, as_json, names: list[str]) -> None:
     with _friendly_errors():
         stream = Stream(source, target, seed, limit, nominal, numeric)
-        settings = {"learners": learners, "loss": loss, "vote": vote, "seed": seed}
+        edge = gamma if gamma == "auto" else _number(gamma, "--gamma")
+        settings = {"learners": learners, "loss": loss, "vote": vote, "gamma": edge, "seed": seed}
         _report(stream, _measure(stream, names, as_json, **settings), as_json, settings)
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(f"{option} takes a number or auto, got {text!r}") from None
 
 
 @main.command()
@@ -251,3 +271,18 @@ def datasets(as_json: bool) -> None:
     Console().print(table)
     if not all(row["available"] for row in rows):
         err.print("Set ONLINEBOOST_DATA to the folder with the others' files; `onlineboost run NAME` says which.")
+
+
+@main.command()
+@click.option("--learners", default=20, show_default=True, type=click.IntRange(1), help="N, the number of votes.")
+@click.option("--gamma", "gammas", default="0.01,0.1", show_default=True, help="Edges, comma-separated: a panel each.")
+@click.option("--most-classes", default=100, show_default=True, type=click.IntRange(3), help="Draw k from 2 to this.")
+@click.option("--out", default="potential", show_default=True, help="Write OUT.png and OUT.html.")
+def potential(learners: int, gammas: str, most_classes: int, out: str) -> None:
+    """Draw phi_N(0), the error rate of OnlineMBBM, against the number of classes: the paper's figure."""
+    with _friendly_errors():
+        from onlineboost.report import draw_potentials
+
+        edges = [_number(text, "--gamma") for text in gammas.split(",")]
+        for path in draw_potentials(learners, edges, most_classes, out):
+            click.echo(f"wrote {path}")

@@ -414,7 +414,7 @@ class HoeffdingTree(_OnlineClassifier):
     def __init__(
         self,
         *,
-        grace_period: Range = (10, 50),
+        grace_period: Range = (5, 20),
         split_confidence: Range = (0.01, 0.9),
         tie_threshold: Range = (0.01, 0.9),
         leaf: str = "nba",
@@ -569,8 +569,9 @@ class OnlineMBBM(_OnlineClassifier):
         How potentials are computed. "monte_carlo" is the authors' way, from 100 random draws; for comparison.
     learner, weight_scale, ballot, categorical_features, random_state
         As in :class:`AdaBoostOLM`.
-    vote : {"last", "hedge", "weighted", "best"}
-        Which of the experts (expert i is the majority of the first i votes) to follow; "last" is the paper's.
+    vote : {"hedge", "weighted", "best", "last"}
+        Which of the experts (expert i is the majority of the first i votes) to follow, as in :class:`AdaBoostOLM`.
+        "last", the majority of all votes, is the paper's.
 
     Attributes
     ----------
@@ -599,7 +600,7 @@ class OnlineMBBM(_OnlineClassifier):
         potential: str = "exact",
         learner: Any = None,
         weight_scale: Range | Sequence[float] | str = "rising",
-        vote: str = "last",
+        vote: str = "hedge",
         ballot: str = "tempered",
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
@@ -647,13 +648,14 @@ class OnlineMBBM(_OnlineClassifier):
         return due - t
 
     def _tune(self, model: _Model, k: int) -> None:
-        """gamma <- mean of the edges shown since the last tuning (see docs/mbbm.md)."""
+        """Move gamma half way (in its logarithm) to the mean of the edges shown since the last tuning."""
         sums = model.chain.gather("edge_sums")
         recent = stages.edges_of(stages.MBBM, sums - model.tuned, k)
         model.tuned = sums.copy()
-        gamma = float(np.clip(recent.mean(), LEAST_GAMMA, MOST_GAMMA))
+        shown = np.clip(recent.mean(), LEAST_GAMMA, MOST_GAMMA)
         for segment in model.chain.segments:
             if segment.tables is not None:
+                gamma = float(np.sqrt(shown * (segment.tables.p - segment.tables.q)))
                 segment.set_tables(with_gamma(segment.tables, gamma))
 
     def _probabilities(self, model: _Model, X: np.ndarray) -> np.ndarray:
@@ -676,7 +678,10 @@ class OnlineMBBM(_OnlineClassifier):
         return _expert_weights(self._fitted())
 
 
-FIRST_GAMMA, FIRST_TUNING = 0.1, 64  # gamma="auto": where it starts, and the round it is first tuned in; then 128, ...
+FIRST_GAMMA, FIRST_TUNING = (
+    0.1,
+    512,
+)  # gamma="auto": where it starts, and the round it is first tuned in; then 1024, ...
 LEAST_GAMMA, MOST_GAMMA = 0.01, 0.5
 
 

@@ -1,0 +1,45 @@
+"""Pictures: the paper's figure, as PNG and as an interactive page. Needs the extra ``onlineboost[report]``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from onlineboost.potentials import asymptotic_error
+from onlineboost.stream import DataError
+
+
+def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int, out: str) -> list[Path]:
+    """Draw phi_N(0) against the number of classes k, a panel for each edge, to OUT.png and OUT.html.
+
+    This is the paper's figure on why potentials are hard to approximate in k: with a larger edge the error rate first
+    rises with the number of classes, then falls, as wrong votes spread over more labels.
+    """
+    try:
+        import altair
+    except ImportError:
+        raise DataError("drawing needs altair: pip install 'onlineboost[report]'") from None
+    rows = [
+        {"edge": f"γ = {gamma:g}", "classes": k, "error": asymptotic_error(k, n_learners, gamma)}
+        for gamma in gammas
+        for k in range(2, most_classes + 1)
+    ]
+    line = (
+        altair.Chart(altair.Data(values=rows))
+        .mark_line(point={"size": 12}, strokeWidth=2, color="#1f6feb")
+        .encode(
+            x=altair.X("classes:Q", title="number of classes k"),
+            y=altair.Y("error:Q", title="potential φ_N(0)", scale=altair.Scale(zero=False)),
+            tooltip=["classes:Q", altair.Tooltip("error:Q", format=".5f")],
+        )
+        .properties(width=320, height=240)
+    )
+    chart = (
+        line.facet(column=altair.Column("edge:N", title=None, sort=[f"γ = {g:g}" for g in gammas]))
+        .resolve_scale(y="independent")
+        .properties(title=f"Error rate of OnlineMBBM with N = {n_learners} learners of edge γ")
+    )
+    paths = [Path(f"{out}.png"), Path(f"{out}.html")]
+    chart.save(paths[0], scale_factor=2)
+    chart.save(paths[1], inline=True)
+    return paths

@@ -414,7 +414,7 @@ class HoeffdingTree(_OnlineClassifier):
     def __init__(
         self,
         *,
-        grace_period: Range = (5, 20),
+        grace_period: Range = (5, 40),
         split_confidence: Range = (0.01, 0.9),
         tie_threshold: Range = (0.01, 0.9),
         leaf: str = "nba",

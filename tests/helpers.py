@@ -9,7 +9,7 @@ import numpy as np
 import reference
 from onlineboost.encode import Encoder, Labels
 from onlineboost.fastmath import child_key
-from onlineboost.trees import HIGH, INVERSE, LEAF_RULES, LOW, MAJORITY, MEAN, SQUARES, WEIGHT
+from onlineboost.forest import HIGH, INVERSE, LEAF_RULES, LOW, MAJORITY, MEAN, SQUARES, WEIGHT
 
 # ------------------------------------------------------------------------------------------------------- streams
 

@@ -29,8 +29,8 @@ from helpers import (
 from onlineboost import AdaBoostOLM, HoeffdingTree, chain, stages
 from onlineboost.chain import Chain, LearnerSegment, TreeSegment
 from onlineboost.fastmath import SAMPLE, uniform
+from onlineboost.forest import plant
 from onlineboost.losses import LOSSES
-from onlineboost.trees import plant
 
 LOSS_NAMES = sorted(LOSSES)
 SCALE = {"logistic": (1.0, 3.0), "exponential": (0.4, 1.2), "squared_hinge": (0.4, 1.2)}

@@ -23,8 +23,9 @@ from helpers import (
     plain,
     twins_of,
 )
-from onlineboost import AdaBoostOLM, HoeffdingTree, trees
-from onlineboost.trees import FREE_ROW, LEAF_RULES, N_FREE_STATS, N_LEAVES, N_NODES, N_ROWS, N_STATS
+from onlineboost import AdaBoostOLM, HoeffdingTree, splits, trees
+from onlineboost import forest as forest_tables
+from onlineboost.forest import FREE_ROW, LEAF_RULES, N_FREE_STATS, N_LEAVES, N_NODES, N_ROWS, N_STATS
 
 LEAVES = sorted(LEAF_RULES)
 QUICK = {"grace_period": 12, "split_confidence": 0.1, "tie_threshold": 0.3, "max_features": 0.6}
@@ -106,21 +107,21 @@ def test_a_leaf_knows_weight_mean_squares_and_range_of_every_class(leaf_and_twin
 
 def test_merits_and_thresholds_of_all_columns(leaf_and_twin):
     forest, tree, past = leaf_and_twin
-    stats = trees.learned_classes(forest, 0)
-    merits, thresholds = trees.numeric_merits(forest, stats, np.arange(past.n_numeric))
+    stats = splits.learned_classes(forest, 0)
+    merits, thresholds = splits.numeric_merits(forest, stats, np.arange(past.n_numeric))
     for c in range(past.n_numeric):
         merit, threshold = tree.merit(tree.root, c, 200)
         assert merits[c] == pytest.approx(merit, abs=1e-10)
         assert thresholds[c] == pytest.approx(threshold, rel=1e-13)
     for j in range(2):
         merit, _ = tree.merit(tree.root, past.n_numeric + j, 200)
-        assert trees.nominal_merit(forest, stats, j) == pytest.approx(merit, abs=1e-12)
+        assert splits.nominal_merit(forest, stats, j) == pytest.approx(merit, abs=1e-12)
 
 
 def test_the_columns_looked_at_are_drawn_evenly_and_anew():
     clf = HoeffdingTree(max_features=0.4).partial_fit(*number_stream(3, d=10))
     forest = forest_of(clf)
-    tries = [tuple(trees.candidates(forest, 12345, t)) for t in range(1, 2001)]
+    tries = [tuple(splits.candidates(forest, 12345, t)) for t in range(1, 2001)]
     assert {len(columns) for columns in tries} == {4}
     assert all(list(columns) == sorted(set(columns)) for columns in tries)
     counts = np.bincount(np.concatenate(tries), minlength=10)
@@ -320,20 +321,22 @@ def test_tables_that_start_full_give_the_same_trees(block):
 
 def test_more_room_changes_nothing(grown):
     forest = forest_of(grown)
-    bigger = trees.make_room(forest, 10_000, 10_000, 10_000)
+    bigger = forest_tables.make_room(forest, 10_000, 10_000, 10_000)
     assert len(bigger.nodes) >= forest.used[N_NODES] + 10_000
     assert len(bigger.stats) >= forest.used[N_STATS] + 10_000
     used = forest.used
     assert bigger.nodes[: used[N_NODES]].tobytes() == forest.nodes[: used[N_NODES]].tobytes()
     assert bigger.rows[: used[N_ROWS]].tobytes() == forest.rows[: used[N_ROWS]].tobytes()
     assert bigger.stats[: used[N_STATS]].tobytes() == forest.stats[: used[N_STATS]].tobytes()
-    assert trees.make_room(bigger, 1, 1, 1).nodes is bigger.nodes  # there is room: nothing is copied
+    assert forest_tables.make_room(bigger, 1, 1, 1).nodes is bigger.nodes  # there is room: nothing is copied
 
 
 def test_wider_nominal_columns_keep_their_counts(leaf_and_twin):
     forest, _, past = leaf_and_twin
     sizes = [len(met) for met in past.met]
-    wider = trees.widen(forest, [size + 7 for size in np.diff(forest.offset) - 1], [[1] * size for size in sizes])
+    wider = forest_tables.widen(
+        forest, [size + 7 for size in np.diff(forest.offset) - 1], [[1] * size for size in sizes]
+    )
     for row in leaf_rows(forest, 0):
         stat = int(forest.rows[row]["stat"])
         for j, size in enumerate(sizes):

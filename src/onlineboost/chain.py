@@ -10,6 +10,7 @@ A *segment* is a run of neighbouring learners with its own state; it takes a blo
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,9 +19,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from onlineboost._jit import kernel
 from onlineboost.fastmath import SAMPLE, uniform
+from onlineboost.forest import Forest, make_room, widen
 from onlineboost.potentials import Cache, Tables, build_cache
 from onlineboost.stages import PLAIN, Stage, cast, prepare, update, vote, weigh
-from onlineboost.trees import Forest, has_room, leaf_distribution, learn, make_room, room_needed, route, widen
+from onlineboost.trees import has_room, leaf_distribution, learn, room_needed, route
 
 
 class Rows(NamedTuple):
@@ -114,7 +116,7 @@ def learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b):
     return forest.roots.size, 0, 0, 0, 0
 
 
-class Segment:
+class Segment(ABC):
     """Neighbouring learners, their stage and, for OnlineMBBM, the tables of its potentials."""
 
     def __init__(self, stage: Stage) -> None:
@@ -139,14 +141,15 @@ class Segment:
         """A cache for predicting: look-ups write to it, and several threads may be predicting."""
         return None if self.tables is None else build_cache(self.tables, megabytes=4.0)
 
+    @abstractmethod
     def predict(self, rows: Rows, n_learners: int) -> None:
         """Send a block through the first `n_learners` of the segment. Changes `rows` alone."""
-        raise NotImplementedError
 
+    @abstractmethod
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
         """Send a labelled block through the segment: every learner votes, then learns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """Nominal columns have new values."""
 
@@ -238,6 +241,9 @@ class LearnerSegment(Segment):
                 elif w > uniform(self.stage.seed, SAMPLE, self.stage.offset + i, rows.t + b) * self.stage.scale[i]:
                     learner.partial_fit(x, y[b : b + 1], classes=self.classes)
                     self.started[i] = True
+
+    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
+        """Other learners see the codes of nominal columns as numbers: there is nothing to prepare."""
 
 
 # -------------------------------------------------------------------------------------------------- the whole chain

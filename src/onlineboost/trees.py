@@ -1,179 +1,33 @@
-"""A forest of Hoeffding trees (VFDT, Domingos and Hulten 2000) in shared arrays.
-
-All trees of a segment live in three tables:
-
-* ``nodes``: one 64-byte record per node, all that routing an example needs;
-* ``rows``: one 32-byte record per (leaf, class seen there), a linked list per leaf: its label and mass;
-* ``stats``: one wide row of float64 per (leaf, class *learned* there): what a split try and naive Bayes need.
-
-Prediction by majority touches the first two only. A leaf pays for the classes it has seen, and a class that was
-merely inherited from the parent costs 32 bytes. Rows of a leaf that has been split are used again.
-
-The columns of an encoded example come numeric first, then nominal (codes 0, 1, ... in order of first appearance).
-A row of ``stats`` holds, for the numeric columns, six stretches (weight, mean, sum of squared deviations, smallest,
-largest, inverse variance), then for every nominal column its weight and the weight of each of its values.
-"""
+"""Hoeffding trees (VFDT, Domingos and Hulten 2000): predicting and learning, on the tables of `forest`."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlineboost._jit import kernel, summing_kernel
-from onlineboost.fastmath import COLUMNS, NORMAL_CDF, child_key, log, normal_cdf, uniform, xlogx
-
-NODE = np.dtype(
-    [
-        ("feature", np.int32),  # column this node splits on; -1: a leaf
-        (
-            "first",
-            np.int32,
-        ),  # inner node: its first child, the others follow; leaf: its first class row, -1: none
-        ("n_children", np.int32),
-        ("heavy", np.int32),  # the child for a missing value and for a value with no branch of its own
-        (
-            "threshold",
-            np.float64,
-        ),  # numeric split: x <= threshold goes to the first child; NaN: nominal split
-        ("mass", np.float64),  # leaf: weight of its classes, inherited weight included
-        ("since", np.float64),  # leaf: weight learned since the last split try
-        (
-            "bayes_lead",
-            np.float64,
-        ),  # leaf: weight predicted rightly by naive Bayes, less that by the majority class
-        ("key", np.int64),  # a hash of the path from the root, for what is drawn at random here
-        ("unused", np.int64),
-    ]
+from onlineboost.fastmath import child_key, log
+from onlineboost.forest import (
+    BAYES,
+    FREE_ROW,
+    HIGH,
+    INVERSE,
+    LOW,
+    MAJORITY,
+    MEAN,
+    N_FREE_STATS,
+    N_LEAVES,
+    N_NODES,
+    N_ROWS,
+    N_STATS,
+    SQUARES,
+    WEIGHT,
 )
-ROW = np.dtype(
-    [
-        ("label", np.int32),
-        ("next", np.int32),  # next class row of this leaf (or next free row), -1: none
-        ("stat", np.int32),  # its row of `stats`, -1: nothing learned, only inherited
-        ("unused", np.int32),
-        ("mass", np.float64),
-        ("log_det", np.float64),  # sum of log variances over the numeric columns
-    ]
-)
-NODE, ROW = np.dtype((np.record, NODE.descr)), np.dtype((np.record, ROW.descr))  # attributes without the compiler too
-assert (NODE.itemsize, ROW.itemsize) == (64, 32)
+from onlineboost.splits import best_split, share_below
 
-N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES = range(6)  # what Forest.used holds
-WEIGHT, MEAN, SQUARES, LOW, HIGH, INVERSE = range(6)  # the stretches of a row of stats
-MAJORITY, BAYES, ADAPTIVE = range(3)  # Forest.leaf
-LEAF_RULES = {"majority": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
-N_THRESHOLDS = 10
 PRIOR_EXAMPLES = 3.0  # naive Bayes: a class's variance starts from the column's, with the weight of so many examples
-SAME_MERIT = 1e-9  # bits; merits that differ by less differ by rounding alone
 LAPLACE = 0.01  # naive Bayes: examples added with this value of a nominal column, and as many without
-
-
-class Forest(NamedTuple):
-    """The trees of one segment. Arrays that can run full (nodes, rows, stats, free_stats) are grown by `make_room`."""
-
-    nodes: np.ndarray  # NODE
-    rows: np.ndarray  # ROW
-    stats: np.ndarray  # float64 (rows, 6 numeric + values of nominal)
-    free_stats: np.ndarray  # int32, a stack of unused rows of stats
-    used: np.ndarray  # int64, how much of the tables is in use
-    roots: np.ndarray  # int32 (trees,)
-    grace: np.ndarray  # float64 (trees,) weight between split tries
-    log_delta: np.ndarray  # float64 (trees,) ln(1/delta) of the Hoeffding bound
-    tie: np.ndarray  # float64 (trees,) tau: a bound below this splits without a clear winner
-    unit: np.ndarray  # float64 (trees,) weight that stands for one example, for the priors of naive Bayes
-    n_numeric: int
-    offset: (
-        np.ndarray
-    )  # int64 (nominal columns + 1,) where each column's weight stands in a row of stats, its values after it
-    birth: np.ndarray  # int64, laid out as the nominal part of stats: round in which each value appeared first
-    n_candidates: int  # columns a leaf looks at in a split try
-    leaf: int
-    cdf: np.ndarray  # fastmath.NORMAL_CDF
-
-
-def nominal_layout(n_numeric: int, nominal_sizes: list[int]) -> np.ndarray:
-    return np.cumsum([6 * n_numeric, *(size + 1 for size in nominal_sizes)]).astype(np.int64)
-
-
-def plant(
-    n_trees: int,
-    n_numeric: int,
-    nominal_sizes: list[int],
-    leaf: str,
-    grace: np.ndarray,
-    split_confidence: np.ndarray,
-    tie_threshold: np.ndarray,
-    unit: np.ndarray,
-    n_candidates: int,
-    seed: int = 0,
-    first: int = 0,
-) -> Forest:
-    """A forest of `n_trees` single leaves; the first of them is number `first` of its chain."""
-    offset = nominal_layout(n_numeric, nominal_sizes)
-    nodes = np.zeros(max(64, 4 * n_trees), NODE)
-    nodes["feature"] = -1
-    nodes["first"] = -1
-    nodes["key"][:n_trees] = [child_key(child_key(0, seed), first + i) for i in range(n_trees)]
-    used = np.zeros(6, np.int64)
-    used[[N_NODES, N_LEAVES, FREE_ROW]] = n_trees, n_trees, -1
-    return Forest(
-        nodes=nodes,
-        rows=np.zeros(max(64, 4 * n_trees), ROW),
-        stats=np.empty((max(16, n_trees), offset[-1])),
-        free_stats=np.empty(max(16, n_trees), np.int32),
-        used=used,
-        roots=np.arange(n_trees, dtype=np.int32),
-        grace=np.asarray(grace, float),
-        log_delta=np.log(1.0 / np.asarray(split_confidence, float)),
-        tie=np.asarray(tie_threshold, float),
-        unit=np.asarray(unit, float),
-        n_numeric=n_numeric,
-        offset=offset,
-        birth=np.full(offset[-1] - offset[0], -1, np.int64),
-        n_candidates=n_candidates,
-        leaf=LEAF_RULES[leaf],
-        cdf=NORMAL_CDF,
-    )
-
-
-def _longer(array: np.ndarray, length: int) -> np.ndarray:
-    longer = np.empty((length, *array.shape[1:]), array.dtype)
-    longer[: len(array)] = array
-    return longer
-
-
-def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
-    """The same forest with room for so many more nodes, class rows and rows of statistics."""
-    used = forest.used
-    new: dict[str, Any] = {}
-    if used[N_NODES] + nodes > len(forest.nodes):
-        new["nodes"] = _longer(forest.nodes, max(2 * len(forest.nodes), used[N_NODES] + nodes))
-    if used[N_ROWS] + rows > len(forest.rows):
-        new["rows"] = _longer(forest.rows, max(2 * len(forest.rows), used[N_ROWS] + rows))
-    if used[N_STATS] + stats > len(forest.stats):
-        length = max(len(forest.stats) * 3 // 2, used[N_STATS] + stats)
-        new["stats"] = _longer(forest.stats, length)
-        new["free_stats"] = _longer(forest.free_stats, length)
-    return forest._replace(**new)
-
-
-def widen(forest: Forest, nominal_sizes: list[int], birth: list[list[int]]) -> Forest:
-    """The same forest with room for more values in its nominal columns, and the rounds of their first appearance."""
-    offset = nominal_layout(forest.n_numeric, nominal_sizes)
-    born = np.full(offset[-1] - offset[0], np.iinfo(np.int64).max)
-    for start, rounds in zip(offset - offset[0] + 1, birth, strict=False):
-        born[start : start + len(rounds)] = rounds
-    if np.array_equal(offset, forest.offset):
-        return forest._replace(birth=born)
-    stats = np.zeros((len(forest.stats), offset[-1]))
-    stats[:, : offset[0]] = forest.stats[:, : offset[0]]
-    for j in range(len(nominal_sizes)):
-        old = forest.stats[:, forest.offset[j] : forest.offset[j + 1]]
-        stats[:, offset[j] : offset[j] + old.shape[1]] = old
-    return forest._replace(stats=stats, offset=offset, birth=born)
-
 
 # ---------------------------------------------------------------------------------------------- predicting
 
@@ -445,179 +299,6 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
         feature, threshold = best_split(forest, i, leaf, t)
         if feature >= 0:
             split(forest, leaf, feature, threshold, t)
-
-
-@kernel
-def learned_classes(forest, leaf):
-    """The rows of stats of this leaf, one per class learned here."""
-    rows = forest.rows
-    stats = np.empty(0, np.int64)
-    for fill in range(2):  # count, then fill
-        m = 0
-        row = forest.nodes[leaf].first
-        while row >= 0:
-            if rows[row].stat >= 0:
-                if fill:
-                    stats[m] = rows[row].stat
-                m += 1
-            row = rows[row].next
-        if not fill:
-            stats = np.empty(m, np.int64)
-    return stats
-
-
-@kernel
-def candidates(forest, key, t):
-    """The columns a leaf looks at in round t, in increasing order: n_candidates of them, drawn anew for every try."""
-    n = forest.n_numeric + forest.offset.size - 1
-    out = np.empty(forest.n_candidates, np.int64)
-    m = 0
-    for c in range(n):
-        if uniform(key, COLUMNS, c, t) * (n - c) < out.size - m:  # as many as are needed, of those that are left
-            out[m] = c
-            m += 1
-    return out
-
-
-@kernel
-def best_split(forest, i, leaf, t):
-    """(column, threshold) to split this leaf on, or column -1 to leave it: Domingos and Hulten's test."""
-    stats = learned_classes(forest, leaf)
-    classes = stats.size
-    if classes < 2:
-        return -1, math.nan  # one class: no split gains anything
-    bound = math.log2(classes) * math.sqrt(forest.log_delta[i] / (2.0 * forest.nodes[leaf].mass))
-    tie = bound < forest.tie[i]
-
-    best = second = 0.0  # not splitting at all has merit 0
-    feature, threshold = -1, math.nan
-    n = forest.n_numeric
-    columns = candidates(forest, forest.nodes[leaf].key, t)
-    n_low = np.searchsorted(columns, n)  # candidates that are numeric
-    merits, thresholds = numeric_merits(forest, stats, columns[:n_low])
-    for j in range(columns.size):
-        merit = merits[j] if j < n_low else nominal_merit(forest, stats, columns[j] - n)
-        if merit > best + SAME_MERIT:
-            second, best = best, merit
-            feature, threshold = columns[j], thresholds[j] if j < n_low else math.nan
-        elif merit > second:
-            second = merit
-    if best - second > bound or tie:
-        return feature, threshold
-    return -1, math.nan
-
-
-@kernel
-def gather(stat, stretch, columns, n, out):
-    """The numbers of one stretch of a row of stats for some columns."""
-    for j in range(columns.size):
-        out[j] = stat[stretch * n + columns[j]]
-
-
-@kernel
-def numeric_merits(forest, stats, columns):
-    """For some numeric columns the best information gain (bits) of `x <= threshold` over ten thresholds, and where.
-
-    The thresholds lie evenly between the column's smallest and largest value here. A class's weight left of one is
-    that of its normal distribution, and all or nothing outside its own range. All loops run over the columns.
-    """
-    n, m = forest.n_numeric, columns.size
-    low, high = np.full(m, math.inf), np.full(m, -math.inf)
-    total, before = np.zeros(m), np.zeros(m)
-    w, mean, precision = np.empty(m), np.empty(m), np.empty(m)
-    below, above = np.empty(m), np.empty(m)
-    for s in stats:
-        stat = forest.stats[s]
-        gather(stat, WEIGHT, columns, n, w)
-        gather(stat, LOW, columns, n, below)
-        gather(stat, HIGH, columns, n, above)
-        for c in range(m):
-            low[c] = below[c] if below[c] < low[c] else low[c]
-        for c in range(m):
-            high[c] = above[c] if above[c] > high[c] else high[c]
-        for c in range(m):
-            total[c] += w[c]
-            before[c] -= xlogx(w[c])
-    for c in range(m):
-        before[c] += xlogx(total[c])  # weight times entropy, in nats
-        if low[c] > high[c]:  # not one known value
-            low[c] = high[c] = 0.0
-    left, inner = np.zeros((N_THRESHOLDS, m)), np.zeros((N_THRESHOLDS, m))
-    at, share = np.empty(m), np.empty(m)
-    for s in stats:
-        stat = forest.stats[s]
-        gather(stat, WEIGHT, columns, n, w)
-        gather(stat, MEAN, columns, n, mean)
-        gather(stat, SQUARES, columns, n, precision)
-        gather(stat, LOW, columns, n, below)
-        gather(stat, HIGH, columns, n, above)
-        for c in range(m):
-            precision[c] = math.sqrt(w[c] / precision[c]) if precision[c] > 0.0 else 0.0  # 1 / standard deviation
-        for j in range(N_THRESHOLDS):
-            part = (j + 1.0) / (N_THRESHOLDS + 1.0)
-            for c in range(m):
-                at[c] = low[c] + part * (high[c] - low[c])
-            for c in range(m):
-                share[c] = normal_cdf((at[c] - mean[c]) * precision[c], forest.cdf)
-            for c in range(m):
-                share[c] = 0.0 if at[c] < below[c] else share[c]
-            for c in range(m):
-                share[c] = w[c] * (1.0 if at[c] >= above[c] else share[c])
-            sums, logs = left[j], inner[j]
-            for c in range(m):
-                sums[c] += share[c]
-                logs[c] += xlogx(share[c]) + xlogx(w[c] - share[c])
-    # Of a run of thresholds that are equally good, the middle.
-    merit = np.full(m, -math.inf)
-    first, last = np.zeros(m, np.int64), np.zeros(m, np.int64)
-    for j in range(N_THRESHOLDS):
-        for c in range(m):
-            l, r = left[j, c], total[c] - left[j, c]
-            if min(l, r) > 0.01 * total[c]:
-                gain = (before[c] - (xlogx(l) + xlogx(r) - inner[j, c])) / (total[c] * math.log(2.0))
-                if gain > merit[c] + SAME_MERIT:
-                    merit[c] = gain
-                    first[c] = last[c] = j
-                elif gain > merit[c] - SAME_MERIT and last[c] == j - 1:
-                    last[c] = j
-    where = low + (1.0 + 0.5 * (first + last)) / (N_THRESHOLDS + 1.0) * (high - low)
-    return merit, where
-
-
-@kernel
-def nominal_merit(forest, stats, j):
-    """Information gain (bits) of one branch per value of nominal column j."""
-    before = after = total = 0.0
-    heavy = 0  # branches with more than 1 % of the weight
-    for s in stats:
-        w = forest.stats[s, forest.offset[j]]
-        total += w
-        before += xlogx(w)
-    before = xlogx(total) - before
-    for v in range(forest.offset[j] + 1, forest.offset[j + 1]):
-        w = inner = 0.0
-        for s in stats:
-            w += forest.stats[s, v]
-            inner += xlogx(forest.stats[s, v])
-        after += xlogx(w) - inner
-        if w > 0.01 * total:
-            heavy += 1
-    if heavy < 2:
-        return -math.inf
-    return (before - after) / (total * math.log(2.0))
-
-
-@kernel
-def share_below(forest, stat, c, threshold):
-    """The share of a class's weight that lies at or below the threshold in numeric column c."""
-    n = forest.n_numeric
-    w = stat[WEIGHT * n + c]
-    if w <= 0.0 or threshold < stat[LOW * n + c]:
-        return 0.0
-    if threshold >= stat[HIGH * n + c]:
-        return 1.0
-    deviation = math.sqrt(stat[SQUARES * n + c] / w)
-    return normal_cdf((threshold - stat[MEAN * n + c]) / deviation, forest.cdf)
 
 
 @kernel

@@ -184,12 +184,12 @@ def test_the_hoeffding_bound_decides_exactly_when():
 
 
 def test_a_branch_with_one_percent_of_the_weight_is_no_branch():
-    for rare, splits in ((1.0, 0), (1.1, 1)):
+    for rare, n_splits in ((1.0, 0), (1.1, 1)):
         X = np.array([["x"]] * 99 + [["y"]], object)
         weight = np.array([1.0] * 99 + [rare])
         clf = HoeffdingTree(grace_period=99.5, tie_threshold=10.0)
         clf.partial_fit(X, [0] * 99 + [1], sample_weight=weight)
-        assert n_inner(forest_of(clf)) == splits
+        assert n_inner(forest_of(clf)) == n_splits
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -87,7 +87,7 @@ def main(
         full = np.mean([row["full"] for row in rows])
         seconds = np.mean([row["seconds"] for row in rows])
         table.add_row(*name.split(), str(len(rows)), f"{tail.mean():.4f}", error, f"{full:.4f}", f"{seconds:.1f}")
-    Console().print(table)
+    Console(width=max(100, Console().width)).print(table)
     if json_path:
         json_path.write_text(json.dumps({"settings": settings, "learners": learners, "results": results}, indent=2))
 

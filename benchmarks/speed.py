@@ -66,7 +66,7 @@ def part(data: Dataset, n: int) -> Dataset:
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures to this file.")
 def main(streams: str, learners: int, river_learners: int, river_rows: int, json_path: Path | None) -> None:
     """Time Adaboost.OLM beside river's AdaBoost on the same streams."""
-    console = Console()
+    console = Console(width=max(110, Console().width))
     warm = load_dataset("balance")
     time_default(warm, 2)
     time_paper(warm, 2)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from onlineboost._jit import kernel
+from onlineboost._jit import inlined_kernel, kernel
 from onlineboost.fastmath import SAMPLE, uniform
 from onlineboost.forest import Forest, make_room, widen
 from onlineboost.potentials import Cache, Tables, build_cache
@@ -46,7 +46,7 @@ def new_rows(X, missing, spread, t: int, k: int, n_learners: int) -> Rows:
     return Rows(X, missing, spread, t, k, s, e, np.zeros(n, np.int32), np.empty((n, n_learners), np.int32))
 
 
-@kernel
+@inlined_kernel
 def leader(s, k, before, l):
     """argmax of s after s[l] has changed, `before` being the argmax before."""
     if l != before:
@@ -58,7 +58,7 @@ def leader(s, k, before, l):
     return np.int32(best)
 
 
-@kernel
+@inlined_kernel
 def expert(stage, rows, b, l):
     """What expert i predicts for row b after learner i has voted l."""
     if stage.kind == PLAIN:
@@ -76,7 +76,7 @@ def predict_trees(forest, stage, tables, cache, rows, n_learners):
 
     Every row is predicted as the example of round rows.t.
     """
-    labels, p, cost = np.empty(rows.k, np.int64), np.empty(rows.k), np.empty(2 * rows.k)
+    labels, p, cost = np.empty(rows.k, np.int64), np.empty(2 * rows.k), np.empty(2 * rows.k)
     for i in range(n_learners):
         for b in range(rows.X.shape[0]):
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
@@ -95,7 +95,7 @@ def learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b):
     Stops before the first (learner, row) it has no room for, and returns it with the room it needs:
     (i, b, nodes, class rows, rows of stats). i = number of learners: all done.
     """
-    labels, p, cost = np.empty(rows.k, np.int64), np.empty(rows.k), np.empty(2 * rows.k)
+    labels, p, cost = np.empty(rows.k, np.int64), np.empty(2 * rows.k), np.empty(2 * rows.k)
     for i in range(from_i, forest.roots.size):
         for b in range(from_b if i == from_i else 0, rows.X.shape[0]):
             x, s, e = rows.X[b], rows.s[b], rows.e[b]

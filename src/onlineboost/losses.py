@@ -44,6 +44,14 @@ def pair_cost(loss, s, e, r, l):
 def off_diagonal(loss, s, e, r, k):
     """-C[r, r] = sum over l != r of C[r, l]."""
     total = 0.0
+    if loss == LOGISTIC:  # as pair_cost, with one look at the reach for all
+        reach = 0.0
+        for l in range(k):
+            reach = max(reach, abs(s[l]))
+            total += e[l] / (e[l] + e[r]) if l != r else 0.0
+        if reach <= E_REACH:
+            return total
+        total = 0.0
     for l in range(k):
         if l != r:
             total += pair_cost(loss, s, e, r, l)

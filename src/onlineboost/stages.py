@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlineboost._jit import kernel
+from onlineboost._jit import inlined_kernel
 from onlineboost.fastmath import VOTE_TIE, uniform
 from onlineboost.losses import alpha_bound, expected_costs, off_diagonal, pair_cost, step_size
 from onlineboost.potentials import excess_cost, find_costs, label_weight, make_costs
@@ -71,7 +71,7 @@ def edges_of(kind: int, sums: np.ndarray, k: int) -> np.ndarray:
     return 1.0 - k * ratio if kind == MBBM else ratio
 
 
-@kernel
+@inlined_kernel
 def prepare(stage, tables, cache, i, s):
     """Look up learner i's costs at the votes s: C[r, l] = phi^r_{N-i}(s + e_l), i counted from 1 (OnlineMBBM)."""
     if cache is not None:
@@ -83,7 +83,7 @@ def prepare(stage, tables, cache, i, s):
     return 0
 
 
-@kernel
+@inlined_kernel
 def vote(stage, cache, at, i, t, s, e, k, labels, p, n, cost):
     """The label learner i votes for in round t: the one of least expected cost under its distribution.
 
@@ -138,7 +138,7 @@ def vote(stage, cache, at, i, t, s, e, k, labels, p, n, cost):
     return choice
 
 
-@kernel
+@inlined_kernel
 def cast(stage, i, l, s, e, labels, p, n):
     """s^i = s^{i-1} + alpha^i e_l. Plain trees add their distribution instead."""
     if stage.kind == PLAIN:
@@ -151,7 +151,7 @@ def cast(stage, i, l, s, e, labels, p, n):
         e[l] = math.exp(s[l])
 
 
-@kernel
+@inlined_kernel
 def weigh(stage, cache, at, i, s, e, k, y):
     """Weight of learner i's training example, from the votes before its own, times the learner's scale.
 
@@ -168,7 +168,7 @@ def weigh(stage, cache, at, i, s, e, k, y):
     return stage.scale[i] * off_diagonal(stage.loss, s, e, y, k) / max(k - 1.0, 1.0)
 
 
-@kernel
+@inlined_kernel
 def update(stage, cache, at, i, t, s, e, k, l, y, weight, labels, p, n):
     """Cast learner i's vote l, and let its edge and its alpha learn the label y."""
     stage.edge_sums[i, 2] += weight

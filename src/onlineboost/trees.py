@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from onlineboost._jit import kernel, summing_kernel
+from onlineboost._jit import inlined_kernel, kernel, summing_kernel
 from onlineboost.fastmath import child_key, log
 from onlineboost.forest import (
     BAYES,
@@ -32,7 +32,7 @@ LAPLACE = 0.01  # naive Bayes: examples added with this value of a nominal colum
 # ---------------------------------------------------------------------------------------------- predicting
 
 
-@kernel
+@inlined_kernel
 def route(forest, root, x):
     """The leaf that x falls into."""
     nodes = forest.nodes
@@ -69,7 +69,7 @@ def log_determinant(inverse):
     return total
 
 
-@kernel
+@inlined_kernel
 def bayes_score(forest, i, row, x, missing):
     """log(mass) + log likelihood of x for the class of this row, up to a constant shared by the leaf's classes."""
     n = forest.n_numeric
@@ -98,9 +98,9 @@ def bayes_score(forest, i, row, x, missing):
     return score + log(product)
 
 
-@kernel
+@inlined_kernel
 def leaf_distribution(forest, i, leaf, x, missing, labels, p):
-    """Fill labels[:n] and p[:n] with the classes this leaf gives mass to, and return n.
+    """Fill labels[:n] and p[:n] with the classes this leaf gives mass to, and return n. `p` has room for 2 k numbers.
 
     The last two values returned are the labels that the majority rule and naive Bayes would predict, -1: no opinion;
     `learn` credits them.
@@ -130,7 +130,7 @@ def leaf_distribution(forest, i, leaf, x, missing, labels, p):
     top = -math.inf
     m = 0
     row = node.first
-    scores = np.empty(n)
+    scores = p[p.size // 2 :]
     while row >= 0:
         scores[m] = -math.inf
         if rows[row].stat >= 0:
@@ -155,7 +155,7 @@ def leaf_distribution(forest, i, leaf, x, missing, labels, p):
 # ------------------------------------------------------------------------------------------------ learning
 
 
-@kernel
+@inlined_kernel
 def room_needed(forest, i, leaf, weight):
     """Nodes, class rows and rows of stats that learning one example here can take at most."""
     node = forest.nodes[leaf]
@@ -172,7 +172,7 @@ def room_needed(forest, i, leaf, weight):
     return branches, branches * classes, 1
 
 
-@kernel
+@inlined_kernel
 def has_room(forest, nodes, rows, stats):
     used = forest.used
     return (
@@ -263,7 +263,7 @@ def set_variances(stat, spread, prior, n):
     return log_determinant(inverse)
 
 
-@kernel
+@inlined_kernel
 def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
     """Tree i learns (x, y) of round t with this weight, at the leaf x fell into, and splits the leaf if that pays.
 

@@ -70,6 +70,8 @@ def main(
     names = datasets.split(",") if datasets else list(known)
     work = []
     for name in names:
+        if name not in known:
+            raise click.BadParameter(f"{name!r} is not at hand; set ONLINEBOOST_DATA. At hand: {', '.join(known)}")
         repeats = 1 if known[name]["order"] == "time" else large_orders if name in ONCE else orders
         work += [(name, model, order) for model in models for order in range(first_order, first_order + repeats)]
     for model in models:  # compile before the workers start

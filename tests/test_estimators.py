@@ -443,6 +443,14 @@ class Outside:
         self.started = True
 
 
+def outside(learner, scale, seed):
+    """The twin's learners: copies of a scikit-learn one, with the seeds that the booster gives them."""
+    copies = [clone(learner) for _ in scale]
+    if "random_state" in learner.get_params():
+        copies = [copy.set_params(random_state=seed + i) for i, copy in enumerate(copies)]
+    return [Outside(copy, i, scale[i], seed) for i, copy in enumerate(copies)]
+
+
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize(
     "learner", [SGDClassifier(loss="log_loss"), GaussianNB(), Sampled()], ids=lambda learner: type(learner).__name__
@@ -453,13 +461,7 @@ def test_a_learner_of_another_make_is_boosted_by_the_same_algorithm(learner, num
     clf = AdaBoostOLM(3, learner=learner, weight_scale=scale, random_state=9)
     said = clf.test_then_train(X, y, classes=[0, 1, 2]).tolist()
 
-    twins = []
-    for i in range(3):
-        copy = clone(learner)
-        if "random_state" in copy.get_params():
-            copy.set_params(random_state=9 + i)
-        twins.append(Outside(copy, i, scale[i], 9))
-    twin = reference.AdaboostOLM(twins, "logistic", scale, 9, clf.ballot)
+    twin = reference.AdaboostOLM(outside(learner, scale, 9), "logistic", scale, 9, clf.ballot)
     assert said == [twin.round(x, label, 3) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
     np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-9)

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -15,7 +14,7 @@ import reference
 from helpers import in_blocks, mixed_stream, number_stream
 from onlineboost import HoeffdingTree, OnlineMBBM
 from onlineboost.potentials import asymptotic_error
-from test_estimators import CANNOT_HOLD, Outside
+from test_estimators import CANNOT_HOLD, outside
 
 LOSSES = ["zero_one", "logistic", "exponential", "hinge"]
 
@@ -28,13 +27,7 @@ def test_a_run_is_algorithm_1(learner, ballot, numbers):
     X, y, scale = X[:120], y[:120], [1.0, 2.0, 0.5, 1.0]
     clf = OnlineMBBM(4, gamma=0.1, learner=learner, weight_scale=scale, ballot=ballot, vote="last", random_state=9)
     said = clf.test_then_train(X, y, classes=[0, 1, 2]).tolist()
-    twins = []
-    for i in range(4):
-        copy = clone(learner)
-        if "random_state" in copy.get_params():
-            copy.set_params(random_state=9 + i)
-        twins.append(Outside(copy, i, scale[i], 9))
-    twin = reference.OnlineMBBM(twins, Fraction(1, 10), scale, 9, ballot)
+    twin = reference.OnlineMBBM(outside(learner, scale, 9), Fraction(1, 10), scale, 9, ballot)
     assert said == [twin.round(x, label, 3) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
     np.testing.assert_allclose(clf.edges_, twin.edges(3), atol=1e-9)
 

@@ -37,7 +37,6 @@ class Encoder:
     """The columns of a stream. Make one with `settle`."""
 
     names: tuple[str, ...]
-    named: bool  # whether the names came with the data
     numeric: list[int]  # positions of the numeric columns in the input
     nominal: list[int]  # positions of the nominal ones
     codes: list[dict[Hashable, int]]  # per nominal column: value -> code
@@ -56,7 +55,6 @@ class Encoder:
         nominal = [c for c, column in enumerate(table.columns) if column.dtype == np.object_ or c in wanted]
         encoder = cls(
             names=names,
-            named=not isinstance(X, np.ndarray | list | tuple),
             numeric=[c for c in range(len(names)) if c not in set(nominal)],
             nominal=nominal,
             codes=[{} for _ in nominal],

@@ -40,7 +40,7 @@ def test_block_sizes_change_nothing(loss, gamma):
     runs = []
     for block in (1, 7, 1000):
         clf = OnlineMBBM(6, loss=loss, gamma=gamma, random_state=2)
-        runs.append((in_blocks(clf, X, y, block), clf.edges_.tobytes(), clf.gamma_))
+        runs.append((in_blocks(clf, X, y, block), clf.edges_.tobytes(), clf.gammas_.tobytes()))
     assert runs[0] == runs[1] == runs[2]
 
 
@@ -66,15 +66,19 @@ def test_shares_of_the_votes_are_the_probabilities():
     assert (clf.classes_[p.argmax(axis=1)] == clf.predict(X)).all()
 
 
-def test_gamma_is_learned_from_the_edges():
-    """Learners that always see the label have edge 1, those that guess have 0: gamma must tell them apart."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(4, size=1100)
-    seen, blind = OnlineMBBM(10, learner=HoeffdingTree()), OnlineMBBM(10, learner=HoeffdingTree())
-    seen.fit(np.eye(4)[y], y)
-    blind.fit(rng.normal(size=(1100, 4)), y)
-    assert seen.gamma_ > 0.2 > blind.gamma_
-    assert OnlineMBBM(10, gamma=0.25).fit(np.eye(4)[y], y).gamma_ == pytest.approx(0.25)
+def test_auto_takes_every_gamma_in_turn():
+    """Any stretch of the chain has about as many learners of each gamma, since Hedge may follow a short prefix."""
+    X, y = number_stream(50, d=4, n_classes=3, seed=3)
+    gammas = OnlineMBBM(100).fit(X, y).gammas_
+    assert gammas.shape == (100,)
+    for start in range(92):
+        values, counts = np.unique(gammas[start : start + 8], return_counts=True)
+        assert values.tolist() == [0.01, 0.03, 0.1, 0.3]
+        assert counts.max() <= 3
+    one_each = OnlineMBBM(3, gamma=[0.3, 0.1, 0.2]).fit(X, y)
+    assert one_each.gammas_.tolist() == [0.3, 0.1, 0.2]
+    assert OnlineMBBM(3, gamma=0.25).fit(X, y).gammas_.tolist() == [0.25] * 3
+    assert OnlineMBBM(3, gamma=0.25).fit(X, np.zeros(50)).gammas_.tolist() == [0.25] * 3
 
 
 class Votes:
@@ -119,6 +123,8 @@ def test_learners_with_an_edge_make_the_error_that_the_potential_says():
         ({"gamma": 1.0}, "gamma.*1.0"),
         ({"gamma": -0.1}, "gamma.*-0.1"),
         ({"gamma": "big"}, "gamma.*'big'"),
+        ({"gamma": [0.1, 0.2]}, "gamma.*100 learners.*2"),
+        ({"n_learners": 2, "gamma": [0.1, 1.5]}, "gamma.*1.5"),
         ({"n_learners": 0}, "n_learners.*0"),
         ({"loss": "absolute"}, "loss.*'absolute'"),
         ({"potential": "guess"}, "potential.*'guess'"),

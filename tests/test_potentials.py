@@ -28,7 +28,6 @@ from onlineboost.potentials import (
     make_costs,
     potential,
     weight_bounds,
-    with_gamma,
 )
 from reference_potentials import cost_row as reference_row
 from reference_potentials import counting, recursion
@@ -229,24 +228,23 @@ def test_expected_costs_are_p_times_c(seed):
 TABLES = [build_tables(5, 40, 0.1), fourier_twin(5, 40, 0.1)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_gamma(kind):
-    """with_gamma is a new table at less cost, and a cache may go on serving both."""
-    tables = KINDS[kind]()
-    other = with_gamma(tables, 0.3)
-    k, N = tables.n_classes, tables.n_learners
-    options: dict[str, dict[str, Any]] = {
-        "logistic": {"loss": "logistic"},
-        "monte_carlo": {"potential": "monte_carlo", "n_draws": 20},
-    }
-    new = fourier_twin(k, N, 0.3) if kind == "fourier_twin" else build_tables(k, N, 0.3, **options.get(kind, {}))
-    cache = build_cache(tables, 1.0)
-    s = random_state(np.random.default_rng(3), k, N // 2).astype(float)
-    before = costs_of(tables, cache, s, N - 1 - N // 2)
-    after = costs_of(other, cache, s, N - 1 - N // 2)
-    assert np.array_equal(after[0], costs_of(new, build_cache(new, 1.0), s, N - 1 - N // 2)[0])
-    assert not np.array_equal(before[0], after[0])
-    assert np.array_equal(before[0], costs_of(tables, cache, s, N - 1 - N // 2)[0])
+@pytest.mark.parametrize(
+    ("k", "N", "options"),
+    [(3, 12, {}), (26, 60, {}), (4, 12, {"loss": "logistic"}), (4, 12, {"potential": "monte_carlo", "n_draws": 20})],
+    ids=["dense", "fourier", "pairwise", "monte_carlo"],
+)
+def test_a_gamma_for_each_learner(k, N, options):
+    """Learner i's costs are those of a chain that has its gamma throughout."""
+    gammas = np.tile([0.3, 0.1, 0.02], N)[:N]
+    mixed = build_tables(k, N, gammas, **options)
+    cache = build_cache(mixed, 1.0)
+    rng = np.random.default_rng(3)
+    for i in rng.integers(N, size=20):  # learners before this one
+        s = random_state(rng, k, i).astype(float)
+        alone = build_tables(k, N, gammas[i], **options)
+        expected = costs_of(alone, build_cache(alone, 1.0), s, N - 1 - i)
+        for cost, known in zip(costs_of(mixed, cache, s, N - 1 - i), expected, strict=True):
+            assert np.array_equal(cost, known)
 
 
 def test_a_cache_is_bounded():

@@ -26,7 +26,9 @@ def main() -> None:
             ax.plot(seen, smooth, color=colour, linewidth=width, label=label)
             ax.annotate(f"{right[-12:].mean():.3f}", (seen[-1], smooth[-1]), xytext=(4, -3),
                         textcoords="offset points", color=colour if colour != "#d0d7de" else "#8b949e", fontsize=9)  # fmt: skip
-        ax.set(title=f"{name}: {len(data.X.names)} columns, {len(data.classes)} classes", xlabel="examples", ylim=(0, 1.02))
+        ax.set(
+            title=f"{name}: {len(data.X.names)} columns, {len(data.classes)} classes", xlabel="examples", ylim=(0, 1.02)
+        )
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="y", alpha=0.3)
     axes[0].set_ylabel("right predictions")

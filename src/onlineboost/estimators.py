@@ -15,7 +15,7 @@ from onlineboost.fastmath import SETTING, uniform
 from onlineboost.forest import LEAF_RULES, plant
 from onlineboost.losses import LOSSES
 from onlineboost.online import Model, OnlineClassifier
-from onlineboost.potentials import Tables, build_tables, with_gamma
+from onlineboost.potentials import Tables, build_tables
 
 Range = float | tuple[float, float]
 
@@ -230,8 +230,9 @@ class OnlineMBBM(Booster):
     ----------
     n_learners : int
         N, the number of weak learners.
-    gamma : float in [0, 1) or "auto"
-        The edge over random guessing that the learners are taken to have. "auto": learned from the edges they show.
+    gamma : float in [0, 1), list of one for each learner, or "auto"
+        The edge over random guessing that the learners are taken to have. "auto": 0.3, 0.1, 0.03 and 0.01 in turn
+        along the chain, which needs no guess and is as good as the best single value (docs/mbbm.md).
     loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
         The loss that the final votes are to have little of; the potentials and costs follow from it.
     potential : {"exact", "monte_carlo"}
@@ -245,8 +246,8 @@ class OnlineMBBM(Booster):
     Attributes
     ----------
     classes_ : array of labels
-    gamma_ : float
-        The edge in use.
+    gammas_ : array of shape (n_learners,)
+        The edge taken for each learner.
     edges_ : array of shape (n_learners,)
         Edges the learners have shown; 0 is random guessing.
     expert_weights_ : array of shape (n_learners,)
@@ -264,7 +265,7 @@ class OnlineMBBM(Booster):
         self,
         n_learners: int = 100,
         *,
-        gamma: float | str = "auto",
+        gamma: float | Sequence[float] | str = "auto",
         loss: str = "zero_one",
         potential: str = "exact",
         learner: Any = None,
@@ -288,41 +289,28 @@ class OnlineMBBM(Booster):
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         self._rule()
         stage = _stage(stages.MBBM, 0, self.ballot, _scales(self.weight_scale, self.n_learners, seed), seed)
-        self._tables(2, FIRST_GAMMA if self.gamma == "auto" else self.gamma, seed)  # bad settings show here
+        self._tables(2, seed)  # bad settings show here
         return _chain_of(self.learner, stage, n_numeric, nominal_sizes, k, seed)
 
-    def _tables(self, k: int, gamma: Any, seed: int) -> Tables:
-        if isinstance(gamma, str):
-            raise ValueError(f'gamma must be a number in [0, 1) or "auto", got {gamma!r}')
-        n = self.n_learners
-        return build_tables(k, n, gamma, loss=self.loss, potential=self.potential, seed=seed)
+    def _tables(self, k: int, seed: int) -> Tables:
+        return build_tables(k, self.n_learners, self._gammas(), loss=self.loss, potential=self.potential, seed=seed)
+
+    def _gammas(self) -> np.ndarray:
+        """gamma as one number for all learners, or for each."""
+        if not isinstance(self.gamma, str):
+            return np.ravel(self.gamma)
+        if self.gamma != "auto":
+            raise ValueError(f'gamma must be a number in [0, 1), one for each learner, or "auto", got {self.gamma!r}')
+        turn = (np.arange(1, self.n_learners + 1) * GOLDEN) % 1.0  # spreads any stretch of the chain evenly over [0, 1)
+        return np.array(GAMMAS)[(turn * len(GAMMAS)).astype(np.intp)]
 
     def _set_classes(self, model: Model, k: int) -> None:
         segments = model.chain.segments
         if k < 2 or (segments[0].tables is not None and segments[0].tables.n_classes == k):
             return
-        tables = self._tables(k, FIRST_GAMMA if self.gamma == "auto" else self.gamma, model.seed)
+        tables = self._tables(k, model.seed)
         for segment in segments:
             segment.set_tables(tables)
-
-    def _rounds_to_tuning(self, t: int) -> int:
-        if self.gamma != "auto":
-            return super()._rounds_to_tuning(t)
-        due = FIRST_TUNING
-        while due <= t:
-            due *= 2
-        return due - t
-
-    def _tune(self, model: Model, k: int) -> None:
-        """Move gamma half way (in its logarithm) to the mean of the edges shown since the last tuning."""
-        sums = model.chain.gather("edge_sums")
-        recent = stages.edges_of(stages.MBBM, sums - model.tuned, k)
-        model.tuned = sums.copy()
-        shown = np.clip(recent.mean(), LEAST_GAMMA, MOST_GAMMA)
-        for segment in model.chain.segments:
-            if segment.tables is not None:
-                gamma = float(np.sqrt(shown * (segment.tables.p - segment.tables.q)))
-                segment.set_tables(with_gamma(segment.tables, gamma))
 
     def _probabilities(self, model: Model, X: np.ndarray) -> np.ndarray:
         if self._rule() == WEIGHTED:
@@ -331,16 +319,13 @@ class OnlineMBBM(Booster):
         return model.chain.predict(X, model.k, walk).s / walk  # shares of the votes
 
     @property
-    def gamma_(self) -> float:
+    def gammas_(self) -> np.ndarray:
         tables = self._fitted().chain.segments[0].tables
-        return FIRST_GAMMA if tables is None else float(tables.p - tables.q)
+        return np.broadcast_to(self._gammas(), self.n_learners) if tables is None else tables.gamma[::-1]
 
 
-FIRST_GAMMA, FIRST_TUNING = (
-    0.1,
-    512,
-)  # gamma="auto": where it starts, and the round it is first tuned in; then 1024, ...
-LEAST_GAMMA, MOST_GAMMA = 0.01, 0.5
+GAMMAS = (0.3, 0.1, 0.03, 0.01)  # of gamma="auto"
+GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
 def _stage(kind: int, loss: int, ballot: str, scale: np.ndarray, seed: int) -> stages.Stage:

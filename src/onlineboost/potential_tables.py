@@ -41,7 +41,7 @@ class Dense(NamedTuple):
     total. Partitions are numbered by v, then by rank, so that the states of level m are the first so many of them.
     """
 
-    phi: Floats  # levels m = 0..N, one after the other
+    phi: Floats  # levels m = 0..N, one after the other; level N is not used
     level: Ints  # (N + 2,) where level m begins
     first: Ints  # (N + 2,) number of the first partition of v
     up: NDArray[np.int32]  # (partitions, k - 1) the partition after one more vote for the i-th largest part
@@ -68,6 +68,8 @@ class Fourier(NamedTuple):
     at_least: Floats  # (N + 1, draws) [m, x]: probability of x or more draws of r
 
 
+OF_EACH_M = ("grid", "norm", "x_low", "x_high", "at_least")  # fields of Fourier; the others are of each grid
+
 NO_DENSE = Dense(
     phi=np.zeros(1),
     level=np.zeros(1, dtype=np.int64),
@@ -83,11 +85,10 @@ class Tables(NamedTuple):
     method: int  # DENSE, FOURIER, PAIRWISE or MONTE_CARLO
     n_classes: int
     n_learners: int
-    p: float
-    q: float
+    gamma: Floats  # (N,) [m]: the edge in the costs of the learner with m draws left after it
     reach: Ints  # (N,) [m]: a label this far behind is out of the race, and how far behind no longer matters
     key: Ints  # (N,) [m]: a random number that stands for these tables and m
-    gap: Floats  # (N + 1, 2N + 1) [m, d + N]: G_m(d), the potential of one pair of labels (PAIRWISE)
+    gap: Floats  # (N, 2N + 1) [m, d + N]: G_m(d), the potential of one pair of labels (PAIRWISE)
     dense: Dense
     fourier: Fourier
     n_draws: int  # of MONTE_CARLO
@@ -109,12 +110,12 @@ def vote_distribution(n_classes: int, gamma: float) -> tuple[float, float]:
     return q + gamma, q
 
 
-def race_reach(n_classes: int, n_learners: int, gamma: float) -> Ints:
+def race_reach(n_classes: int, gamma: Floats) -> Ints:
     """[m]: a label this far behind the leader wins with negligible probability, and keeps no other from winning.
 
     Its count of m draws would have to be the deficit, or one less if it gets a vote before.
     """
-    tails = [own_draws(m, n_classes, gamma)[::-1].cumsum() for m in range(n_learners)]
+    tails = [own_draws(m, n_classes, edge)[::-1].cumsum() for m, edge in enumerate(gamma)]
     return np.array([1 + (tail > NEGLIGIBLE / n_classes).sum() for tail in tails])
 
 
@@ -153,9 +154,9 @@ def dense_bytes(n_classes: int, n_learners: int, limit: float) -> float:
     return size
 
 
-def dense_tables(n_classes: int, n_learners: int, gamma: float) -> Dense:
-    """Number the states, and run the recursion (potentialCond) over them."""
-    N, parts = n_learners, n_classes - 1
+def dense_tables(n_classes: int, gamma: Floats) -> Dense:
+    """Number the states, and run the recursion (potentialCond) over them, once for every edge among gamma[m]."""
+    N, parts = len(gamma), n_classes - 1
     n_below = np.zeros((parts + 1, N + 1, N + 2), dtype=np.int64)
     n_below[:, 0, 1:] = 1
     for j in range(1, parts + 1):
@@ -169,16 +170,12 @@ def dense_tables(n_classes: int, n_learners: int, gamma: float) -> Dense:
     _number_partitions(n_below, first, votes, up)
     phi = np.empty(level[N + 1])
     phi[: level[1]] = votes[:, 0] >= N - votes.sum(axis=1)  # phi_0 is the loss (zeroOne): a tie is a loss
-    _recursion(*vote_distribution(n_classes, gamma), level, up, phi)
-    return Dense(phi, level, first, up, n_below)
-
-
-def dense_with_gamma(dense: Dense, n_classes: int, gamma: float) -> Dense:
-    """The table for another gamma. The states keep their numbers."""
-    phi = np.empty_like(dense.phi)
-    phi[: dense.level[1]] = dense.phi[: dense.level[1]]
-    _recursion(*vote_distribution(n_classes, gamma), dense.level, dense.up, phi)
-    return dense._replace(phi=phi)
+    mixed = phi.copy()
+    for edge in np.unique(gamma):
+        _recursion(*vote_distribution(n_classes, edge), level, up, phi)
+        for m in np.flatnonzero(gamma == edge):
+            mixed[level[m] : level[m + 1]] = phi[level[m] : level[m + 1]]
+    return Dense(mixed, level, first, up, n_below)
 
 
 @kernel
@@ -283,6 +280,18 @@ def _representative(block, total, reach):
 # -------------------------------------------------------------------------------------------------------- FOURIER
 
 
+def mixed_fourier_tables(n_classes: int, gamma: Floats) -> Fourier:
+    """Tables in which every m has the edge gamma[m]."""
+    edges, which = np.unique(gamma, return_inverse=True)
+    tables = [fourier_tables(n_classes, edge, 0, len(gamma) - 1) for edge in edges]
+    first_grid = np.cumsum([0] + [len(table.n_points) for table in tables])
+    mixed = {name: _stack([row for table in tables for row in getattr(table, name)]) for name in Fourier._fields}
+    for name in OF_EACH_M:
+        mixed[name] = _stack([getattr(table, name) for table in tables])[which, np.arange(len(gamma))]
+    mixed["grid"] += first_grid[which]
+    return Fourier(**mixed)
+
+
 def fourier_tables(n_classes: int, gamma: float, m_low: int, m_high: int) -> Fourier:
     """Tables for m_low <= m <= m_high.
 
@@ -297,7 +306,7 @@ def fourier_tables(n_classes: int, gamma: float, m_low: int, m_high: int) -> Fou
         grids.append(_fourier_grid(n_classes, gamma, low, high, deviation**2))
         low = high + 1
     tables = {name: _stack([getattr(grid, name) for grid in grids]) for name in Fourier._fields}
-    for name in ("grid", "norm", "x_low", "x_high", "at_least"):  # of each m rather than of each grid
+    for name in OF_EACH_M:
         of_m = [row for grid in grids for row in getattr(grid, name)]
         tables[name] = _stack([np.zeros_like(of_m[0])] * m_low + of_m)
     tables["grid"][m_low:] = np.repeat(np.arange(len(grids)), [grid.norm.size for grid in grids])
@@ -538,6 +547,12 @@ PAIR_LOSSES: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
+def mixed_gap_table(losses: Floats, n_classes: int, gamma: Floats) -> Floats:
+    """A table in which row m has the edge gamma[m]."""
+    edges, which = np.unique(gamma, return_inverse=True)
+    return np.stack([gap_table(losses, n_classes, edge) for edge in edges])[which, np.arange(len(gamma))]
+
+
 def gap_table(losses: Floats, n_classes: int, gamma: float) -> Floats:
     """G_m(d) for |d| <= N - m at [m, N + d]: the expected g(d) after m draws. phi^r_m(s) is the sum of G_m(s_r - s_l).
 
@@ -557,7 +572,7 @@ def gap_table(losses: Floats, n_classes: int, gamma: float) -> Floats:
 def fill_pairwise(gap, block, m):
     """C[r, l] - C[r, r] = sum_{l' != r} (G(d') - G(d' + 1)) + G(d - 1) - G(d), d = s_r - s_l."""
     D = int(block[0])
-    N = gap.shape[0] - 1
+    N = gap.shape[1] // 2
     for a in range(D):
         own = 0.0
         gain = 0.0
@@ -643,7 +658,8 @@ def fill_block(tables, block, m):
     elif tables.method == PAIRWISE:
         fill_pairwise(tables.gap, block, m)
     else:
-        fill_monte_carlo(tables.p, tables.q, tables.seed, tables.n_draws, block, m)
+        q = (1.0 - tables.gamma[m]) / tables.n_classes
+        fill_monte_carlo(q + tables.gamma[m], q, tables.seed, tables.n_draws, block, m)
     D = int(block[0])
     for a in range(D):
         if block[1 + D + a] == 1:  # no other label in the tier

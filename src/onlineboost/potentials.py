@@ -46,12 +46,13 @@ from onlineboost.potential_tables import (
     block_size,
     dense_bytes,
     dense_tables,
-    dense_with_gamma,
     fill_block,
     fill_fourier,
     fill_pairwise,
     fourier_tables,
     gap_table,
+    mixed_fourier_tables,
+    mixed_gap_table,
     own_draws,
     poisson,
     race_reach,
@@ -70,7 +71,7 @@ NO_FOURIER = fourier_tables(2, 0.0, 0, 0)  # a kernel wants all tables, used or 
 def build_tables(
     n_classes: int,
     n_learners: int,
-    gamma: float,
+    gamma: float | ArrayLike,
     *,
     loss: str = "zero_one",
     potential: str = "exact",
@@ -83,8 +84,8 @@ def build_tables(
     ----------
     n_classes, n_learners : int
         k >= 2 and N >= 1.
-    gamma : float
-        The edge, 0 <= gamma < 1.
+    gamma : float, or one for each learner
+        The edge, 0 <= gamma < 1. The costs of learner i are those of a chain that has its gamma throughout.
     loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
         The loss L^r that the final votes suffer.
     potential : {"exact", "monte_carlo"}
@@ -95,26 +96,27 @@ def build_tables(
     Examples
     --------
     >>> tables = build_tables(n_classes=5, n_learners=20, gamma=0.1)
-    >>> round(tables.p, 3), round(tables.q, 3)
-    (0.28, 0.18)
+    >>> tables.reach[:5]  # 2 votes behind with no draw left: a label can neither win nor keep others from it
+    array([2, 3, 4, 5, 6])
     """
     k, N = _check_int("n_classes", n_classes, 2), _check_int("n_learners", n_learners, 1)
-    gamma = _check_gamma(gamma)
+    gammas = np.array([_check_gamma(value) for value in np.ravel(gamma).tolist()])
+    if gammas.size not in (1, N):
+        raise ValueError(f"gamma must be a number, or one for each of the {N} learners; got {gammas.size}")
+    gammas = np.ascontiguousarray(np.broadcast_to(gammas, N)[::-1])  # by m = N - i
     if loss not in LOSSES:
         raise ValueError(f"loss must be one of {', '.join(LOSSES)}; got {loss!r}")
     if potential not in ("exact", "monte_carlo"):
         raise ValueError(f"potential must be 'exact' or 'monte_carlo', got {potential!r}")
     if potential == "monte_carlo" and loss != "zero_one":
         raise ValueError(f"potential='monte_carlo' is for loss='zero_one'; loss={loss!r} is exact anyway")
-    p, q = vote_distribution(k, gamma)
     tables = Tables(
         method=PAIRWISE,
         n_classes=k,
         n_learners=N,
-        p=p,
-        q=q,
+        gamma=gammas,
         reach=np.full(N, N),
-        key=_keys(N, k, gamma, loss, potential, n_draws, seed),
+        key=_keys(N, k, gammas.tolist(), loss, potential, n_draws, seed),
         gap=np.zeros((1, 1)),
         dense=NO_DENSE,
         fourier=NO_FOURIER,
@@ -122,29 +124,13 @@ def build_tables(
         seed=_check_int("seed", seed, 0),
     )
     if loss != "zero_one":
-        return tables._replace(gap=gap_table(PAIR_LOSSES[loss](np.arange(-N, N + 1.0)), k, gamma))
+        return tables._replace(gap=mixed_gap_table(PAIR_LOSSES[loss](np.arange(-N, N + 1.0)), k, gammas))
     if potential == "monte_carlo":
         return tables._replace(method=MONTE_CARLO)
-    tables = tables._replace(reach=race_reach(k, N, gamma))
+    tables = tables._replace(reach=race_reach(k, gammas))
     if dense_bytes(k, N, DENSE_LIMIT) <= DENSE_LIMIT:
-        return tables._replace(method=DENSE, dense=dense_tables(k, N, gamma))
-    return tables._replace(method=FOURIER, fourier=fourier_tables(k, gamma, 0, N - 1))
-
-
-def with_gamma(tables: Tables, gamma: float) -> Tables:
-    """The same tables for another edge, at less cost than new ones. Caches may be kept."""
-    k, N = tables.n_classes, tables.n_learners
-    gamma = _check_gamma(gamma)
-    p, q = vote_distribution(k, gamma)
-    tables = tables._replace(p=p, q=q, key=_keys(N, gamma, tables.key.tolist()))
-    if tables.method == MONTE_CARLO:
-        return tables
-    if tables.method == PAIRWISE:
-        return tables._replace(gap=gap_table(tables.gap[0], k, gamma))
-    tables = tables._replace(reach=race_reach(k, N, gamma))
-    if tables.method == DENSE:
-        return tables._replace(dense=dense_with_gamma(tables.dense, k, gamma))
-    return tables._replace(fourier=fourier_tables(k, gamma, 0, N - 1))
+        return tables._replace(method=DENSE, dense=dense_tables(k, gammas))
+    return tables._replace(method=FOURIER, fourier=mixed_fourier_tables(k, gammas))
 
 
 def _keys(size: int, *meaning: object) -> Ints:
@@ -465,7 +451,7 @@ def weight_bounds(n_classes: int, n_learners: int, gamma: float, *, exact: bool 
         return bounds
     if dense_bytes(k, N, DENSE_LIMIT) > DENSE_LIMIT:
         raise ValueError(f"too many states for exact weights: n_classes={k}, n_learners={N}; use exact=False")
-    dense = dense_tables(k, N, gamma)
+    dense = dense_tables(k, np.full(N, gamma))
     weights = np.empty(N)
     for i in range(1, N + 1):
         phi = dense.phi[dense.level[N - i] :]

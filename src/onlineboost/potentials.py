@@ -429,7 +429,7 @@ def asymptotic_error(n_classes: int, n_learners: int, gamma: float, *, ties: str
     p, q = vote_distribution(k, _check_gamma(gamma))
     # fill_fourier with all other labels equal: P(win) = sum_x Pois(x; N p) w^(x - N) E_{x-1}^(k-1) / (M Pois(N; N)).
     # If a tie of j + 1 labels is won once in j + 1 times, E_{x-1}^(k-1) becomes, with a = E_x - E_{x-1},
-    # sum_j binom(k-1, j) a^j E_{x-1}^(k-1-j) / (j + 1) = (E_x^k - E_{x-1}^k) / (k a), the mean of E_x^i E_{x-1}^(k-1-i).
+    # sum_j binom(k-1, j) a^j E_{x-1}^(k-1-j) / (j + 1) = (E_x^k - E_{x-1}^k) / (k a), mean of E_x^i E_{x-1}^(k-1-i).
     total = poisson(N, N + int(20.0 * math.sqrt(N)) + 60)
     M = 3
     while total[N + M] > NEGLIGIBLE * total[N] or (M <= N and total[N - M] > NEGLIGIBLE * total[N]):

@@ -61,7 +61,7 @@ def draw_labels(n_examples: int, n_classes: int, seed: int = 0) -> np.ndarray:
 def draw_votes(
     y: np.ndarray, n_classes: int, n_learners: int, edge: ArrayLike, *, useless: int = 0, seed: int = 0
 ) -> np.ndarray:
-    """Votes (examples, learners), independent draws from u_edge^y; from u_0, mere guesses, in the first `useless` rounds.
+    """Votes (examples, learners), independent draws from u_edge^y; mere guesses (u_0) in the first `useless` rounds.
 
     ``edge`` is a number, or one for each learner. With twice the edge gamma of the weak learning condition these are
     the adversaries of Theorem optimality: ``useless=0`` for the number of learners, ``theory.useless_rounds`` for the
@@ -224,14 +224,14 @@ class Simulation:
 def alpha_regret(loss: str, before: np.ndarray, votes: np.ndarray, y: np.ndarray, alphas: np.ndarray, reach: float):
     """sum_t f_t(alpha_t) - min over |alpha| <= reach of sum_t f_t(alpha), for one learner.
 
-    f_t(alpha) = L^y(s + alpha e_l): ``before`` (rounds, k) are the votes s before the learner, ``votes`` its l, ``alphas``
-    the alphas it voted with. At most `theory.regret_bounds`.
+    f_t(alpha) = L^y(s + alpha e_l): ``before`` (rounds, k) are the votes s before the learner, ``votes`` its l,
+    ``alphas`` the alphas it voted with. At most `theory.regret_bounds`.
     """
     rows = np.arange(len(y))
     ahead = before - before[rows, y][:, None]  # s_l - s_y
     right = votes == y
     single = ahead[rows, votes][~right]  # a wrong vote moves one term of the loss, a right one all k - 1
-    others = ahead[right][np.arange(before.shape[1]) != y[right][:, None]].reshape(-1, before.shape[1] - 1)
+    others = ahead[right][y[right][:, None] != np.arange(before.shape[1])].reshape(-1, before.shape[1] - 1)
 
     def total(alpha: np.ndarray) -> float:
         return float(_term(loss, single + alpha[~right]).sum() + _term(loss, others - alpha[right][:, None]).sum())

@@ -128,7 +128,7 @@ def least_error(n_classes: int, n_learners: int, gamma: float) -> float:
 
 
 def least_error_closed(n_classes: int, n_learners: int, gamma: float) -> float:
-    """At most `least_error`, in closed form: 1/2 P(Z >= gamma sqrt(N (1/p + 1/q) + 1/(p q))), p and q of u_{2 gamma}."""
+    """Less than `least_error`, in closed form: 1/2 P(Z >= gamma sqrt(N (1/p + 1/q) + 1/(p q))), p, q as above."""
     if 2.0 * _check_gamma(gamma) >= 1.0:
         return 0.0
     p, q = vote_distribution(n_classes, 2.0 * gamma)

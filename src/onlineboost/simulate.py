@@ -201,7 +201,7 @@ class Simulation:
     def play(self, votes: np.ndarray, y: np.ndarray, *, trace: bool = False) -> Outcome:
         """The coming rounds. With ``trace``, keep what `alpha_regret` needs."""
         T, N = votes.shape
-        if N != self.n_learners:
+        if self.n_learners != N:
             raise ValueError(f"votes are of {N} learners, the booster has {self.n_learners}")
         experts, lost = np.empty((T, N), np.int32), np.empty(T, np.bool_)
         before = np.empty((T, N, self.k) if trace else (0, 0, 0))

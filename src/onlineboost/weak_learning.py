@@ -99,8 +99,8 @@ def measure_edge(costs: ArrayLike, weights: ArrayLike, n_classes: int, delta: fl
 def _deviation(squares: float, delta: float) -> float:
     """By how much a sum of numbers in [0, 1] stays below its expectation, at most, with probability 1 - delta.
 
-    min over a = 1/2, 1/4, ..., 2^-j of (psi(a) squares + log(j (j + 1) / delta)) / a, psi(a) = -log(1 - a) - a. For each
-    a, exp(a (m - x) - psi(a) (x - guess)^2) has expectation at most 1 (Fan, Grama, Liu 2015), so that Ville's
+    min over a = 1/2, 1/4, ..., 2^-j of (psi(a) squares + log(j (j + 1) / delta)) / a, psi(a) = -log(1 - a) - a. For
+    each a, exp(a (m - x) - psi(a) (x - guess)^2) has expectation at most 1 (Fan, Grama, Liu 2015), so that Ville's
     inequality bounds the sum; the a share delta as 1 / (j (j + 1)).
     """
     j = np.arange(1, 41)
@@ -156,7 +156,8 @@ def measure_learner(
     started = False
     for t in range(T):
         x, r = X[t : t + 1], label[t]
-        p = learner.predict_proba(x)[0] if started else np.full(k, 1.0 / k)
+        p = learner.predict_proba(x)[0] if started else np.full(k, np.nan)
+        p = p if np.isfinite(p).all() else np.full(k, 1.0 / k)  # it has nothing to say yet
         incurred[t] = w[t] * C[t, r, np.argmin(p @ C[t])]
         if w[t] > 0.0:
             weight = {"sample_weight": w[t : t + 1]} if takes_weight else {}

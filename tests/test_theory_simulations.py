@@ -184,8 +184,8 @@ def test_useless_learners_make_a_booster_wait():
 def adversarial(loss, k, n, T, kind):
     """Votes chosen in every round to hurt: (regrets, steepest slopes |f'|) of all learners.
 
-    "contrary": a learner is wrong if its alpha is positive, right if it is negative. "towering": the same, and all agree
-    on the wrong label, so that losses add up. "swinging": all right, then all wrong, in phases that get longer.
+    "contrary": a learner is wrong if its alpha is positive, right if it is negative. "towering": the same, and all
+    agree on the wrong label, so that losses add up. "swinging": all right, then all wrong, in phases that get longer.
     """
     booster = Simulation("adaboost-olm", k, n, loss=loss)
     runs, all_votes = [], []
@@ -233,7 +233,7 @@ def test_the_regret_of_alpha_is_bounded_on_adversarial_streams(loss, kind, k, n)
 
 
 def test_slopes_can_be_steeper_than_the_paper_says():
-    """|f'| <= (k - 1) e^i (exponential) and (k - 1) + c i (squared hinge) are wrong, and so are the regrets built on them."""
+    """|f'| <= (k - 1) e^i (exponential) and |f'| <= (k - 1) + c i (squared hinge) are not true."""
     right, wrong = np.zeros((40, 2), np.int64), np.ones((40, 2), np.int64)
     for loss, k, first, then, paper in (
         ("exponential", 2, right, 1, math.exp(2.0)),  # both alphas grow; then both are wrong about the same label

@@ -27,7 +27,7 @@ def test_the_json_of_bounds_holds_what_the_functions_say():
     answer = json.loads(result.stdout)
     learners = {row["booster"]: row["learners"] for row in answer["learners"]}
     assert learners["OnlineMBBM"] == theory.mbbm_learners(5, 0.1, 0.05)
-    assert learners["at least, for any booster"] == theory.least_learners(5, 0.1, 0.05)
+    assert learners["any, at least"] == theory.least_learners(5, 0.1, 0.05)
     for row in answer["examples"]:
         assert row["examples"] == theory.mbbm_examples(5, row["learners"], 0.1, 0.05, 10.0)
     assert answer["least_examples"] == theory.least_examples(5, 0.1, 0.05, 10.0, 0.01)
@@ -40,6 +40,15 @@ def test_the_curve_is_drawn(tmp_path):
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert 'src="http' not in (tmp_path / "curve.html").read_text()
     assert "●" not in result.stdout
+
+
+def test_tiny_edges_are_answered_by_bounds():
+    """Millions of learners: exact numbers would take minutes."""
+    answer = json.loads(call("bounds", "--classes", 2, "--gamma", 0.001, "--error", 0.01, "--json").stdout)
+    learners = {row["booster"]: row for row in answer["learners"]}
+    assert learners["any, at least"]["learners"] == 50_000
+    assert learners["OnlineMBBM"]["learners"] == learners["OnlineMBBM, Chernoff"]["learners"] > 9_000_000
+    assert "Chernoff" in learners["OnlineMBBM"]["from"]
 
 
 @pytest.mark.parametrize(("gamma", "error"), [(0.9, 0.5), (0.6, 0.01), (0.3, 0.9)])

@@ -45,10 +45,11 @@ class Guarantee:
         """What it says, in words: (heading, text)."""
         low, middle, high = self.edges
         n = self.examples
+        first = f"the first {self.best_expert} learners" if self.best_expert > 1 else "the first learner"
         out = [
             ("edges shown", f"{low:.3f} to {high:.3f}, median {middle:.3f} (0: guessing, 1: never wrong)"),
             ("mistakes made", f"{self.mistakes:,} of {n:,}"),
-            ("best expert", f"{self.best_expert_mistakes:,} mistakes: the first {self.best_expert} learners"),
+            ("best expert", f"{self.best_expert_mistakes:,} mistakes: {first}"),
             ("bound from experts", _says(self.vote_bound, n)),
         ]
         if self.expert_bound is not None and self.edge_bound is not None:
@@ -72,7 +73,7 @@ def _says(bound: float, n: int) -> str:
 
 
 def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
-    """What the theorems say of a fitted AdaBoostOLM or OnlineMBBM; None for other classifiers.
+    """What the theorems say of a fitted AdaBoostOLM or OnlineMBBM; None for other classifiers and for one class.
 
     The stream must have had no example weights, and all classes known from the start.
 
@@ -85,10 +86,10 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
     >>> found.mistakes <= found.vote_bound
     True
     """
-    if not isinstance(clf, AdaBoostOLM | OnlineMBBM):
+    if not isinstance(clf, AdaBoostOLM | OnlineMBBM) or clf._fitted().k < 2:
         return None
     model = clf._fitted()
-    k, sums = max(model.k, 2), model.chain.gather("edge_sums")
+    k, sums = model.k, model.chain.gather("edge_sums")
     wrong = np.rint(-model.log_v).astype(int)
     edges = clf.edges_
     n, T = len(edges), round(float(sums[0, 2]))

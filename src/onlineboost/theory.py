@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlineboost.losses import LOSSES, alpha_bound, step_size
-from onlineboost.potential_tables import Floats, own_draws, vote_distribution
+from onlineboost.potential_tables import Floats, vote_distribution
 from onlineboost.potentials import _check_gamma, _check_int, asymptotic_error, weight_bounds
 
-MOST_EXACT = 200_000  # learners: up to here planning computes phi_N(0), beyond it takes the Chernoff bound
+MOST_EXACT = 50_000  # learners: up to here planning computes phi_N(0), beyond it takes the Chernoff bound
 BERRY_ESSEEN = 0.4748  # Shevtsova 2011
 HEDGE_RATE = 1.0 - math.exp(-1.0)  # Hedge with step 1 expects at most (least mistakes + log N) / HEDGE_RATE
 HEDGE_TILT = 0.45195128667476964  # (e^x - 1) / x = 2 HEDGE_RATE
@@ -40,8 +40,14 @@ def mbbm_bound(n_classes: int, n_learners: int, gamma: float, n_examples: int, e
     T = _check_int("n_examples", n_examples, 0)
     if not excess_loss >= 0.0:
         raise ValueError(f"excess_loss must be a number of at least 0, got {excess_loss!r}")
-    error = asymptotic_error(n_classes, n_learners, gamma)
+    error = mbbm_error(n_classes, n_learners, gamma)
     return error * T + (excess_loss * weight_sum(n_classes, n_learners, gamma) if excess_loss else 0.0)
+
+
+def mbbm_error(n_classes: int, n_learners: int, gamma: float) -> float:
+    """phi_N(0) up to 50,000 learners, beyond, where that takes long, `chernoff_error`."""
+    exact = n_learners <= MOST_EXACT
+    return asymptotic_error(n_classes, n_learners, gamma) if exact else chernoff_error(n_classes, n_learners, gamma)
 
 
 def weight_sum(n_classes: int, n_learners: int, gamma: float) -> float:
@@ -55,14 +61,22 @@ def weight_sum(n_classes: int, n_learners: int, gamma: float) -> float:
     (124.5, 1406)
     """
     k, N = _check_int("n_classes", n_classes, 2), _check_int("n_learners", n_learners, 1)
-    total = weight_bounds(k, min(N, 500), gamma).sum()
+    total = float(weight_bounds(k, min(N, 500), gamma).sum())
     m = 500
     while m < N:
         after = min(N, max(m + 1, int(m * 1.01)))
-        draws = own_draws(m, k, gamma)
-        total += (after - m) * (k - 1) * (draws + np.append(draws[1:], 0.0)).max()
+        total += (after - m) * (k - 1) * _two_likeliest(m, vote_distribution(k, gamma)[0])
         m = after
-    return float(total)
+    return total
+
+
+def _two_likeliest(m: int, p: float) -> float:
+    """max_x (b(x) + b(x + 1)), b the probabilities of Bin(m, p), for large m, rounded up."""
+    x = min(m, int((m + 1) * p))  # the mode
+    log_b = math.lgamma(m + 1) - math.lgamma(x + 1) - math.lgamma(m - x + 1)
+    b = math.exp(log_b + x * math.log(p) + (m - x) * math.log1p(-p))
+    beside = max((m - x) / (x + 1) * p / (1.0 - p), x / (m - x + 1) * (1.0 - p) / p)
+    return min(1.0, b * (1.0 + beside) * (1.0 + 1e-6))
 
 
 def paper_weight_bounds(n_classes: int, n_learners: int, gamma: float) -> Floats:
@@ -331,7 +345,7 @@ def olm_bound(
 def mbbm_learners(n_classes: int, gamma: float, error: float) -> int:
     """The fewest learners of edge gamma for which OnlineMBBM's error rate phi_N(0) is at most ``error``.
 
-    Exact up to 200,000 learners; where the Chernoff bound needs more, what it needs.
+    Exact up to 50,000 learners; where the Chernoff bound needs more, what it needs.
 
     Examples
     --------
@@ -375,6 +389,8 @@ def chernoff_learners(n_classes: int, gamma: float, error: float) -> int:
 def least_learners(n_classes: int, gamma: float, error: float) -> int:
     """No booster can do with fewer learners of edge gamma than these, on some learners (Theorem optimality).
 
+    At most 50,000: that many are needed, if not more.
+
     Examples
     --------
     >>> least_learners(n_classes=5, gamma=0.1, error=0.05)
@@ -410,7 +426,7 @@ def mbbm_examples(n_classes: int, n_learners: int, gamma: float, error: float, e
     >>> round(mbbm_examples(n_classes=5, n_learners=300, gamma=0.1, error=0.05, excess_loss=20))
     147759
     """
-    spare = _check_error(error) - asymptotic_error(n_classes, n_learners, gamma)
+    spare = _check_error(error) - mbbm_error(n_classes, n_learners, gamma)
     return excess_loss * weight_sum(n_classes, n_learners, gamma) / spare if spare > 0.0 else math.inf
 
 

@@ -1,4 +1,4 @@
-"""The command line: onlineboost run | compare | datasets | potential."""
+"""The command line: onlineboost run | compare | datasets | potential | bounds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as TextTable
 
 from onlineboost import __version__
+from onlineboost.cli_bounds import bounds
 from onlineboost.datasets import dataset_names, describe_datasets, load_dataset
 from onlineboost.estimators import AdaBoostOLM, HoeffdingTree, OnlineMBBM
 from onlineboost.evaluate import LastClass, MajorityClass, Result, prequential
 from onlineboost.experts import EXPERT_RULES
+from onlineboost.guarantee import Guarantee, guarantee
 from onlineboost.losses import LOSSES
 from onlineboost.stream import DataError, read_blocks, scan_labels
 
@@ -118,7 +120,9 @@ def _measure(stream: Stream, names: list[str], quiet: bool, **settings: Any) -> 
             def show(seen: int, share: float, task: Any = task) -> None:
                 bar.update(task, completed=seen, total=max(seen, round(seen / share)) if share else None)
 
-            result = stream.run(_make(name, **settings), show)
+            model = _make(name, **settings)
+            result = stream.run(model, show)
+            promised = guarantee(model, int((~result.right).sum()))
             out.append(
                 {
                     "model": name,
@@ -127,6 +131,7 @@ def _measure(stream: Stream, names: list[str], quiet: bool, **settings: Any) -> 
                     "tail_accuracy": result.tail_accuracy(0.2),
                     "seconds": result.seconds,
                     "examples_per_second": result.examples_per_second,
+                    **({"guarantee": promised} if promised else {}),
                 }
             )
     return out
@@ -139,6 +144,9 @@ def _warm_up(names: list[str], settings: dict[str, Any]) -> None:
 
 def _report(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings: dict[str, Any]) -> None:
     if as_json:
+        for row in rows:
+            if "guarantee" in row:
+                row["guarantee"] = row["guarantee"].as_dict()
         click.echo(
             json.dumps({"source": stream.source, "classes": stream.classes, **settings, "results": rows}, indent=2)
         )
@@ -158,6 +166,17 @@ def _report(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings:
             f"{row['seconds']:.2f}",
         )
         table.add_row(*cells, f"{row['examples_per_second']:,.0f}", style=style)
+    Console().print(table)
+    for row in rows:
+        if "guarantee" in row and len(rows) <= 1 + len(BASELINES):  # `run`, not `compare`
+            _print_guarantee(row["model"], row["guarantee"])
+
+
+def _print_guarantee(name: str, promised: Guarantee) -> None:
+    table = TextTable(title=f"{name}: what its theorem guarantees, with probability {1 - promised.delta:.0%}")
+    table.show_header = False
+    for line in promised.lines():
+        table.add_row(*line)
     Console().print(table)
 
 
@@ -286,3 +305,6 @@ def potential(learners: int, gammas: str, most_classes: int, out: str) -> None:
         edges = [_number(text, "--gamma") for text in gammas.split(",")]
         for path in draw_potentials(learners, edges, most_classes, out):
             click.echo(f"wrote {path}")
+
+
+main.add_command(bounds)

@@ -394,10 +394,13 @@ def _block_of(s: Ints, m: int, gamma: float, loss: str, only: int) -> tuple[Floa
 # --------------------------------------------------------------------------------------------------------- theory
 
 
-def asymptotic_error(n_classes: int, n_learners: int, gamma: float) -> float:
+def asymptotic_error(n_classes: int, n_learners: int, gamma: float, *, ties: str = "lost") -> float:
     """phi_N(0), the error rate that OnlineMBBM tends to under the weak learning condition (Theorem mistakeOptimal).
 
     Never above the bound (k - 1) exp(-gamma^2 N / 2) of Lemma asymptoticError, and often far below. N may be large.
+
+    The theorem counts a tie as a mistake (``ties="lost"``). With ``ties="shared"`` a tie is broken by a fair draw: the
+    error of the majority of N independent votes, which no other use of these votes can beat.
 
     Examples
     --------
@@ -407,8 +410,12 @@ def asymptotic_error(n_classes: int, n_learners: int, gamma: float) -> float:
     2.4261
     """
     k, N = _check_int("n_classes", n_classes, 2), _check_int("n_learners", n_learners, 1)
+    if ties not in ("lost", "shared"):
+        raise ValueError(f"ties must be 'lost' or 'shared', got {ties!r}")
     p, q = vote_distribution(k, _check_gamma(gamma))
     # fill_fourier with all other labels equal: P(win) = sum_x Pois(x; N p) w^(x - N) E_{x-1}^(k-1) / (M Pois(N; N)).
+    # If a tie of j + 1 labels is won once in j + 1 times, E_{x-1}^(k-1) becomes, with a = E_x - E_{x-1},
+    # sum_j binom(k-1, j) a^j E_{x-1}^(k-1-j) / (j + 1) = (E_x^k - E_{x-1}^k) / (k a), mean of E_x^i E_{x-1}^(k-1-i).
     total = poisson(N, N + int(20.0 * math.sqrt(N)) + 60)
     M = 3
     while total[N + M] > NEGLIGIBLE * total[N] or (M <= N and total[N - M] > NEGLIGIBLE * total[N]):
@@ -419,9 +426,20 @@ def asymptotic_error(n_classes: int, n_learners: int, gamma: float) -> float:
     E = np.zeros(j.size, dtype=complex)
     sums = np.zeros(j.size)
     for x in np.flatnonzero((own > NEGLIGIBLE * total[N]) | (other > NEGLIGIBLE * total[N] / k)):
-        sums += own[x] * (root[j * (x - N) % M] * E ** (k - 1)).real
-        E += other[x] * root[j * x % M]
+        more = E + other[x] * root[j * x % M]
+        wins = E ** (k - 1) if ties == "lost" else _mean_of_products(more, E, k)
+        sums += own[x] * (root[j * (x - N) % M] * wins).real
+        E = more
     return float(np.clip(1.0 - (2.0 * sums.sum() - sums[0]) / (M * total[N]), 0.0, 1.0))
+
+
+def _mean_of_products(a: np.ndarray, b: np.ndarray, k: int) -> np.ndarray:
+    """The mean of a^i b^(k-1-i), i = 0..k-1, by Horner's rule."""
+    total, power = np.ones_like(a), np.ones_like(a)
+    for _ in range(k - 1):
+        power = power * b
+        total = total * a + power
+    return total / k
 
 
 def weight_bounds(n_classes: int, n_learners: int, gamma: float, *, exact: bool = False) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from onlineboost.potentials import asymptotic_error
 from onlineboost.stream import DataError
@@ -15,10 +16,7 @@ def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int,
     This is the paper's figure on why potentials are hard to approximate in k: with a larger edge the error rate first
     rises with the number of classes, then falls, as wrong votes spread over more labels.
     """
-    try:
-        import altair
-    except ImportError:
-        raise DataError("drawing needs altair: pip install 'onlineboost[report]'") from None
+    altair = _altair()
     rows = [
         {"edge": f"γ = {gamma:g}", "classes": k, "error": asymptotic_error(k, n_learners, gamma)}
         for gamma in gammas
@@ -39,6 +37,42 @@ def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int,
         .resolve_scale(y="independent")
         .properties(title=f"Error rate of OnlineMBBM with N = {n_learners} learners of edge γ")
     )
+    return _save(chart, out)
+
+
+def draw_bounds(rows: list[dict[str, Any]], error: float, n_classes: int, gamma: float, out: str) -> list[Path]:
+    """Draw the curves of `cli_bounds.curves`, and the error that is wanted, to OUT.png and OUT.html."""
+    altair = _altair()
+    names = ["the paper's bound", "OnlineMBBM, exact", "no booster is below"]
+    lowest = error / 10.0
+    line = (
+        altair.Chart(altair.Data(values=[row for row in rows if row["error"] >= lowest]))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=altair.X("learners:Q", title="number of weak learners N"),
+            y=altair.Y("error:Q", title="error rate", scale=altair.Scale(type="log", domain=[lowest, 1.0], nice=False)),
+            color=altair.Color(
+                "line:N", title=None, scale=altair.Scale(domain=names, range=["#8b949e", "#1f6feb", "#d29922"])
+            ),
+            tooltip=["line:N", "learners:Q", altair.Tooltip("error:Q", format=".4f")],
+        )
+    )
+    wanted = altair.Chart(altair.Data(values=[{"error": error}])).mark_rule(strokeDash=[4, 3], color="#cf222e")
+    chart = (line + wanted.encode(y="error:Q")).properties(
+        width=480, height=300, title=f"Error rate with {n_classes} classes and learners of edge γ = {gamma:g}"
+    )
+    return _save(chart, out)
+
+
+def _altair() -> Any:
+    try:
+        import altair
+    except ImportError:
+        raise DataError("drawing needs altair: pip install 'onlineboost[report]'") from None
+    return altair
+
+
+def _save(chart: Any, out: str) -> list[Path]:
     paths = [Path(f"{out}.png"), Path(f"{out}.html")]
     chart.save(paths[0], scale_factor=2)
     chart.save(paths[1], inline=True)

@@ -1,0 +1,87 @@
+"""Slow twins of what the theory computes: by enumeration, by plain loops, from the definitions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import reference
+from onlineboost.fastmath import EXPERT, uniform
+from onlineboost.simulate import VOTE
+
+
+def majority_error(k, n, gamma, ties):
+    """P(the majority of n votes from u_gamma is wrong), over all outcomes; ties lost, or won once in their number."""
+    q = (1 - gamma) / k
+    p = q + gamma
+    won = 0.0
+    for votes in itertools.product(range(k), repeat=n):
+        counts = [votes.count(l) for l in range(k)]
+        leaders = counts.count(max(counts))
+        if counts[0] == max(counts) and (ties == "shared" or leaders == 1):
+            won += p ** counts[0] * q ** (n - counts[0]) / leaders
+    return 1.0 - won
+
+
+def draw_vote(seed, i, t, y, k, edge):
+    """u_edge^y as a mixture: y with probability edge, otherwise any label; both from one number."""
+    u = uniform(seed, VOTE, i, t)
+    return y if u < edge else min(k - 1, int((u - edge) / (1.0 - edge) * k))
+
+
+class Told:
+    """A weak learner that is sure of the label it is told to vote for."""
+
+    def __init__(self, i):
+        self.i = i
+
+    def distribution(self, x, k):
+        return [float(l == x[self.i]) for l in range(k)]
+
+    def learn(self, x, y, weight, t):
+        pass
+
+
+def oza(votes, y, k):
+    """Oza and Russell's online boosting, round by round, on given votes."""
+    n = len(votes[0])
+    right, wrong, out = [0.0] * n, [0.0] * n, []
+    for row, label in zip(votes, y, strict=True):
+        s = [0.0] * k
+        for i, l in enumerate(row):
+            eps = (wrong[i] + 0.5) / (right[i] + wrong[i] + 1.0)
+            if eps < 0.5:
+                s[l] += math.log((1.0 - eps) / eps)
+        out.append(reference.argmax(s))
+        weight = 1.0
+        for i, l in enumerate(row):
+            mine = right if l == label else wrong
+            mine[i] += weight
+            weight *= (right[i] + wrong[i]) / (2.0 * mine[i])
+    return out
+
+
+def regret(loss, before, votes, y, alphas, reach, points=4001):
+    """sum_t f_t(alpha_t) - min_alpha sum_t f_t(alpha), the minimum over a grid."""
+
+    def total(alpha_of):
+        out = 0.0
+        for t, (s, l, label) in enumerate(zip(before, votes, y, strict=True)):
+            moved = list(s)
+            moved[l] += alpha_of(t)
+            out += reference.loss(loss, moved, label)
+        return out
+
+    grid = [reach * (2.0 * j / (points - 1) - 1.0) for j in range(points)]
+    return total(lambda t: alphas[t]) - min(total(lambda t, a=a: a) for a in grid)
+
+
+def lea(advice, costs, eta, seed):
+    """Algorithm LEA, line by line."""
+    totals = [0.0] * len(advice[0])
+    out = []
+    for t, row in enumerate(advice, start=1):
+        v = [math.exp(-eta * total) for total in totals]
+        out.append(row[reference.draw_expert(v, uniform(seed, EXPERT, 0, t))])
+        totals = [total + costs[t - 1][l] for total, l in zip(totals, row, strict=True)]
+    return out

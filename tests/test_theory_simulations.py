@@ -1,0 +1,308 @@
+"""The theorems against the boosters: on learners with an edge, against adversaries, and in the regret of alpha.
+
+These are quick versions; ``python benchmarks/theory.py`` prints the full figures.
+"""
+
+import doctest
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reference
+import reference_theory
+from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential, simulate
+from onlineboost import guarantee as guarantee_module
+from onlineboost.guarantee import guarantee
+from onlineboost.losses import LOSSES, alpha_bound
+from onlineboost.potentials import asymptotic_error
+from onlineboost.simulate import Outcome, Simulation, alpha_regrets, draw_labels, draw_votes
+from onlineboost.theory import (
+    excess_of_votes,
+    hedge_bound,
+    least_error,
+    mbbm_bound,
+    olm_bound,
+    regret_bounds,
+    useless_rounds,
+)
+
+# ------------------------------------------------------------------------------------------------ the simulators' twins
+
+
+def test_votes_are_draws_from_u_gamma():
+    y = draw_labels(30, 4, seed=5)
+    edges = [0.0, 0.3, 0.9]
+    votes = draw_votes(y, 4, 3, edges, useless=10, seed=5)
+    for t in range(30):
+        for i, edge in enumerate(edges):
+            want = reference_theory.draw_vote(5, i, t + 1, y[t], 4, edge if t >= 10 else 0.0)
+            assert votes[t, i] == want
+    y = draw_labels(60_000, 4)
+    votes = draw_votes(y, 4, 1, 0.2)[:, 0]
+    shares = np.bincount((votes - y) % 4) / 60_000  # the right label, and each of the others
+    np.testing.assert_allclose(shares, [0.4, 0.2, 0.2, 0.2], atol=0.008)
+    np.testing.assert_allclose(np.bincount(y) / 60_000, 0.25, atol=0.008)
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+def test_a_simulated_adaboost_olm_is_algorithm_2(loss):
+    y = draw_labels(60, 3, seed=1)
+    votes = draw_votes(y, 3, 5, 0.3, seed=1)
+    booster = Simulation("adaboost-olm", 3, 5, loss=loss, seed=4)
+    twin = reference.AdaboostOLM([reference_theory.Told(i) for i in range(5)], loss, [1.0] * 5, 4, "argmax")
+    said = np.concatenate([booster.play(votes[:25], y[:25]).predictions, booster.play(votes[25:], y[25:]).predictions])
+    assert said.tolist() == [twin.round(x, label, 3) for x, label in zip(votes.tolist(), y.tolist(), strict=True)]
+    np.testing.assert_allclose(booster.edges, twin.edges, atol=1e-12)
+    np.testing.assert_allclose(booster.stage.alpha, twin.alpha, atol=1e-12)
+    np.testing.assert_allclose(booster.weights, [-own for _, own in twin.cost_sums])
+
+
+def test_a_simulated_online_mbbm_is_algorithm_1():
+    y = draw_labels(40, 3, seed=1)
+    votes = draw_votes(y, 3, 4, 0.3, seed=1)
+    booster = Simulation("online-mbbm", 3, 4, gamma=0.1, seed=4)
+    twin = reference.OnlineMBBM([reference_theory.Told(i) for i in range(4)], Fraction(1, 10), [1.0] * 4, 4, "argmax")
+    outcome = booster.play(votes, y)
+    want = [twin.round(x, label, 3) for x, label in zip(votes.tolist(), y.tolist(), strict=True)]
+    assert outcome.predictions.tolist() == want
+    np.testing.assert_allclose(booster.edges, twin.edges(3), atol=1e-9)
+    counts = (votes[:, :, None] == np.arange(3)).sum(axis=1)
+    own = counts[np.arange(40), y]
+    counts[np.arange(40), y] = -1
+    np.testing.assert_array_equal(outcome.lost, counts.max(axis=1) >= own)
+
+
+def test_a_simulated_oza_is_the_pseudo_code():
+    y = draw_labels(200, 2, seed=1)
+    votes = draw_votes(y, 2, 6, np.linspace(0.05, 0.7, 6), seed=1)
+    said = Simulation("oza", 2, 6).play(votes, y).predictions
+    assert said.tolist() == reference_theory.oza(votes.tolist(), y.tolist(), 2)
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+def test_the_regret_is_the_regret(loss):
+    y = draw_labels(40, 3, seed=2)
+    votes = draw_votes(y, 3, 3, 0.2, seed=2)
+    run = Simulation("adaboost-olm", 3, 3, loss=loss).play(votes, y, trace=True)
+    reach = alpha_bound(LOSSES[loss], 3)
+    want = [
+        reference_theory.regret(loss, run.before[:, i], votes[:, i], y, run.alphas[:, i], reach, points=401)
+        for i in range(3)
+    ]
+    np.testing.assert_allclose(alpha_regrets(loss, votes, run), want, atol=2e-3)
+
+
+# ------------------------------------------------------------------------------------------- learners with an edge
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 10])
+@pytest.mark.parametrize("n", [10, 50, 100, 200])
+def test_the_theorems_hold_on_learners_with_an_edge(k, n):
+    T = 800 if k * n <= 500 else 250
+    edge, delta = 0.3, 1e-3
+    y = draw_labels(T, k, seed=k * n)
+    votes = draw_votes(y, k, n, edge, seed=k * n)
+    single = (votes != y[:, None]).sum(axis=0).min()
+
+    # OnlineMBBM, told the edge: its error is phi_N(0), within four standard deviations, ...
+    booster = Simulation("online-mbbm", k, n, gamma=edge)
+    outcome = booster.play(votes, y)
+    phi = asymptotic_error(k, n, edge)
+    assert abs(outcome.lost.sum() - phi * T) <= 4.0 * math.sqrt(phi * (1 - phi) * T) + 1.0
+    # ... and exactly what its edges make of it: the theorem's proof is an identity.
+    identity = phi * T + ((edge - booster.edges) * booster.weights).sum() / k
+    assert identity == pytest.approx(outcome.lost.sum(), abs=1e-6)
+    assert outcome.mistakes <= outcome.lost.sum()
+    # Told less than the edge, the learners satisfy the weak learning condition, and Theorem 1 holds.
+    for gamma in (0.1, 0.2, 0.25):
+        S = excess_of_votes(edge, gamma, delta / n)
+        assert outcome.lost.sum() <= mbbm_bound(k, n, gamma, T, S)
+
+    # Adaboost.OLM: its bounds, from what it has shown.
+    booster = Simulation("adaboost-olm", k, n)
+    adaptive = booster.play(votes, y)
+    assert adaptive.mistakes <= olm_bound("logistic", booster.edges, k, T, booster.weights, delta)
+    assert adaptive.mistakes <= hedge_bound(adaptive.expert_mistakes.min(), n, T, delta)
+    if n >= 50:
+        assert max(outcome.mistakes, adaptive.mistakes) <= 0.5 * single
+    else:
+        assert max(outcome.mistakes, adaptive.mistakes) < single
+
+
+def test_the_bound_of_adaboost_olm_says_something_on_long_streams():
+    """With edges of 0.6 and k = 2 it does from some ten thousand examples on, and holds."""
+    k, n, T, edge = 2, 60, 60_000, 0.6
+    y = draw_labels(T, k)
+    votes = draw_votes(y, k, n, edge)
+    booster = Simulation("adaboost-olm", k, n)
+    mistakes = booster.play(votes, y).mistakes
+    bound = olm_bound("logistic", booster.edges, k, T)
+    assert mistakes <= bound < 0.8 * T
+
+
+# ---------------------------------------------------------------------------------------- nobody beats the lower bound
+
+
+@pytest.mark.parametrize(("k", "n", "gamma"), [(2, 25, 0.1), (3, 40, 0.1), (10, 60, 0.05)])
+def test_no_booster_beats_the_adversary(k, n, gamma):
+    T = 4000 if k < 10 else 1500
+    y = draw_labels(T, k, seed=n)
+    votes = draw_votes(y, k, n, 2 * gamma, seed=n)
+    least = least_error(k, n, gamma)
+    slack = 4.0 * math.sqrt(least * (1 - least) * T)
+    mistakes = {name: Simulation(name, k, n, gamma=gamma).play(votes, y).mistakes for name in BOOSTERS}
+    assert all(made >= least * T - slack for made in mistakes.values())
+    assert mistakes["online-mbbm"] <= least * T + slack  # the majority attains it
+    assert mistakes["online-mbbm"] == min(mistakes.values())
+
+
+BOOSTERS = ("online-mbbm", "adaboost-olm", "oza")
+
+
+def test_useless_learners_make_a_booster_wait():
+    """Until T_0 everyone guesses, so all boosters make (1 - 1/k) T_0 mistakes; OnlineMBBM's theorem still holds."""
+    k, n, gamma, delta = 3, 60, 0.1, 0.01
+    S = 2.0 * excess_of_votes(2 * gamma, gamma, delta / n)
+    start = useless_rounds(k, gamma, S, delta / n)
+    T = 2 * start
+    y = draw_labels(T, k, seed=3)
+    votes = draw_votes(y, k, n, 2 * gamma, useless=start, seed=3)
+    for name in BOOSTERS:
+        outcome = Simulation(name, k, n, gamma=gamma).play(votes, y)
+        assert outcome.mistakes >= (1 - 1 / k) * start - 4.0 * math.sqrt(start * 2 / 9)
+        if name == "online-mbbm":
+            assert outcome.lost.sum() <= mbbm_bound(k, n, gamma, T, S)
+
+
+# -------------------------------------------------------------------------------------------------- the regret of alpha
+
+
+def adversarial(loss, k, n, T, kind):
+    """Votes chosen in every round to hurt: (regrets, steepest slopes |f'|) of all learners.
+
+    "contrary": a learner is wrong if its alpha is positive, right if it is negative. "towering": the same, and all
+    agree on the wrong label, so that losses add up. "swinging": all right, then all wrong, in phases that get longer.
+    """
+    booster = Simulation("adaboost-olm", k, n, loss=loss)
+    runs, all_votes = [], []
+    for t in range(T):
+        alpha = booster.stage.alpha
+        if kind == "contrary":
+            votes = np.where(alpha > 0.0, 1 + np.arange(n) % (k - 1), 0)
+        elif kind == "towering":
+            votes = np.where(alpha >= 0.0, 1, 0)
+        else:
+            votes = np.full(n, int(math.log2(t + 1)) % 2)
+        all_votes.append(votes[None])
+        runs.append(booster.play(votes[None], np.zeros(1, np.int64), trace=True))
+    before, alphas = np.concatenate([run.before for run in runs]), np.concatenate([run.alphas for run in runs])
+    votes = np.concatenate(all_votes)
+    whole = Outcome(np.zeros(T, np.int64), None, None, None, before, alphas)
+    slopes = [
+        max(abs(reference.gradient(loss, before[t, i].tolist(), votes[t, i], 0, alphas[t, i])) for t in range(T))
+        for i in range(n)
+    ]
+    return alpha_regrets(loss, votes, whole), np.array(slopes)
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+@settings(max_examples=25)
+@given(st.integers(2, 6), st.integers(1, 6), st.integers(1, 150), st.floats(0.0, 0.9), st.integers(0, 10**6))
+def test_the_regret_of_alpha_is_bounded_on_random_streams(loss, k, n, T, edge, seed):
+    y = draw_labels(T, k, seed)
+    votes = draw_votes(y, k, n, edge, useless=T // 2, seed=seed)
+    run = Simulation("adaboost-olm", k, n, loss=loss).play(votes, y, trace=True)
+    assert (alpha_regrets(loss, votes, run) <= regret_bounds(loss, k, n, T)).all()
+    if loss == "logistic":
+        assert (alpha_regrets(loss, votes, run) <= 4 * math.sqrt(2) * (k - 1) * math.sqrt(T)).all()
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+@pytest.mark.parametrize("kind", ["contrary", "towering", "swinging"])
+@pytest.mark.parametrize(("k", "n"), [(2, 6), (8, 4)])
+def test_the_regret_of_alpha_is_bounded_on_adversarial_streams(loss, kind, k, n):
+    regrets, slopes = adversarial(loss, k, n, 120, kind)
+    assert (regrets <= regret_bounds(loss, k, n, 120)).all()
+    i, c = np.arange(1, n + 1), alpha_bound(LOSSES[loss], n)
+    steepest = {"logistic": k - 1.0, "exponential": (k - 1) * np.exp(2.0 * i), "squared_hinge": (k - 1) * (1 + c * i)}
+    assert (slopes <= steepest[loss] + 1e-9).all()
+
+
+def test_slopes_can_be_steeper_than_the_paper_says():
+    """|f'| <= (k - 1) e^i (exponential) and |f'| <= (k - 1) + c i (squared hinge) are not true."""
+    right, wrong = np.zeros((40, 2), np.int64), np.ones((40, 2), np.int64)
+    for loss, k, first, then, paper in (
+        ("exponential", 2, right, 1, math.exp(2.0)),  # both alphas grow; then both are wrong about the same label
+        ("squared_hinge", 10, wrong, 0, 9.0 + 2.0 / math.sqrt(2.0)),  # both alphas fall below 0; then both are right
+    ):
+        booster = Simulation("adaboost-olm", k, 2, loss=loss)
+        booster.play(first, np.zeros(40, np.int64))
+        run = booster.play(np.full((1, 2), then), np.zeros(1, np.int64), trace=True)
+        slope = reference.gradient(loss, run.before[0, 1].tolist(), then, 0, run.alphas[0, 1])
+        assert abs(slope) > paper
+
+
+# ------------------------------------------------------------------------------------------------- a run's guarantee
+
+
+def test_the_guarantee_of_adaboost_olm():
+    data = load_dataset("balance").shuffled(1)
+    for vote in ("hedge", "weighted", "best", "last"):
+        clf = AdaBoostOLM(15, vote=vote)
+        result = prequential(clf, data.X, data.y)
+        found = guarantee(clf, (~result.right).sum())
+        assert (found.examples, found.learners, found.mistakes) == (625, 15, (~result.right).sum())
+        assert found.edges == (clf.edges_.min(), np.median(clf.edges_), clf.edges_.max())
+        assert found.mistakes <= found.vote_bound
+        assert (found.edge_bound is None) == (vote != "hedge")
+        assert all(isinstance(text, str) for line in found.lines() for text in line)
+
+
+@pytest.mark.parametrize("gamma", [0.1, "auto"])
+def test_the_guarantee_of_online_mbbm_counts_the_lost_examples_without_looking(gamma):
+    """From edges and weights alone: phi_N(0) T + sum_i (gamma - gamma_i) W_i / k, since gamma was last set."""
+    data = load_dataset("balance").shuffled(1)
+    y = np.searchsorted(data.classes, data.y)
+    clf = OnlineMBBM(15, gamma=gamma, vote="last")
+    lost = []
+    for t in range(len(y)):
+        if t:
+            votes = clf.predict_proba(data.X[t : t + 1])[0]
+            own = votes[y[t]]
+            votes[y[t]] = -1.0
+            lost.append(votes.max() >= own - 1e-9)
+        else:
+            lost.append(True)
+        clf.partial_fit(data.X[t : t + 1], data.y[t : t + 1], classes=data.classes)
+    found = guarantee(clf, 0)
+    assert found.since == (512 if gamma == "auto" else 0)
+    # In the first round nothing has been learned, and predict_proba cannot be asked.
+    unknown = found.since == 0
+    assert min(abs(found.lost - sum(lost[found.since :]) + less) for less in range(1 + unknown)) < 1e-6
+    assert found.lost_promised == pytest.approx(asymptotic_error(3, 15, clf.gamma_) * (625 - found.since))
+
+
+def test_no_guarantee_for_what_has_no_theorem():
+    assert guarantee(object(), 3) is None
+
+
+@pytest.mark.parametrize("module", [simulate, guarantee_module])
+def test_doctests(module):
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: Simulation("boost", 3, 4), "'boost'"),
+        (lambda: draw_votes(np.zeros(3, np.int64), 3, 2, 1.0), "edges.*1.0"),
+        (lambda: Simulation("oza", 3, 4).play(np.zeros((2, 3), np.int64), np.zeros(2, np.int64)), "3 learners.*4"),
+    ],
+)
+def test_a_bad_number_is_named(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()

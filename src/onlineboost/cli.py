@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as TextTable
 
 from onlineboost import __version__
+from onlineboost.baselines import AdaBoostOVA, OneVsAll, OzaBoost, TreeBag
 from onlineboost.datasets import dataset_names, describe_datasets, load_dataset
 from onlineboost.estimators import AdaBoostOLM, HoeffdingTree, OnlineMBBM
 from onlineboost.evaluate import LastClass, MajorityClass, Result, prequential
@@ -25,6 +26,10 @@ from onlineboost.stream import DataError, read_blocks, scan_labels
 MODELS: dict[str, Callable[..., Any]] = {
     "adaboost-olm": AdaBoostOLM,
     "online-mbbm": OnlineMBBM,
+    "oza-boost": OzaBoost,
+    "one-vs-all": OneVsAll,
+    "adaboost-ova": AdaBoostOVA,
+    "tree-bag": TreeBag,
     "hoeffding-tree": HoeffdingTree,
     "majority": MajorityClass,
     "last-class": LastClass,
@@ -100,6 +105,12 @@ def _make(name: str, learners: int, seed: int, loss: str, vote: str, gamma: floa
         return AdaBoostOLM(learners, loss=loss, vote=vote, random_state=seed)
     if name == "online-mbbm":
         return OnlineMBBM(learners, gamma=gamma, random_state=seed)
+    if name == "adaboost-ova":
+        return AdaBoostOVA(learners, loss=loss, vote=vote, random_state=seed)
+    if name == "one-vs-all":
+        return OneVsAll(learners, loss=loss, random_state=seed)
+    if name in ("oza-boost", "tree-bag"):
+        return MODELS[name](learners, random_state=seed)
     if name == "hoeffding-tree":
         return HoeffdingTree(random_state=seed)
     return MODELS[name]()
@@ -179,14 +190,14 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
                 default="logistic",
                 show_default=True,
                 type=click.Choice(list(LOSSES)),
-                help="Of adaboost-olm.",
+                help="Of adaboost-olm, one-vs-all and adaboost-ova.",
             ),
             click.option(
                 "--vote",
                 default="hedge",
                 show_default=True,
                 type=click.Choice(list(EXPERT_RULES)),
-                help="Which expert adaboost-olm follows.",
+                help="Which expert adaboost-olm and adaboost-ova follow.",
             ),
             click.option("--gamma", default="auto", show_default=True, help="Edge of online-mbbm: a number or auto."),
             click.option(

@@ -42,11 +42,13 @@ BOOSTERS = {"adaboost-olm": AdaBoostOLM, "one-vs-all": OneVsAll, "adaboost-ova":
 
 
 def make(model: str, settings: str, learners: int, seed: int) -> Any:
-    """A model by its name: one of BOOSTERS or WEIGHTLESS, online-mbbm (gamma="auto"), or online-mbbm:GAMMA."""
+    """A model by its name: one of BOOSTERS or WEIGHTLESS, adaboost-olm:restart, online-mbbm or online-mbbm:GAMMA."""
     tree = HoeffdingTree(grace_period=(5, 20), leaf="majority", max_features=1.0)
     paper: dict[str, Any] = {"learner": tree, "weight_scale": (5, 200)} if settings == "paper" else {}
     if model in WEIGHTLESS:
         return WEIGHTLESS[model](learners, random_state=seed, learner=paper.get("learner"))
+    if model == "adaboost-olm:restart":
+        return AdaBoostOLM(learners, random_state=seed, restart=True, **paper)
     if model in BOOSTERS:
         return BOOSTERS[model](learners, random_state=seed, **paper)
     name, _, gamma = model.partition(":")

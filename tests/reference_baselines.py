@@ -1,12 +1,12 @@
-"""Twins of the systems the paper compares with, in plain Python, from their publications. See `reference`."""
+"""Twins of the systems the paper compares with, and of restarts, in plain Python. See `reference`."""
 
 from __future__ import annotations
 
 import math
 
-from onlineboost.fastmath import VOTE_TIE, uniform
+from onlineboost.fastmath import RESTART, VOTE_TIE, child_key, uniform
 from onlineboost.oza import poisson
-from reference import argmax, vote
+from reference import AdaboostOLM, Tree, argmax, vote
 
 
 def likeliest(learner, x, k, seed, i, t):
@@ -130,3 +130,48 @@ class Group:
     def learn(self, x, y, weight, t):
         for j, tree in enumerate(self.trees):
             tree.learn(x, int(y == j), weight, t)
+
+
+class Restarting(AdaboostOLM):
+    """Adaboost.OLM whose worst learners start again; the learners are `reference.Tree`s.
+
+    After every `period` rounds, of the learners that are `least_age` rounds old, the `share` with the smallest edges in
+    these rounds restart: settings near those of one drawn from the best quarter, and a head start for alpha's steps.
+    """
+
+    def __init__(self, learners, *settings, period, share, least_age, head_start):
+        super().__init__(learners, *settings)
+        self.period, self.share, self.least_age, self.head_start = period, share, least_age, head_start
+        self.before = [[0.0, 0.0] for _ in learners]
+        self.restarted = []
+
+    def round(self, x, y, k, weight=1.0):
+        prediction = super().round(x, y, k, weight)
+        t = self.t - 1
+        if t % self.period == 0:
+            self.review(t)
+            self.before = [list(sums) for sums in self.cost_sums]
+        return prediction
+
+    def review(self, t):
+        n = len(self.learners)
+        sums = [(a - a0, b - b0) for (a, b), (a0, b0) in zip(self.cost_sums, self.before, strict=True)]
+        edges = [a / b if b else 0.0 for a, b in sums]
+        order = sorted(range(n), key=lambda i: edges[i])
+        chosen = [i for i in order if t - self.born[i] >= self.least_age][: max(1, round(self.share * n))]
+        good = [i for i in sorted(order[-max(1, n // 4) :]) if i not in chosen]
+        for i in chosen:
+            tree = self.learners[i]
+            settings = [tree.grace, math.log(1.0 / tree.delta), tree.tie]
+            if good:
+                donor = self.learners[good[int(uniform(self.seed, RESTART, i, t) * len(good))]]
+                settings = [donor.grace, math.log(1.0 / donor.delta), donor.tie]
+                for which in range(3):
+                    settings[which] *= 2.0 ** (uniform(child_key(self.seed, which), RESTART, i, t) - 0.5)
+            grace, log_delta, tie = settings
+            key = child_key(tree.root.key, t)
+            self.learners[i] = Tree(
+                tree.past, tree.leaf, grace, math.exp(-log_delta), tie, tree.unit, tree.n_candidates, key
+            )
+            self.alpha[i], self.cost_sums[i], self.born[i] = 0.0, [0.0, 0.0], t - self.head_start
+            self.restarted.append((t, i))

@@ -100,9 +100,9 @@ class Stream:
                 return
 
 
-def _make(name: str, learners: int, seed: int, loss: str, vote: str, gamma: float | str) -> Any:
+def _make(name: str, learners: int, seed: int, loss: str, vote: str, restart: bool, gamma: float | str) -> Any:
     if name == "adaboost-olm":
-        return AdaBoostOLM(learners, loss=loss, vote=vote, random_state=seed)
+        return AdaBoostOLM(learners, loss=loss, vote=vote, restart=restart, random_state=seed)
     if name == "online-mbbm":
         return OnlineMBBM(learners, gamma=gamma, random_state=seed)
     if name == "adaboost-ova":
@@ -199,6 +199,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
                 type=click.Choice(list(EXPERT_RULES)),
                 help="Which expert adaboost-olm and adaboost-ova follow.",
             ),
+            click.option("--restart", is_flag=True, help="Let the worst trees of adaboost-olm start again."),
             click.option("--gamma", default="auto", show_default=True, help="Edge of online-mbbm: a number or auto."),
             click.option(
                 "--seed",
@@ -222,11 +223,11 @@ def main() -> None:
     """Online multiclass boosting: learn from a stream, one pass, one example at a time."""
 
 
-def _run(source, target, learners, loss, vote, gamma, seed, limit, nominal, numeric, as_json, names: list[str]) -> None:
+def _run(source, target, seed, limit, nominal, numeric, as_json, names: list[str], **settings: Any) -> None:
     with _friendly_errors():
         stream = Stream(source, target, seed, limit, nominal, numeric)
-        edge = gamma if gamma == "auto" else _number(gamma, "--gamma")
-        settings = {"learners": learners, "loss": loss, "vote": vote, "gamma": edge, "seed": seed}
+        gamma = settings["gamma"]
+        settings |= {"gamma": gamma if gamma == "auto" else _number(gamma, "--gamma"), "seed": seed}
         _report(stream, _measure(stream, names, as_json, **settings), as_json, settings)
 
 

@@ -167,6 +167,18 @@ def test_other_learners_restart_too(quick):
     assert (clf.predict(X) == y).mean() > 0.5
 
 
+def test_restarts_keep_up_where_the_concept_changes_again_and_again():
+    """Every change leaves the old trees with more to unlearn."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(6000, 5))
+    y = (X[:, 0] * X[:, 1] > 0.0) + 2 * (X[:, 2] > 0.0) + np.arange(6000) // 1000
+    right = {}
+    for restart in (False, True):
+        said = AdaBoostOLM(30, restart=restart).test_then_train(X, y % 4, classes=range(4))
+        right[restart] = (said == y % 4)[3000:].mean()
+    assert right[True] > right[False] + 0.08
+
+
 def test_a_setting_that_all_trees_share_is_kept(quick):
     X, y = number_stream(400, seed=1)
     tree = HoeffdingTree(grace_period=7, tie_threshold=(0.1, 0.5), split_confidence=0.05)

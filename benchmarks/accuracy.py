@@ -20,20 +20,41 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, load_dataset, prequential
+from onlineboost import (
+    AdaBoostOLM,
+    AdaBoostOVA,
+    HoeffdingTree,
+    OneVsAll,
+    OnlineMBBM,
+    OzaBoost,
+    TreeBag,
+    load_dataset,
+    prequential,
+)
 from onlineboost.datasets import describe_datasets
 
 ONCE = ("isolet", "movement", "covertype", "shuttle")  # large: one order unless asked for
 LEFT_OUT = ("nursery5", "isolet617")
 
 
-def make(model: str, settings: str, learners: int, seed: int) -> AdaBoostOLM | OnlineMBBM:
-    """A model by its name: adaboost-olm, online-mbbm (gamma="auto"), or online-mbbm:GAMMA."""
+WEIGHTLESS = {"oza-boost": OzaBoost, "tree-bag": TreeBag}  # no weight scale
+BOOSTERS = {"adaboost-olm": AdaBoostOLM, "one-vs-all": OneVsAll, "adaboost-ova": AdaBoostOVA}
+
+
+def make(model: str, settings: str, learners: int, seed: int) -> Any:
+    """A model by its name: one of BOOSTERS or WEIGHTLESS, adaboost-olm:restart, online-mbbm or online-mbbm:GAMMA."""
     tree = HoeffdingTree(grace_period=(5, 20), leaf="majority", max_features=1.0)
     paper: dict[str, Any] = {"learner": tree, "weight_scale": (5, 200)} if settings == "paper" else {}
-    if model == "adaboost-olm":
-        return AdaBoostOLM(learners, random_state=seed, **paper)
-    _, _, gamma = model.partition(":")
+    if model in WEIGHTLESS:
+        return WEIGHTLESS[model](learners, random_state=seed, learner=paper.get("learner"))
+    if model == "adaboost-olm:restart":
+        return AdaBoostOLM(learners, random_state=seed, restart=True, **paper)
+    if model in BOOSTERS:
+        return BOOSTERS[model](learners, random_state=seed, **paper)
+    name, _, gamma = model.partition(":")
+    if name != "online-mbbm":
+        known = ", ".join([*BOOSTERS, *WEIGHTLESS, "online-mbbm"])
+        raise click.BadParameter(f"{model!r} is not a model; there are {known}")
     return OnlineMBBM(learners, gamma=float(gamma) if gamma else "auto", random_state=seed, **paper)
 
 

@@ -157,6 +157,7 @@ class AdaboostOLM:
         self.v = [1.0] * n
         self.alpha = [0.0] * n
         self.cost_sums = [[0.0, 0.0] for _ in learners]  # sums over t of C[y, l] and C[y, y]
+        self.born = [0] * n  # the round before a learner's first
         self.t = 1  # the coming round
 
     @property
@@ -199,7 +200,7 @@ class AdaboostOLM:
         for i, (C, l, s) in enumerate(steps):
             self.cost_sums[i][0] += weight * C[y][l]
             self.cost_sums[i][1] += weight * C[y][y]
-            eta = step_size(self.loss, k, len(self.learners), i, self.t)
+            eta = step_size(self.loss, k, len(self.learners), i, self.t - self.born[i])
             slope = gradient(self.loss, s, l, y, self.alpha[i])
             self.alpha[i] = max(-bound, min(bound, self.alpha[i] - eta * weight * slope))
             self.learners[i].learn(x, y, weight * self.scale[i] * weight_of(C, y), self.t)

@@ -25,15 +25,15 @@ from helpers import (
     plain,
     twins_of,
 )
-from onlineboost import AdaBoostOLM, HoeffdingTree
+from onlineboost import AdaBoostOLM, AdaBoostOVA, HoeffdingTree, OneVsAll, OzaBoost, TreeBag
 from onlineboost.fastmath import SAMPLE, SETTING, uniform
 
-BOTH = [AdaBoostOLM(n_learners=4), HoeffdingTree()]
+KINDS = [AdaBoostOLM(n_learners=4), HoeffdingTree(), OzaBoost(4), TreeBag(4), OneVsAll(4), AdaBoostOVA(4)]
 
 
-@pytest.fixture(params=BOTH, ids=lambda clf: type(clf).__name__)
+@pytest.fixture(params=KINDS, ids=lambda clf: type(clf).__name__)
 def clf(request):
-    """A fresh classifier of either kind."""
+    """A fresh classifier of every kind."""
     return clone(request.param)
 
 
@@ -46,7 +46,7 @@ CANNOT_HOLD = {
 }
 
 
-@parametrize_with_checks([AdaBoostOLM(n_learners=5), HoeffdingTree()], expected_failed_checks=lambda _: CANNOT_HOLD)
+@parametrize_with_checks(KINDS, expected_failed_checks=lambda _: CANNOT_HOLD)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
 from helpers import in_blocks, mixed_stream, number_stream
-from onlineboost import HoeffdingTree, OnlineMBBM
+from onlineboost import OnlineMBBM
 from onlineboost.potentials import asymptotic_error
 from test_estimators import CANNOT_HOLD, outside
 

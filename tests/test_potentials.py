@@ -6,7 +6,6 @@ import doctest
 import math
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest

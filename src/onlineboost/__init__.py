@@ -2,26 +2,41 @@
 
 What happens to an example, module by module: `stream` reads it, `encode` turns it into numbers, `chain` sends it
 through the learners (`forest`, `splits`, `trees`) and their booster stages (`stages`, `losses`, `potentials`),
-`experts` picks whose vote counts, and `online` and `estimators` are the face of it all. `evaluate` measures, `datasets`
-has something to measure on, `report` draws, `cli` is the command line.
+`experts` picks whose vote counts, and `online`, `estimators` and `baselines` are the face of it all. `evaluate`
+measures, `datasets` has something to measure on, `report` draws, `cli` is the command line.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from onlineboost.baselines import AdaBoostOVA, OneVsAll, OzaBoost, TreeBag
     from onlineboost.datasets import load_dataset
     from onlineboost.estimators import AdaBoostOLM, HoeffdingTree, OnlineMBBM
     from onlineboost.evaluate import prequential
 
-__all__ = ["AdaBoostOLM", "HoeffdingTree", "OnlineMBBM", "load_dataset", "prequential"]
+__all__ = [
+    "AdaBoostOLM",
+    "AdaBoostOVA",
+    "HoeffdingTree",
+    "OneVsAll",
+    "OnlineMBBM",
+    "OzaBoost",
+    "TreeBag",
+    "load_dataset",
+    "prequential",
+]
 __version__ = "0.1.0"
 
 # Loaded when first asked for: scikit-learn alone takes most of a second to import.
 _HOME = {
     "AdaBoostOLM": "onlineboost.estimators",
+    "AdaBoostOVA": "onlineboost.baselines",
     "HoeffdingTree": "onlineboost.estimators",
+    "OneVsAll": "onlineboost.baselines",
     "OnlineMBBM": "onlineboost.estimators",
+    "OzaBoost": "onlineboost.baselines",
+    "TreeBag": "onlineboost.baselines",
     "load_dataset": "onlineboost.datasets",
     "prequential": "onlineboost.evaluate",
 }

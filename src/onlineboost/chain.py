@@ -26,7 +26,7 @@ from onlineboost.trees import has_room, leaf_distribution, learn, room_needed, r
 
 
 class Rows(NamedTuple):
-    """A block of encoded examples on its way through the chain. The last four move from segment to segment."""
+    """A block of encoded examples on its way through the chain. The last five move from segment to segment."""
 
     X: np.ndarray  # float64 (rows, columns), numeric columns first
     missing: np.ndarray  # bool (rows,) whether a numeric value is missing
@@ -37,13 +37,15 @@ class Rows(NamedTuple):
     e: np.ndarray  # float64 (rows, k) exp(s)
     lead: np.ndarray  # int32 (rows,) argmax of s, the lowest label among equals
     experts: np.ndarray  # int32 (rows, learners of the chain) prediction of every expert
+    lam: np.ndarray  # float64 (rows,) Oza's lambda (see `oza`)
 
 
 def new_rows(X, missing, spread, t: int, k: int, n_learners: int) -> Rows:
     """A block at the head of the chain: no votes yet."""
     n = len(X)
     s, e = np.zeros((n, k)), np.ones((n, k))
-    return Rows(X, missing, spread, t, k, s, e, np.zeros(n, np.int32), np.empty((n, n_learners), np.int32))
+    lead, experts = np.zeros(n, np.int32), np.empty((n, n_learners), np.int32)
+    return Rows(X, missing, spread, t, k, s, e, lead, experts, np.ones(n))
 
 
 @inlined_kernel

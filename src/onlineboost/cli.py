@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as TextTable
 
 from onlineboost import __version__
+from onlineboost.baselines import AdaBoostOVA, OneVsAll, OzaBoost, TreeBag
 from onlineboost.cli_bounds import bounds
 from onlineboost.datasets import dataset_names, describe_datasets, load_dataset
 from onlineboost.estimators import AdaBoostOLM, HoeffdingTree, OnlineMBBM
@@ -27,6 +28,10 @@ from onlineboost.stream import DataError, read_blocks, scan_labels
 MODELS: dict[str, Callable[..., Any]] = {
     "adaboost-olm": AdaBoostOLM,
     "online-mbbm": OnlineMBBM,
+    "oza-boost": OzaBoost,
+    "one-vs-all": OneVsAll,
+    "adaboost-ova": AdaBoostOVA,
+    "tree-bag": TreeBag,
     "hoeffding-tree": HoeffdingTree,
     "majority": MajorityClass,
     "last-class": LastClass,
@@ -97,11 +102,17 @@ class Stream:
                 return
 
 
-def _make(name: str, learners: int, seed: int, loss: str, vote: str, gamma: float | str) -> Any:
+def _make(name: str, learners: int, seed: int, loss: str, vote: str, restart: bool, gamma: float | str) -> Any:
     if name == "adaboost-olm":
-        return AdaBoostOLM(learners, loss=loss, vote=vote, random_state=seed)
+        return AdaBoostOLM(learners, loss=loss, vote=vote, restart=restart, random_state=seed)
     if name == "online-mbbm":
         return OnlineMBBM(learners, gamma=gamma, random_state=seed)
+    if name == "adaboost-ova":
+        return AdaBoostOVA(learners, loss=loss, vote=vote, random_state=seed)
+    if name == "one-vs-all":
+        return OneVsAll(learners, loss=loss, random_state=seed)
+    if name in ("oza-boost", "tree-bag"):
+        return MODELS[name](learners, random_state=seed)
     if name == "hoeffding-tree":
         return HoeffdingTree(random_state=seed)
     return MODELS[name]()
@@ -198,15 +209,16 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
                 default="logistic",
                 show_default=True,
                 type=click.Choice(list(LOSSES)),
-                help="Of adaboost-olm.",
+                help="Of adaboost-olm, one-vs-all and adaboost-ova.",
             ),
             click.option(
                 "--vote",
                 default="hedge",
                 show_default=True,
                 type=click.Choice(list(EXPERT_RULES)),
-                help="Which expert adaboost-olm follows.",
+                help="Which expert adaboost-olm and adaboost-ova follow.",
             ),
+            click.option("--restart", is_flag=True, help="Let the worst trees of adaboost-olm start again."),
             click.option("--gamma", default="auto", show_default=True, help="Edge of online-mbbm: a number or auto."),
             click.option(
                 "--seed",
@@ -230,11 +242,11 @@ def main() -> None:
     """Online multiclass boosting: learn from a stream, one pass, one example at a time."""
 
 
-def _run(source, target, learners, loss, vote, gamma, seed, limit, nominal, numeric, as_json, names: list[str]) -> None:
+def _run(source, target, seed, limit, nominal, numeric, as_json, names: list[str], **settings: Any) -> None:
     with _friendly_errors():
         stream = Stream(source, target, seed, limit, nominal, numeric)
-        edge = gamma if gamma == "auto" else _number(gamma, "--gamma")
-        settings = {"learners": learners, "loss": loss, "vote": vote, "gamma": edge, "seed": seed}
+        gamma = settings["gamma"]
+        settings |= {"gamma": gamma if gamma == "auto" else _number(gamma, "--gamma"), "seed": seed}
         _report(stream, _measure(stream, names, as_json, **settings), as_json, settings)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from onlineboost import stages
+from onlineboost import restarts, stages
 from onlineboost.chain import Chain, LearnerSegment, TreeSegment
 from onlineboost.experts import EXPERT_RULES, WEIGHTED
 from onlineboost.fastmath import SETTING, uniform
@@ -164,6 +164,9 @@ class AdaBoostOLM(Booster):
     ballot : {"tempered", "cost", "argmax"}
         What a learner votes for: the label of least expected cost under its distribution (with "tempered" costs, or as
         in the paper), or simply the likeliest label.
+    restart : bool
+        Whether the learners that have lately been worst start again, with settings like those of the best. For streams
+        that change with time: see :mod:`onlineboost.restarts` for the rule.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
     random_state : int, RandomState or None
@@ -178,6 +181,8 @@ class AdaBoostOLM(Booster):
         Empirical edges gamma_i in [-1, 1]; 0 is random guessing.
     expert_weights_ : array of shape (n_learners,)
         Hedge's probabilities of following each expert.
+    ages_ : array of shape (n_learners,)
+        Weight of the examples each learner has met since it started; with `restart`, some are younger than the stream.
 
     Examples
     --------
@@ -197,6 +202,7 @@ class AdaBoostOLM(Booster):
         weight_scale: Range | Sequence[float] | str = "rising",
         vote: str = "hedge",
         ballot: str = "tempered",
+        restart: bool = False,
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -206,21 +212,35 @@ class AdaBoostOLM(Booster):
         self.weight_scale = weight_scale
         self.vote = vote
         self.ballot = ballot
+        self.restart = restart
         self.categorical_features = categorical_features
         self.random_state = random_state
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
+        if not isinstance(self.restart, bool | np.bool_):
+            raise ValueError(f"restart must be True or False, got {self.restart!r}")
         self._rule()
         stage = _stage(
             stages.OLM, LOSSES[self.loss], self.ballot, _scales(self.weight_scale, self.n_learners, seed), seed
         )
         return _chain_of(self.learner, stage, n_numeric, nominal_sizes, k, seed)
 
+    def _rounds_to_tuning(self, t: int) -> int:
+        return restarts.rounds_to_review(t) if self.restart else super()._rounds_to_tuning(t)
+
+    def _tune(self, model: Model, k: int) -> None:
+        restarts.review(model.chain, model.tuned, k, model.seed)
+        model.tuned = model.chain.gather("edge_sums")
+
     @property
     def alphas_(self) -> np.ndarray:
         return self._fitted().chain.gather("alpha")
+
+    @property
+    def ages_(self) -> np.ndarray:
+        return self._fitted().chain.gather("edge_sums")[:, 2]
 
 
 class OnlineMBBM(Booster):

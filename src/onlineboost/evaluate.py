@@ -29,6 +29,7 @@ class Result:
     predictions: np.ndarray
     y: np.ndarray
     seconds: float
+    tree_right: np.ndarray | None = None  # bool (rows, trees): which trees of a TreeBag were right
 
     @property
     def right(self) -> np.ndarray:
@@ -45,6 +46,17 @@ class Result:
         if not 0.0 < share <= 1.0:
             raise ValueError(f"share must lie in (0, 1], got {share!r}")
         return float(self.right[-max(1, round(share * len(self.y))) :].mean())
+
+    def best_tree_accuracy(self, share: float = 1.0) -> float:
+        """Share of right predictions over the last part of the stream by the tree that was best there: the paper's DT.
+
+        For runs of :class:`TreeBag` only. The tree is chosen in hindsight, so no online method can be sure of this.
+        """
+        if self.tree_right is None:
+            raise ValueError("best_tree_accuracy needs a run of TreeBag: other models have no trees to choose from")
+        if not 0.0 < share <= 1.0:
+            raise ValueError(f"share must lie in (0, 1], got {share!r}")
+        return float(self.tree_right[-max(1, round(share * len(self.y))) :].mean(axis=0).max())
 
     @property
     def examples_per_second(self) -> float:
@@ -95,7 +107,7 @@ def prequential(
         blocks = _cut(X, np.asarray(y))
         classes = np.unique(np.asarray(y)) if classes is None else classes
     compiled = hasattr(model, "test_then_train")
-    predictions, labels = [], []
+    predictions, labels, by_tree = [], [], []
     seconds, seen = 0.0, 0
     for block in blocks:
         start = time.perf_counter()
@@ -104,13 +116,16 @@ def prequential(
         else:
             predictions.append(_row_by_row(model, block, classes))
         seconds += time.perf_counter() - start
+        if hasattr(model, "_right_by_tree"):
+            by_tree.append(model._right_by_tree())
         labels.append(block.y)
         seen += len(block)
         if progress is not None:
             progress(seen, block.fraction)
     if not seen:
         raise DataError("the stream is empty: there is nothing to learn from")
-    return Result(np.concatenate(predictions), np.concatenate(labels), seconds)
+    tree_right = np.concatenate(by_tree) if by_tree else None
+    return Result(np.concatenate(predictions), np.concatenate(labels), seconds, tree_right)
 
 
 def _cut(X: Any, y: np.ndarray) -> Iterator[Block]:

@@ -151,4 +151,4 @@ def child_key(key, branch):
 
 
 # What a random number is for.
-VOTE_TIE, EXPERT, SETTING, SAMPLE, MONTE_CARLO, COLUMNS = 1, 2, 3, 4, 5, 6
+VOTE_TIE, EXPERT, SETTING, SAMPLE, MONTE_CARLO, COLUMNS, POISSON, RESTART = 1, 2, 3, 4, 5, 6, 7, 8

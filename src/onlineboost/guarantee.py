@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost import stages
 from onlineboost.estimators import AdaBoostOLM, OnlineMBBM
 from onlineboost.potentials import asymptotic_error
 from onlineboost.theory import HEDGE_RATE, _first, best_expert_bound, hedge_bound, olm_bound
@@ -30,9 +29,8 @@ class Guarantee:
     expert_bound: float | None = None  # Adaboost.OLM: on the mistakes of the best expert, given the edges and weights
     edge_bound: float | None = None  # on the mistakes, given the same
     edge_bound_from: float | None = None  # the number of examples from which on edges like these bound the mistakes
-    gamma: float | None = None  # OnlineMBBM: the edge in use
+    gamma: float | None = None  # OnlineMBBM, if it has one gamma for all learners
     potential: float | None = None  # phi_N(0), the error rate it promises for learners of that edge
-    since: int | None = None  # example at which gamma was last set: the next two count from there
     lost: float | None = None  # labels not strictly ahead in all N votes: phi_N(0) T + sum_i (gamma - gamma_i) W_i / k
     lost_promised: float | None = None  # phi_N(0) T
 
@@ -59,11 +57,10 @@ class Guarantee:
             out.append(("bound from edges", text))
         if self.gamma is not None:
             out.append(("gamma in use", f"{self.gamma:.3f}; phi_N(0) = {self.potential:.4f}"))
-        if self.lost is not None and self.lost_promised is not None and self.since is not None:
-            part = f" since example {self.since:,}" if self.since else ""
+        if self.lost is not None and self.lost_promised is not None:
             more = self.lost - self.lost_promised
             why = "more, by edges below gamma" if more > 0.0 else "fewer, by edges above gamma"
-            text = f"lost {self.lost:,.0f}{part}: {self.lost_promised:,.0f} by phi_N(0), {abs(more):,.0f} {why}"
+            text = f"lost {self.lost:,.0f}: {self.lost_promised:,.0f} by phi_N(0), {abs(more):,.0f} {why}"
             out.append(("majority of all votes", text))
         return out
 
@@ -110,13 +107,12 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
             known["edge_bound"] = hedge_bound(known["expert_bound"], n, T, delta)
             known["edge_bound_from"] = _says_something_from(clf.loss, edges, k, delta)
         return Guarantee(**known)
-    known["gamma"], known["potential"] = clf.gamma_, asymptotic_error(k, n, clf.gamma_)
-    if clf.loss == "zero_one" and clf.potential == "exact":
-        since = sums - model.tuned if clf.gamma == "auto" else sums
-        rounds = round(float(since[0, 2]))
-        shown = stages.edges_of(stages.MBBM, since, k)
-        known["since"], known["lost_promised"] = T - rounds, known["potential"] * rounds
-        known["lost"] = known["lost_promised"] + float(((clf.gamma_ - shown) * since[:, 1]).sum()) / k
+    gamma = float(clf.gammas_[0])
+    if (clf.gammas_ == gamma).all():  # Theorem 1 is about one gamma
+        known["gamma"], known["potential"] = gamma, asymptotic_error(k, n, gamma)
+        if clf.loss == "zero_one" and clf.potential == "exact":
+            known["lost_promised"] = known["potential"] * T
+            known["lost"] = known["lost_promised"] + float(((gamma - edges) * sums[:, 1]).sum()) / k
     return Guarantee(**known)
 
 

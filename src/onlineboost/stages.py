@@ -21,7 +21,7 @@ from onlineboost.losses import alpha_bound, expected_costs, off_diagonal, pair_c
 from onlineboost.potentials import excess_cost, find_costs, label_weight, make_costs
 from onlineboost.potentials import expected_costs as expected_excess
 
-OLM, MBBM, PLAIN = range(3)  # Stage.kind: Adaboost.OLM; OnlineMBBM; trees that know nothing of each other
+OLM, MBBM, PLAIN, OZA = range(4)  # Stage.kind: Adaboost.OLM; OnlineMBBM; trees that know nothing of each other; Oza's
 TEMPERED, COST, ARGMAX = range(3)  # Stage.ballot
 BALLOTS = {"tempered": TEMPERED, "cost": COST, "argmax": ARGMAX}
 TYPICAL, MOST = 0.3, 3.0  # OnlineMBBM's weights before scaling: of an example of mean weight, and the largest
@@ -40,18 +40,20 @@ class Stage(NamedTuple):
     scale: np.ndarray  # float64 (learners,) weight scale
     alpha: np.ndarray  # float64 (learners,)
     edge_sums: np.ndarray  # float64 (learners, 3): what the edges are made of (see `edges`), and the weight of it all
+    born: np.ndarray  # int64 (learners,) round before the learner's first: its steps are sized by its own age
 
 
 def new_stage(kind: int, loss: int, ballot: int, seed: int, scale: np.ndarray) -> Stage:
     """A stage for a whole chain at t = 1: alpha = 0, no edges yet."""
     n = len(scale)
-    return Stage(kind, loss, ballot, seed, n, 0, np.array(scale, np.float64), np.zeros(n), np.zeros((n, 3)))
+    scale = np.array(scale, np.float64)
+    return Stage(kind, loss, ballot, seed, n, 0, scale, np.zeros(n), np.zeros((n, 3)), np.zeros(n, np.int64))
 
 
 def part_of(stage: Stage, start: int, stop: int) -> Stage:
     """The stage of some of the learners, for a segment of their own; with its own copy of their state."""
     part = slice(start, stop)
-    own = {name: getattr(stage, name)[part].copy() for name in ("scale", "alpha", "edge_sums")}
+    own = {name: getattr(stage, name)[part].copy() for name in ("scale", "alpha", "edge_sums", "born")}
     return stage._replace(offset=stage.offset + start, **own)
 
 
@@ -184,6 +186,6 @@ def update(stage, cache, at, i, t, s, e, k, l, y, weight, labels, p, n):
     cast(stage, i, l, s, e, labels, p, n)
     # f'(alpha) = C[y, l] after the vote (see losses.py); alpha <- Pi(alpha - eta f').
     slope = -off_diagonal(stage.loss, s, e, y, k) if l == y else pair_cost(stage.loss, s, e, y, l)
-    eta = step_size(stage.loss, k, stage.n_learners, stage.offset + i + 1, t)
+    eta = step_size(stage.loss, k, stage.n_learners, stage.offset + i + 1, t - stage.born[i])
     bound = alpha_bound(stage.loss, stage.n_learners)
     stage.alpha[i] = min(bound, max(-bound, stage.alpha[i] - eta * weight * slope))

@@ -1,0 +1,155 @@
+"""Learners that start again: every so often, the worst ones are replaced by fresh ones with settings like the best.
+
+The paper's appendix: "it is possible to restart poorly performing trees using parameters similar to better performing
+trees in an automated and online (although ad hoc) fashion". The rule here, after every PERIOD rounds:
+
+* of the learners that are at least LEAST_AGE rounds old, the SHARE with the smallest edges in these rounds restart;
+* a fresh tree has its grace period, split confidence and tie threshold from a tree drawn among the best quarter, each
+  times a factor drawn between 0.7 and 1.4 (a setting that all trees share stays as it is);
+* its alpha and its edge start at 0. Alpha's steps are those of a learner of age HEAD_START: the very first steps
+  would be as large as alpha can get, and the chain would stumble over them.
+
+Reviews fall into fixed rounds, and all draws are counter-based: how the stream is cut into blocks makes no difference.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from sklearn.base import clone
+
+from onlineboost._jit import kernel
+from onlineboost.chain import Chain, LearnerSegment, TreeSegment
+from onlineboost.fastmath import RESTART, child_key, uniform
+from onlineboost.forest import FREE_ROW, N_FREE_STATS, N_LEAVES, N_NODES, Forest
+from onlineboost.stages import OLM, edges_of
+
+PERIOD = 256  # rounds between reviews
+SHARE = 0.04  # of the learners restart in a review
+LEAST_AGE = 600  # rounds a learner is safe from restarts, its head start included
+HEAD_START = 100  # rounds that a fresh learner's alpha counts as its age from the start
+SETTINGS = ("grace", "log_delta", "tie")  # of a tree, that a fresh one takes from a good one
+
+
+def rounds_to_review(t: int) -> int:
+    """Rounds after round t until the next review."""
+    return PERIOD - t % PERIOD
+
+
+def review(chain: Chain, before: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """Restart the learners with the smallest edges since `edge_sums` were `before`; returns their numbers."""
+    t = chain.t
+    recent = edges_of(OLM, chain.gather("edge_sums") - before, k)
+    order = np.argsort(recent, kind="stable")
+    old = order[(t - chain.gather("born") >= LEAST_AGE)[order]]
+    chosen = old[: max(1, round(SHARE * chain.n_learners))]
+    good = np.setdiff1d(order[-max(1, chain.n_learners // 4) :], chosen)
+    first = 0
+    for segment in chain.segments:
+        n = len(segment.stage.alpha)
+        for learner in chosen[(chosen >= first) & (chosen < first + n)]:
+            i = learner - first
+            segment.stage.alpha[i] = 0.0
+            segment.stage.edge_sums[i] = 0.0
+            segment.stage.born[i] = t - HEAD_START
+            if isinstance(segment, TreeSegment):
+                clear(segment.forest, segment.forest.roots[i], t)
+                if len(good):
+                    donor = good[int(uniform(seed, RESTART, learner, t) * len(good))]
+                    _take_settings(chain, segment.forest, i, donor, [seed, learner, t])
+            elif isinstance(segment, LearnerSegment):
+                segment.learners[i] = clone(segment.learners[i])
+                segment.started[i] = False
+        if isinstance(segment, TreeSegment):
+            segment.forest = compact(segment.forest)
+        first += n
+    return chosen
+
+
+def _take_settings(chain: Chain, forest: Forest, i: int, donor: int, draw: list[int]) -> None:
+    """Give tree i of this forest settings near those of tree `donor` of the chain."""
+    seed, learner, t = draw
+    for which, name in enumerate(SETTINGS):
+        values = np.concatenate([getattr(segment.forest, name) for segment in chain.segments])  # type: ignore[attr-defined]
+        if np.ptp(values) > 0.0:
+            u = uniform(child_key(seed, which), RESTART, learner, t)
+            getattr(forest, name)[i] = values[donor] * 2.0 ** (u - 0.5)
+
+
+@kernel
+def clear(forest, root, t):
+    """Make the tree at this root a single leaf that has learned nothing. Its other nodes stay behind, unused."""
+    nodes, rows, used = forest.nodes, forest.rows, forest.used
+    todo = [np.int64(root)]
+    while len(todo):
+        at = todo.pop()
+        if nodes[at].feature >= 0:
+            used[N_LEAVES] -= nodes[at].n_children - 1
+            for child in range(nodes[at].first, nodes[at].first + nodes[at].n_children):
+                todo.append(np.int64(child))
+            continue
+        row = np.int64(nodes[at].first)
+        while row >= 0:
+            following = np.int64(rows[row].next)
+            if rows[row].stat >= 0:
+                forest.free_stats[used[N_FREE_STATS]] = rows[row].stat
+                used[N_FREE_STATS] += 1
+            rows[row].next = used[FREE_ROW]
+            used[FREE_ROW] = row
+            row = following
+    nodes[root].feature = -1
+    nodes[root].first = -1
+    nodes[root].n_children = 0
+    nodes[root].heavy = -1
+    nodes[root].threshold = math.nan
+    nodes[root].mass = 0.0
+    nodes[root].since = 0.0
+    nodes[root].bayes_lead = 0.0
+    nodes[root].key = child_key(nodes[root].key, t)
+
+
+@kernel
+def live_nodes(forest):
+    """Number of nodes that can be reached from a root."""
+    nodes = forest.nodes
+    count = 0
+    todo = [np.int64(root) for root in forest.roots]
+    while len(todo):
+        at = todo.pop()
+        count += 1
+        if nodes[at].feature >= 0:
+            for child in range(nodes[at].first, nodes[at].first + nodes[at].n_children):
+                todo.append(np.int64(child))
+    return count
+
+
+@kernel
+def move_nodes(forest, nodes):
+    """Copy the nodes that can be reached from the roots into another table, roots first, children side by side."""
+    n = forest.roots.size
+    for i in range(n):
+        nodes[i] = forest.nodes[forest.roots[i]]
+        forest.roots[i] = i
+    free = n
+    at = 0
+    while at < free:
+        if nodes[at].feature >= 0:
+            first, branches = nodes[at].first, nodes[at].n_children
+            for b in range(branches):
+                nodes[free + b] = forest.nodes[first + b]
+            nodes[at].heavy += free - first
+            nodes[at].first = free
+            free += branches
+        at += 1
+    forest.used[N_NODES] = free
+
+
+def compact(forest: Forest) -> Forest:
+    """The same trees without the nodes that restarts left behind, once these are the greater part."""
+    live = live_nodes(forest)
+    if 2 * live > forest.used[N_NODES]:
+        return forest
+    nodes = np.zeros(max(64, 2 * live), forest.nodes.dtype)
+    move_nodes(forest, nodes)
+    return forest._replace(nodes=nodes)

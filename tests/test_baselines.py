@@ -1,0 +1,286 @@
+"""OzaBoost, TreeBag, OneVsAll and AdaBoostOVA are what their publications say, whatever the blocks and segments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.naive_bayes import GaussianNB
+
+import reference
+from helpers import assert_same_tree, in_blocks, mixed_stream, model_state, n_inner, number_stream, plain, twins_of
+from onlineboost import AdaBoostOLM, AdaBoostOVA, HoeffdingTree, OneVsAll, OzaBoost, TreeBag, prequential
+from onlineboost.chain import Chain
+from onlineboost.fastmath import child_key
+from onlineboost.forest import plant
+from onlineboost.oza import OzaSegment, poisson, vote_weight
+from onlineboost.stages import ARGMAX, OZA, new_stage, part_of
+from reference_baselines import BestTree, Group, OzaBoosting
+from reference_baselines import OneVsAll as OneVsAllTwin
+
+TREE = HoeffdingTree(grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
+KINDS = {
+    "oza": lambda seed: OzaBoost(5, learner=TREE, random_state=seed),
+    "oza, real weights": lambda seed: OzaBoost(5, learner=TREE, poisson=False, random_state=seed),
+    "bag": lambda seed: TreeBag(5, learner=TREE, random_state=seed),
+    "one vs all": lambda seed: OneVsAll(3, learner=TREE, weight_scale=(1, 3), random_state=seed),
+    "ova": lambda seed: AdaBoostOVA(3, learner=TREE, weight_scale=(1, 3), random_state=seed),
+}
+
+
+def coded(y):
+    names = list(dict.fromkeys(y.tolist()))
+    return names, [names.index(label) for label in y]
+
+
+def run_twin(twin, past, X, y, weight):
+    names, codes = coded(y)
+    said = reference.run(twin, past, plain(X), codes, weight)
+    return [None if code is None else names[code] for code in said]
+
+
+def forest_of(clf, at=0):
+    return clf._model.chain.segments[at].forest
+
+
+# ---------------------------------------------------------------------------------------------------- every kind
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_block_sizes_change_nothing(kind):
+    """Nominal values and classes that turn up on the way, missing values, weights: 1, 7 or 1000 rows at a time."""
+    X, y, weight = mixed_stream(600, seed=8)
+    runs = []
+    for block in (1, 7, 1000):
+        clf = KINDS[kind](2)
+        runs.append((in_blocks(clf, X, y, block, weight), model_state(clf)))
+    assert runs[0] == runs[1] == runs[2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predicting_says_what_learning_would_have_said(kind):
+    X, y, _ = mixed_stream(150, seed=3)
+    clf = KINDS[kind](6).partial_fit(X[:1], y[:1])
+    for b in range(1, 150):
+        said = clf.predict(X[b : b + 1])[0]
+        assert clf.test_then_train(X[b : b + 1], y[b : b + 1])[0] == said
+
+
+# ------------------------------------------------------------------------------------------------------- OzaBoost
+
+
+@pytest.mark.parametrize("mean", [0.05, 1.0, 7.3, 16.0, 40.0, 490.0, 2000.0])
+def test_counts_are_poisson(mean):
+    counts = np.array([poisson(mean, 3, 1, t) for t in range(4000)])
+    assert (counts == np.floor(counts)).all()
+    cuts = stats.poisson.ppf(np.arange(0.1, 0.91, 0.1), mean)
+    cuts = np.unique(cuts)
+    cdf = np.concatenate([[0.0], stats.poisson.cdf(cuts, mean), [1.0]])
+    seen = np.histogram(counts, [-1.0, *(cuts + 0.5), np.inf])[0]
+    if len(seen) > 1:
+        assert stats.chisquare(seen, 4000 * np.diff(cdf)).pvalue > 1e-3
+    assert counts.mean() == pytest.approx(mean, abs=4.0 * np.sqrt(mean / 4000))
+
+
+def test_votes_of_learners_that_are_never_wrong_or_worse_than_a_coin():
+    assert vote_weight(3.0, 1.0) == pytest.approx(np.log(3.0))
+    assert vote_weight(1.0, 3.0) == vote_weight(2.0, 2.0) == vote_weight(0.0, 0.0) == 0.0
+    assert vote_weight(10.0, 0.0) == pytest.approx(np.log(9.5 / 0.5))
+
+
+@pytest.mark.parametrize("draws", [True, False])
+@pytest.mark.parametrize("leaf", ["majority", "nba"])
+def test_a_run_is_oza_and_russell(leaf, draws):
+    X, y, weight = mixed_stream(350, seed=4)
+    tree = HoeffdingTree(leaf=leaf, grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
+    clf = OzaBoost(4, learner=tree, poisson=draws, random_state=3)
+    said = in_blocks(clf, X, y, 57, weight)
+    past = reference.Past(3, 2)
+    trees = twins_of(forest_of(clf), past, 3)
+    twin = OzaBoosting(trees, 3, draws)
+    assert said == run_twin(twin, past, X, y, weight)
+    np.testing.assert_allclose(clf.alphas_, twin.votes(), rtol=1e-8)
+    errors = [wrong / (wrong + correct) for wrong, correct in zip(twin.wrong, twin.correct, strict=True)]
+    np.testing.assert_allclose(clf.errors_, errors, rtol=1e-8)
+    assert n_inner(forest_of(clf)) >= 5
+    for root, tree in zip(forest_of(clf).roots, trees, strict=True):
+        assert_same_tree(forest_of(clf), root, tree.root, lead=leaf != "majority")
+    assert clf.alphas_.any()
+
+
+def test_learning_n_times_and_learning_once_with_weight_n_are_the_same_where_a_tree_only_counts():
+    X, y, _ = mixed_stream(200, seed=4)
+    clf = OzaBoost(4, learner=HoeffdingTree(leaf="majority", grace_period=1e9), random_state=3)
+    said = in_blocks(clf, X, y, 57)
+    past = reference.Past(3, 2)
+    twin = OzaBoosting(twins_of(forest_of(clf), past, 3), 3, one_by_one=True)
+    assert said == run_twin(twin, past, X, y, np.ones(200))
+    np.testing.assert_allclose(clf.alphas_, twin.votes(), rtol=1e-8)
+
+
+def test_half_of_the_weight_is_on_the_mistakes_of_the_tree_before():
+    """What lambda is for: learner 2 gets as much weight from what learner 1 got right as from what it got wrong."""
+    X, y = number_stream(3000, seed=5)
+    clf = OzaBoost(3, learner=TREE, poisson=False)
+    clf.fit(X, y)
+    sums = clf._model.chain.gather("edge_sums")
+    np.testing.assert_allclose(sums[:, 2], 3000.0)
+    np.testing.assert_allclose(sums[1:, :2].sum(axis=1), 3000.0, rtol=0.1)
+
+
+@pytest.mark.parametrize("sizes", [(3, 4), (1, 5, 1)])
+def test_lambda_flows_from_segment_to_segment(sizes):
+    X, y = number_stream(400, seed=2)
+    results = []
+    for cut in ((7,), sizes):
+        whole, segments, at = new_stage(OZA, 0, ARGMAX, 5, np.ones(7)), [], 0
+        for size in cut:
+            ones = np.ones(size)
+            forest = plant(size, 4, [], "nba", 20.0 * ones, 0.1 * ones, 0.3 * ones, ones, 3, 5, first=at)
+            segments.append(OzaSegment(forest, part_of(whole, at, at + size), True))
+            at += size
+        chain = Chain(segments, 4)
+        rows = [chain.learn(X[a : a + 80], y[a : a + 80], np.ones(80), 3) for a in range(0, 400, 80)]
+        sums = chain.gather("edge_sums")
+        results.append(
+            (b"".join(row.experts.tobytes() for row in rows), sums.tobytes(), chain.predict(X, 3).s.tobytes())
+        )
+    assert results[0] == results[1]
+
+
+# -------------------------------------------------------------------------------------------------------- TreeBag
+
+
+def test_a_bag_follows_its_best_tree():
+    X, y, weight = mixed_stream(300, seed=4)
+    clf = TreeBag(6, learner=TREE, random_state=3)
+    said = in_blocks(clf, X, y, 57, weight)
+    past = reference.Past(3, 2)
+    twin = BestTree(twins_of(forest_of(clf), past, 3), 3)
+    assert said == run_twin(twin, past, X, y, weight)
+    np.testing.assert_allclose(clf.mistakes_, twin.mistakes)
+    assert clf.best_ == np.argmin(twin.mistakes)
+    p = twin.trees[clf.best_].distribution(plain(X)[7], 4)
+    np.testing.assert_allclose(clf.predict_proba(X[7:8])[0], p, atol=1e-9)
+
+
+def test_the_best_tree_in_hindsight_over_all_and_over_the_end(monkeypatch):
+    monkeypatch.setattr("onlineboost.evaluate.BLOCK_ROWS", 130)
+    X, y = number_stream(600, seed=4)
+    clf = TreeBag(20)
+    result = prequential(clf, X, y)
+    one = [prequential(TreeBag(20, random_state=0), X, y).tree_right for _ in range(2)]
+    np.testing.assert_array_equal(one[0], one[1])
+    right = one[0]
+    assert right.shape == (600, 20)
+    np.testing.assert_array_equal((~right).sum(axis=0), clf.mistakes_)
+    assert result.best_tree_accuracy() == right.mean(axis=0).max()
+    assert result.best_tree_accuracy(0.2) == right[-120:].mean(axis=0).max()
+    assert result.best_tree_accuracy() >= result.accuracy
+    with pytest.raises(ValueError, match="share"):
+        result.best_tree_accuracy(0.0)
+    with pytest.raises(ValueError, match="TreeBag"):
+        prequential(HoeffdingTree(), X, y).best_tree_accuracy()
+
+
+# ------------------------------------------------------------------------------------------------------- OneVsAll
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential", "squared_hinge"])
+def test_one_vs_all_is_a_booster_for_every_class(loss):
+    """Classes turn up one by one, so some boosters are born late."""
+    X, y, weight = mixed_stream(250, seed=3)
+    clf = OneVsAll(3, learner=TREE, loss=loss, weight_scale=(1, 2), random_state=5)
+    said = in_blocks(clf, X, y, 57, weight)
+    past = reference.Past(3, 2)
+    boosters = clf._model.chain.boosters
+    assert len(boosters) == 4
+
+    def binary(j):
+        (segment,) = boosters[j]
+        trees = twins_of(segment.forest, past, child_key(5, j))
+        return reference.AdaboostOLM(trees, loss, segment.stage.scale.tolist(), child_key(5, j), clf.ballot)
+
+    twin = OneVsAllTwin(binary)
+    assert said == run_twin(twin, past, X, y, weight)
+    np.testing.assert_allclose(clf.alphas_, [booster.alpha for booster in twin.boosters], atol=1e-9)
+    np.testing.assert_allclose(clf.edges_, [booster.edges for booster in twin.boosters], atol=1e-9)
+    v = np.array([booster.v for booster in twin.boosters])
+    np.testing.assert_allclose(clf.expert_weights_, v / v.sum(axis=1, keepdims=True), rtol=1e-9)
+
+
+def test_a_binary_booster_of_one_vs_all_is_adaboost_olm():
+    X, y = number_stream(400, n_classes=3, seed=2)
+    clf = OneVsAll(5, random_state=1).partial_fit(X, y, classes=[0, 1, 2])
+    alone = AdaBoostOLM(5, random_state=child_key(1, 2)).partial_fit(X, y == 2, classes=[False, True])
+    np.testing.assert_array_equal(clf.alphas_[2], alone.alphas_)
+    np.testing.assert_array_equal(clf.edges_[2], alone.edges_)
+    np.testing.assert_array_equal(clf.expert_weights_[2], alone.expert_weights_)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+def test_one_vs_all_takes_other_learners_and_their_classes_may_grow():
+    X, y = number_stream(200, seed=2)
+    clf = OneVsAll(3, learner=GaussianNB())
+    assert (np.array(in_blocks(clf, X, y, 50)[100:]) == y[100:]).mean() > 0.5
+
+
+# ---------------------------------------------------------------------------------------------------- AdaBoostOVA
+
+
+@pytest.mark.parametrize("leaf", ["majority", "nba"])
+@pytest.mark.parametrize("loss", ["logistic", "exponential", "squared_hinge"])
+def test_adaboost_ova_is_adaboost_olm_with_groups_of_binary_trees(loss, leaf):
+    X, y, weight = mixed_stream(300, seed=3)
+    tree = HoeffdingTree(leaf=leaf, grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
+    clf = AdaBoostOVA(3, learner=tree, loss=loss, weight_scale=[0.5, 1.0, 2.0], random_state=5)
+    said = in_blocks(clf, X, y, 57, weight)
+    past = reference.Past(3, 2)
+    forest, k = forest_of(clf), 4
+    assert len(forest.roots) == 3 * k
+    made = {}
+
+    def make(i, j):
+        part = {name: getattr(forest, name)[j::k] for name in ("grace", "log_delta", "tie", "unit")}
+        made[i, j] = twins_of(forest._replace(**part), past, child_key(5, j))[i]
+        return made[i, j]
+
+    groups = [Group(lambda j, i=i: make(i, j)) for i in range(3)]
+    twin = reference.AdaboostOLM(groups, loss, [0.5, 1.0, 2.0], 5, clf.ballot)
+    assert said == run_twin(twin, past, X, y, weight)
+    np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
+    np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-9)
+    assert n_inner(forest) >= 5
+    for i in range(3):
+        for j in range(k):
+            assert_same_tree(forest, forest.roots[i * k + j], made[i, j].root, lead=leaf != "majority")
+
+
+# ------------------------------------------------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize("make", [OzaBoost, TreeBag, OneVsAll, AdaBoostOVA])
+@pytest.mark.parametrize("name_and_value", [("n_learners", 0), ("learner", "tree"), ("learner", object())])
+def test_a_bad_setting_is_named(make, name_and_value):
+    name, value = name_and_value
+    with pytest.raises(ValueError, match=name):
+        make().set_params(**{name: value}).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("clf", "says"),
+    [
+        (OzaBoost(3, poisson="yes"), "poisson.*'yes'"),
+        (OzaBoost(3, learner=GaussianNB()), "HoeffdingTree"),
+        (AdaBoostOVA(3, learner=GaussianNB()), "HoeffdingTree"),
+        (AdaBoostOVA(3, loss="hinge"), "loss.*'hinge'"),
+        (AdaBoostOVA(3, vote="nobody"), "vote.*'nobody'"),
+        (OneVsAll(3, loss="hinge"), "loss.*'hinge'"),
+        (OneVsAll(3, ballot="secret"), "ballot.*'secret'"),
+        (OneVsAll(3, weight_scale="falling"), "weight_scale.*'falling'"),
+    ],
+)
+def test_more_bad_settings(clf, says):
+    with pytest.raises(ValueError, match=says):
+        clf.fit([[0.0], [1.0]], [0, 1])
+    assert not hasattr(clf, "_model")

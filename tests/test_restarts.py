@@ -1,0 +1,198 @@
+"""Restarts: the rule is the twin's, nothing leaks, and neither blocks nor segments change a bit."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+
+import reference
+from helpers import (
+    assert_same_tree,
+    chain_state,
+    in_blocks,
+    leaf_rows,
+    leaves,
+    mixed_stream,
+    model_state,
+    number_stream,
+    plain,
+    tree_state,
+    twins_of,
+)
+from onlineboost import AdaBoostOLM, HoeffdingTree, restarts
+from onlineboost.forest import FREE_ROW, N_FREE_STATS, N_LEAVES, N_NODES, N_ROWS, N_STATS
+from reference_baselines import Restarting
+from test_chain import encoded_stream, segmented
+
+QUICK = {"period": 50, "share": 0.25, "least_age": 100, "head_start": 20}
+TREE = HoeffdingTree(grace_period=(5, 15), tie_threshold=(0.2, 0.6), max_features=0.5)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Reviews often enough for a short stream."""
+    for name, value in QUICK.items():
+        monkeypatch.setattr(restarts, name.upper(), value)
+
+
+def booster(seed=0, n_learners=8, **settings):
+    settings = {"learner": TREE, "weight_scale": (1, 5), "restart": True, **settings}
+    return AdaBoostOLM(n_learners, random_state=seed, **settings)
+
+
+def forest_of(clf):
+    return clf._model.chain.segments[0].forest
+
+
+def test_the_rule_is_the_twins(quick):
+    seed = 3
+    X, y, weight = mixed_stream(350, seed)
+    clf = booster(seed)
+    settings = clone(clf).partial_fit(X[:1], y[:1])
+    said = in_blocks(clf, X, y, 57, weight)
+
+    names = list(dict.fromkeys(y.tolist()))
+    past = reference.Past(3, 2)
+    scale = settings._model.chain.gather("scale").tolist()
+    trees = twins_of(forest_of(settings), past, seed)
+    twin = Restarting(trees, "logistic", scale, seed, clf.ballot, **QUICK)
+    want = reference.run(twin, past, plain(X), [names.index(label) for label in y], weight)
+    assert said == [None if code is None else names[code] for code in want]
+    assert len(twin.restarted) >= 8
+    np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
+    np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-9)
+    forest = forest_of(clf)
+    for i, tree in enumerate(twin.learners):
+        np.testing.assert_allclose([forest.grace[i], forest.tie[i]], [tree.grace, tree.tie])
+        np.testing.assert_allclose(np.exp(-forest.log_delta[i]), tree.delta)
+        assert_same_tree(forest, forest.roots[i], tree.root)
+    last = dict((i, t) for t, i in twin.restarted)
+    np.testing.assert_allclose(clf.ages_, [weight[last.get(i, 0) :].sum() for i in range(8)])
+
+
+def test_block_sizes_change_nothing(quick):
+    X, y, weight = mixed_stream(500, seed=8)
+    runs = []
+    for block in (1, 7, 1000):
+        clf = booster(2)
+        runs.append((in_blocks(clf, X, y, block, weight), model_state(clf)))
+    assert runs[0] == runs[1] == runs[2]
+    assert np.ptp(clf.ages_) > 0.0
+
+
+@pytest.mark.parametrize("copier", [copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
+def test_a_copy_goes_on_as_the_original(copier, quick):
+    X, y, _ = mixed_stream(400, seed=5)
+    clf = booster()
+    in_blocks(clf, X[:220], y[:220], 50)
+    other = copier(clf)
+    assert in_blocks(clf, X[220:], y[220:], 50) == in_blocks(other, X[220:], y[220:], 50)
+    assert model_state(clf) == model_state(other)
+
+
+@pytest.mark.parametrize("sizes", [(3, 4), (1, 5, 1)])
+def test_segments_are_reviewed_as_one_chain(sizes, quick):
+    encoded, y, weight, births = encoded_stream()
+    results = []
+    for cut in ((7,), sizes):
+        chain, before, chosen = segmented(cut), np.zeros((7, 3)), []
+        for a in range(0, len(y), 50):
+            for segment in chain.segments:
+                segment.new_values([len(born) for born in births], births)
+            chain.learn(encoded[a : a + 50], y[a : a + 50], weight[a : a + 50], 4)
+            chosen.append(restarts.review(chain, before, 4, 9).tolist())
+            before = chain.gather("edge_sums")
+        settings = [np.concatenate([getattr(s.forest, name) for s in chain.segments]) for name in restarts.SETTINGS]
+        results.append((chosen, np.array(settings).tobytes(), chain_state(chain, [len(born) for born in births])))
+    assert results[0] == results[1]
+    assert sum(map(len, results[0][0])) >= 5
+
+
+def accounts(forest):
+    """Every class row and every row of statistics is either in use at one leaf or free."""
+    rows = [row for leaf in leaves(forest) for row in leaf_rows(forest, leaf)]
+    stats = [int(forest.rows[row]["stat"]) for row in rows if forest.rows[row]["stat"] >= 0]
+    row = forest.used[FREE_ROW]
+    while row >= 0:
+        rows.append(int(row))
+        row = forest.rows[row]["next"]
+    stats += forest.free_stats[: forest.used[N_FREE_STATS]].tolist()
+    assert sorted(rows) == list(range(forest.used[N_ROWS]))
+    assert sorted(stats) == list(range(forest.used[N_STATS]))
+    assert len(leaves(forest)) == forest.used[N_LEAVES]
+
+
+def test_nothing_of_a_cleared_tree_is_left_and_the_others_stay_as_they_are(mixed):
+    X, y, _ = mixed
+    clf = booster(n_learners=4, restart=False, weight_scale=5).partial_fit(X, y)
+    forest, sizes = forest_of(clf), clf._model.encoder.sizes
+    others = [tree_state(forest, root, sizes) for root in forest.roots]
+    grown = forest.used[N_NODES]
+    assert grown > 20
+    for i in (2, 0, 3):
+        restarts.clear(forest, forest.roots[i], 300)
+        accounts(forest)
+        assert forest.nodes[forest.roots[i]]["feature"] == forest.nodes[forest.roots[i]]["first"] == -1
+        assert tree_state(forest, forest.roots[1], sizes) == others[1]
+    small = restarts.compact(forest)
+    accounts(small)
+    assert small.used[N_NODES] == restarts.live_nodes(small) < grown
+    assert tree_state(small, small.roots[1], sizes) == others[1]
+    assert restarts.compact(small) is small
+
+
+def test_a_long_life_does_not_fill_the_memory(quick):
+    """Nodes, rows and statistics of restarted trees are used again."""
+    X, y = number_stream(6000, seed=1)
+    clf = booster(n_learners=6)
+    used = []
+    for a in range(0, 6000, 1000):
+        clf.partial_fit(X[a : a + 1000], y[a : a + 1000])
+        forest = forest_of(clf)
+        accounts(forest)
+        used.append(forest.used[[N_NODES, N_ROWS, N_STATS]].copy())
+    assert (used[-1] <= 2 * used[1]).all()
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+def test_other_learners_restart_too(quick):
+    X, y = number_stream(300, seed=1)
+    clf = AdaBoostOLM(4, learner=GaussianNB(), weight_scale=1.0, restart=True).partial_fit(X, y, classes=[0, 1, 2])
+    assert clf.ages_.min() < 300.0
+    assert (clf.predict(X) == y).mean() > 0.5
+
+
+def test_restarts_keep_up_where_the_concept_changes_again_and_again():
+    """Every change leaves the old trees with more to unlearn."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(6000, 5))
+    y = (X[:, 0] * X[:, 1] > 0.0) + 2 * (X[:, 2] > 0.0) + np.arange(6000) // 1000
+    right = {}
+    for restart in (False, True):
+        said = AdaBoostOLM(30, restart=restart).test_then_train(X, y % 4, classes=range(4))
+        right[restart] = (said == y % 4)[3000:].mean()
+    assert right[True] > right[False] + 0.08
+
+
+def test_a_setting_that_all_trees_share_is_kept(quick):
+    X, y = number_stream(400, seed=1)
+    tree = HoeffdingTree(grace_period=7, tie_threshold=(0.1, 0.5), split_confidence=0.05)
+    forest = forest_of(booster(learner=tree).fit(X, y))
+    assert set(forest.grace) == {7.0}
+    np.testing.assert_allclose(np.exp(-forest.log_delta), 0.05)
+
+
+def test_young_learners_are_spared():
+    X, y = number_stream(restarts.LEAST_AGE - 1)
+    clf = booster(n_learners=3).fit(X, y)
+    assert (clf.ages_ == len(y)).all()
+
+
+def test_a_bad_setting_is_named():
+    with pytest.raises(ValueError, match=r"restart.*'yes'"):
+        AdaBoostOLM(3, restart="yes").fit([[0.0], [1.0]], [0, 1])

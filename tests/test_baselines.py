@@ -176,7 +176,6 @@ def test_the_best_tree_in_hindsight_over_all_and_over_the_end(monkeypatch):
     np.testing.assert_array_equal((~right).sum(axis=0), clf.mistakes_)
     assert result.best_tree_accuracy() == right.mean(axis=0).max()
     assert result.best_tree_accuracy(0.2) == right[-120:].mean(axis=0).max()
-    assert result.best_tree_accuracy() >= result.accuracy
     with pytest.raises(ValueError, match="share"):
         result.best_tree_accuracy(0.0)
     with pytest.raises(ValueError, match="TreeBag"):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from onlineboost._jit import inlined_kernel, kernel
+from onlineboost._jit import bare_kernel, inlined_kernel, kernel
 from onlineboost.fastmath import SAMPLE, uniform
 from onlineboost.forest import Forest, make_room, widen
 from onlineboost.potentials import Cache, Tables, build_cache
@@ -77,6 +77,12 @@ def predict_trees(forest, stage, tables, cache, rows, n_learners):
     Every row is predicted as the example of round rows.t.
     """
     labels, p, cost = np.empty(rows.k, np.int64), np.empty(2 * rows.k), np.empty(2 * rows.k)
+    _predict_trees(forest, stage, tables, cache, rows, n_learners, labels, p, cost)
+
+
+@bare_kernel
+def _predict_trees(forest, stage, tables, cache, rows, n_learners, labels, p, cost):
+    """`predict_trees` with scratch for k labels, 2 k probabilities and 2 k costs."""
     for i in range(n_learners):
         for b in range(rows.X.shape[0]):
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
@@ -96,6 +102,12 @@ def learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b):
     (i, b, nodes, class rows, rows of stats). i = number of learners: all done.
     """
     labels, p, cost = np.empty(rows.k, np.int64), np.empty(2 * rows.k), np.empty(2 * rows.k)
+    return _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, labels, p, cost)
+
+
+@bare_kernel
+def _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, labels, p, cost):
+    """`learn_trees` with scratch for k labels, 2 k probabilities and 2 k costs."""
     for i in range(from_i, forest.roots.size):
         for b in range(from_b if i == from_i else 0, rows.X.shape[0]):
             x, s, e = rows.X[b], rows.s[b], rows.e[b]

@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from onlineboost._jit import config, kernel
+from onlineboost._jit import bare_kernel, config
 
 if config.DISABLE_JIT:  # the same two functions for a run without the compiler
 
@@ -50,7 +50,7 @@ _ONE_BITS = 0x3FF0000000000000
 _LN2 = math.log(2.0)
 
 
-@kernel
+@bare_kernel
 def log(x):
     """Natural logarithm of a positive normal number, to 3e-15 relative to max(1, |log x|).
 
@@ -72,7 +72,7 @@ def log(x):
     return e * _LN2 + 2.0 * u * (1.0 + series * z)
 
 
-@kernel
+@bare_kernel
 def xlogx(x):
     """x log x for x >= 0, with 0 log 0 = 0. No branch, so that loops over it vectorise."""
     return x * log(max(x, 1e-300))
@@ -97,7 +97,7 @@ def _normal_cdf_table() -> np.ndarray:
 NORMAL_CDF = _normal_cdf_table()
 
 
-@kernel
+@bare_kernel
 def normal_cdf(z, table):
     """P(Z <= z) of a standard normal Z, to 1e-11; `table` is NORMAL_CDF."""
     z = z if z > -_REACH else -_REACH  # in this form a NaN becomes -_REACH too, and the index stays inside
@@ -125,26 +125,26 @@ else:
     _GOLDEN, _MIX1, _MIX2 = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
     _1, _27, _30, _31 = np.array([1, 27, 30, 31], np.uint64)
 
-    @kernel
+    @bare_kernel
     def _absorb(z, value):
         z = np.uint64(z) + np.uint64(value) * _GOLDEN
         z = (z ^ (z >> _30)) * _MIX1
         z = (z ^ (z >> _27)) * _MIX2
         return z ^ (z >> _31)
 
-    @kernel
+    @bare_kernel
     def _half(z):
         return np.int64(z >> _1)
 
 
-@kernel
+@bare_kernel
 def uniform(seed, purpose, i, t):
     """A number in [0, 1) that is a pure function of (seed, purpose, learner i, round t)."""
     z = _absorb(_absorb(_absorb(_absorb(1, seed), purpose), i), t)
     return (_half(z) >> 10) * 2.0**-53
 
 
-@kernel
+@bare_kernel
 def child_key(key, branch):
     """The key of a node's child: a hash of the path from the root, the same however nodes are stored."""
     return _half(_absorb(key, branch + 1))

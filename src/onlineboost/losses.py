@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from onlineboost._jit import kernel
+from onlineboost._jit import bare_kernel
 
 LOGISTIC, EXPONENTIAL, SQUARED_HINGE = range(3)
 LOSSES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "squared_hinge": SQUARED_HINGE}
@@ -28,7 +28,7 @@ LOSSES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "squared_hinge": SQU
 E_REACH = 300.0  # exp(s) is trusted up to |s| = 300: sums and ratios of two such numbers are finite
 
 
-@kernel
+@bare_kernel
 def pair_cost(loss, s, e, r, l):
     """C[r, l] for l != r."""
     if loss == LOGISTIC:
@@ -40,7 +40,7 @@ def pair_cost(loss, s, e, r, l):
     return max(0.0, s[l] - s[r] + 1.0)
 
 
-@kernel
+@bare_kernel
 def off_diagonal(loss, s, e, r, k):
     """-C[r, r] = sum over l != r of C[r, l]."""
     total = 0.0
@@ -58,7 +58,7 @@ def off_diagonal(loss, s, e, r, k):
     return total
 
 
-@kernel
+@bare_kernel
 def cost_row(loss, s, e, r, k, row):
     """row[l] = C[r, l] for l != r, and row[r] = 0; returns -C[r, r], their sum."""
     reach = 0.0
@@ -77,7 +77,7 @@ def cost_row(loss, s, e, r, k, row):
     return total
 
 
-@kernel
+@bare_kernel
 def expected_costs(loss, s, e, k, labels, p, n, tempered, cost, row):
     """cost[l] = sum_r p_r C[r, l] for all l, over the n labels that p gives mass to; O(k n). `row` is scratch.
 
@@ -98,7 +98,7 @@ def expected_costs(loss, s, e, k, labels, p, n, tempered, cost, row):
     return size
 
 
-@kernel
+@bare_kernel
 def step_size(loss, k, n_learners, i, t):
     """eta of learner i (counted from 1) in round t (counted from 1)."""
     others = max(k - 1.0, 1.0)
@@ -110,7 +110,7 @@ def step_size(loss, k, n_learners, i, t):
     return math.sqrt(2.0) * c / ((others + c * n_learners) * math.sqrt(t))
 
 
-@kernel
+@bare_kernel
 def alpha_bound(loss, n_learners):
     """The feasible set of alpha is F = [-bound, bound]."""
     return 1.0 / math.sqrt(n_learners) if loss == SQUARED_HINGE else 2.0

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from onlineboost._jit import inlined_kernel, kernel, summing_kernel
+from onlineboost._jit import bare_kernel, inlined_kernel, summing_kernel
 from onlineboost.fastmath import child_key, log
 from onlineboost.forest import (
     BAYES,
@@ -182,7 +182,7 @@ def has_room(forest, nodes, rows, stats):
     )
 
 
-@kernel
+@bare_kernel
 def new_row(forest, leaf, label, mass):
     """Append a class row to a leaf's list."""
     rows, used = forest.rows, forest.used
@@ -208,7 +208,7 @@ def new_row(forest, leaf, label, mass):
     return row
 
 
-@kernel
+@bare_kernel
 def new_stat(forest):
     used = forest.used
     if used[N_FREE_STATS] > 0:
@@ -225,7 +225,7 @@ def new_stat(forest):
     return s
 
 
-@kernel
+@bare_kernel
 def add_numeric(stat, x, weight, n):
     """Update weight, mean, squares, low and high of the numeric columns; a missing value changes nothing.
 
@@ -251,7 +251,7 @@ def add_numeric(stat, x, weight, n):
         high[c] = x[c] if x[c] > high[c] else high[c]
 
 
-@kernel
+@bare_kernel
 def set_variances(stat, spread, prior, n):
     """Inverse variances for naive Bayes, each shrunk towards the column's variance; returns the sum of their logs."""
     w = stat[WEIGHT * n : (WEIGHT + 1) * n]
@@ -301,7 +301,7 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
             split(forest, leaf, feature, threshold, t)
 
 
-@kernel
+@bare_kernel
 def split(forest, leaf, feature, threshold, t):
     """Turn a leaf into an inner node whose children inherit its class masses, branch by branch."""
     nodes, rows, used = forest.nodes, forest.rows, forest.used

@@ -12,6 +12,7 @@ import struct
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from onlineboost._jit import bare_kernel, config
@@ -23,6 +24,9 @@ if config.DISABLE_JIT:  # the same two functions for a run without the compiler
 
     def bits_float(i: int) -> float:
         return struct.unpack("<d", struct.pack("<q", i))[0]
+
+    def prefetch(array: np.ndarray, i: int, offset: int) -> None:
+        pass
 
 else:
 
@@ -44,10 +48,28 @@ else:
 
         return types.float64(types.int64), codegen
 
+    @intrinsic
+    def prefetch(typingctx, array, i, offset):
+        """Ask for the cache line `offset` bytes into array[i], to be written to soon; goes on without waiting for it."""
 
-_SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
-_ONE_BITS = 0x3FF0000000000000
-_LN2 = math.log(2.0)
+        def codegen(context, builder, signature, args):
+            array = context.make_array(signature.args[0])(context, builder, args[0])
+            (stride, *_) = cgutils.unpack_tuple(builder, array.strides)
+            offset = builder.add(builder.mul(args[1], stride), args[2])
+            byte = ir.IntType(8).as_pointer()
+            address = builder.gep(builder.bitcast(array.data, byte), [offset])
+            flag = ir.IntType(32)
+            what = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+            instruction = cgutils.get_or_insert_function(builder.module, what, "llvm.prefetch.p0i8")
+            builder.call(instruction, [address, flag(1), flag(3), flag(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, types.int64, types.int64), codegen
+
+
+HALF_BITS = 0x3FE6A09E667F3BCD  # of the square root of 1/2
+MANTISSA = 0xFFFFFFFFFFFFF
+LN2 = math.log(2.0)
 
 
 @bare_kernel
@@ -56,9 +78,9 @@ def log(x):
 
     x = 2^e m with m in [sqrt(1/2), sqrt(2)), and log m = 2 atanh(u), u = (m-1)/(m+1), |u| <= 0.1716.
     """
-    shifted = float_bits(x) - _SQRT_HALF_BITS
+    shifted = float_bits(x) - HALF_BITS
     e = shifted >> 52
-    m = bits_float((shifted & 0xFFFFFFFFFFFFF) + _SQRT_HALF_BITS)
+    m = bits_float((shifted & MANTISSA) + HALF_BITS)
     u = (m - 1.0) / (m + 1.0)
     z = u * u
     series = 1.0 / 17.0
@@ -69,7 +91,7 @@ def log(x):
     series = series * z + 1.0 / 7.0
     series = series * z + 1.0 / 5.0
     series = series * z + 1.0 / 3.0
-    return e * _LN2 + 2.0 * u * (1.0 + series * z)
+    return e * LN2 + 2.0 * u * (1.0 + series * z)
 
 
 @bare_kernel

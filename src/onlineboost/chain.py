@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from onlineboost._jit import inlined_kernel, kernel
+from onlineboost._jit import bare_kernel, inlined_kernel, kernel
 from onlineboost.fastmath import SAMPLE, uniform
 from onlineboost.forest import Forest, make_room, widen
 from onlineboost.potentials import Cache, Tables, build_cache
 from onlineboost.stages import PLAIN, Stage, cast, prepare, update, vote, weigh
-from onlineboost.trees import has_room, leaf_distribution, learn, room_needed, route
+from onlineboost.trees import fetch_leaf, find_leaves, has_room, leaf_distribution, learn, room_needed, route
 
 
 class Rows(NamedTuple):
@@ -79,11 +79,20 @@ def predict_trees(forest, stage, tables, cache, rows, n_learners):
     Every row is predicted as the example of round rows.t.
     """
     labels, p, cost = np.empty(rows.k, np.int64), np.empty(2 * rows.k), np.empty(2 * rows.k)
+    leaves, walking = np.empty(rows.X.shape[0], np.int64), np.empty(rows.X.shape[0], np.uint64)
+    _predict_trees(forest, stage, tables, cache, rows, n_learners, leaves, walking, labels, p, cost)
+
+
+@bare_kernel
+def _predict_trees(forest, stage, tables, cache, rows, n_learners, leaves, walking, labels, p, cost):
+    """`predict_trees` with scratch: a leaf and a number per row, k labels, 2 k probabilities and 2 k costs."""
+    last = rows.X.shape[0] - 1
     for i in range(n_learners):
-        for b in range(rows.X.shape[0]):
+        find_leaves(forest.nodes, forest.roots[i], rows.X, 0, leaves, walking)
+        for b in range(last + 1):
+            fetch_leaf(forest, leaves[min(b + 8, last)], leaves[min(b + 4, last)])
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
-            leaf = route(forest, forest.roots[i], x)
-            n, _, _ = leaf_distribution(forest, i, leaf, x, rows.missing[b], labels, p)
+            n, _, _ = leaf_distribution(forest, i, leaves[b], x, rows.missing[b], labels, p)
             at = prepare(stage, tables, cache, i, s)
             l = vote(stage, cache, at, i, rows.t, s, e, rows.k, labels, p, n, cost)
             cast(stage, i, l, s, e, labels, p, n)
@@ -98,11 +107,21 @@ def learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b):
     (i, b, nodes, class rows, rows of stats). i = number of learners: all done.
     """
     labels, p, cost = np.empty(rows.k, np.int64), np.empty(2 * rows.k), np.empty(2 * rows.k)
+    leaves, walking = np.empty(rows.X.shape[0], np.int64), np.empty(rows.X.shape[0], np.uint64)
+    return _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, leaves, walking, labels, p, cost)
+
+
+@bare_kernel
+def _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, leaves, walking, labels, p, cost):
+    """`learn_trees` with scratch: a leaf and a number per row, k labels, 2 k probabilities and 2 k costs."""
     for i in range(from_i, forest.roots.size):
-        for b in range(from_b if i == from_i else 0, rows.X.shape[0]):
+        first, last = from_b if i == from_i else 0, rows.X.shape[0] - 1
+        find_leaves(forest.nodes, forest.roots[i], rows.X, first, leaves, walking)
+        for b in range(first, last + 1):
+            fetch_leaf(forest, leaves[min(b + 8, last)], leaves[min(b + 4, last)])
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
             t = rows.t + b
-            leaf = route(forest, forest.roots[i], x)
+            leaf = route(forest, leaves[b], x)  # on from there, if a row before this one has split it
             at = prepare(stage, tables, cache, i, s)
             w = weight[b] * weigh(stage, cache, at, i, s, e, rows.k, y[b])
             if w > 0.0:
@@ -274,7 +293,7 @@ def any_missing(X, n_numeric, missing):
                 missing[b] = True
 
 
-BLOCK = 512  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
+BLOCK = 2048  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
 
 
 class Chain:

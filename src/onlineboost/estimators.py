@@ -168,6 +168,8 @@ class AdaBoostOLM(Booster):
         Columns to take as nominal besides those of a text or categorical type.
     random_state : int, RandomState or None
         Seed. The same seed gives the same run, however the stream is cut into blocks.
+    n_jobs : int or None
+        Threads to learn and predict with; -1: all cores. The result is the same, bit for bit (docs/parallel.md).
 
     Attributes
     ----------
@@ -199,6 +201,7 @@ class AdaBoostOLM(Booster):
         ballot: str = "tempered",
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
+        n_jobs: int | None = 1,
     ) -> None:
         self.n_learners = n_learners
         self.loss = loss
@@ -208,6 +211,7 @@ class AdaBoostOLM(Booster):
         self.ballot = ballot
         self.categorical_features = categorical_features
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         if self.loss not in LOSSES:
@@ -236,7 +240,7 @@ class OnlineMBBM(Booster):
         The loss that the final votes are to have little of; the potentials and costs follow from it.
     potential : {"exact", "monte_carlo"}
         How potentials are computed. "monte_carlo" is the authors' way, from 100 random draws; for comparison.
-    learner, weight_scale, ballot, categorical_features, random_state
+    learner, weight_scale, ballot, categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
     vote : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the majority of the first i votes) to follow, as in :class:`AdaBoostOLM`.
@@ -273,6 +277,7 @@ class OnlineMBBM(Booster):
         ballot: str = "tempered",
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
+        n_jobs: int | None = 1,
     ) -> None:
         self.n_learners = n_learners
         self.gamma = gamma
@@ -284,6 +289,7 @@ class OnlineMBBM(Booster):
         self.ballot = ballot
         self.categorical_features = categorical_features
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         self._rule()
@@ -319,10 +325,11 @@ class OnlineMBBM(Booster):
         recent = stages.edges_of(stages.MBBM, sums - model.tuned, k)
         model.tuned = sums.copy()
         shown = np.clip(recent.mean(), LEAST_GAMMA, MOST_GAMMA)
-        for segment in model.chain.segments:
-            if segment.tables is not None:
-                gamma = float(np.sqrt(shown * (segment.tables.p - segment.tables.q)))
-                segment.set_tables(with_gamma(segment.tables, gamma))
+        segments = model.chain.segments
+        if (tables := segments[0].tables) is not None:
+            tables = with_gamma(tables, float(np.sqrt(shown * (tables.p - tables.q))))
+            for segment in segments:
+                segment.set_tables(tables)
 
     def _probabilities(self, model: Model, X: np.ndarray) -> np.ndarray:
         if self._rule() == WEIGHTED:

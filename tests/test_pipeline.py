@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import pickle
 import signal
@@ -12,12 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
 from helpers import frozen, in_blocks, mixed_stream, model_state, number_stream, tree_state
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, chain, online, prequential
+from onlineboost.cli import main
 from onlineboost.pipeline import Interrupt, flow, n_threads, spread
 from onlineboost.regroup import join, select
 
@@ -486,3 +489,23 @@ def test_a_snapshot_does_not_follow_the_original(numbers):
     np.testing.assert_array_equal(served.predict_proba(X), p)
     assert served.n_seen_ == 100
     assert len(served._model.chain.segments) == 1
+
+
+# --------------------------------------------------------------------------------------------------- command line
+
+
+@pytest.mark.parametrize("model", ["adaboost-olm", "online-mbbm"])
+def test_jobs_of_the_command_line(model):
+    accuracy = []
+    for jobs in ("1", "2"):
+        settings = ["--model", model, "--learners", "20", "--limit", "1500", "--jobs", jobs, "--json"]
+        result = CliRunner().invoke(main, ["run", "nursery", *settings])
+        assert result.exit_code == 0, result.output
+        accuracy.append(json.loads(result.stdout)["results"][0]["accuracy"])
+    assert accuracy[0] == accuracy[1]
+
+
+def test_a_bad_number_of_jobs_is_an_error_without_a_traceback():
+    result = CliRunner().invoke(main, ["run", "balance", "--jobs", "0"])
+    assert result.exit_code == 2
+    assert "n_jobs must be a number of threads" in result.stderr

@@ -95,11 +95,11 @@ class Stream:
                 return
 
 
-def _make(name: str, learners: int, seed: int, loss: str, vote: str, gamma: float | str) -> Any:
+def _make(name: str, learners: int, seed: int, loss: str, vote: str, gamma: float | str, jobs: int) -> Any:
     if name == "adaboost-olm":
-        return AdaBoostOLM(learners, loss=loss, vote=vote, random_state=seed)
+        return AdaBoostOLM(learners, loss=loss, vote=vote, random_state=seed, n_jobs=jobs)
     if name == "online-mbbm":
-        return OnlineMBBM(learners, gamma=gamma, random_state=seed)
+        return OnlineMBBM(learners, gamma=gamma, random_state=seed, n_jobs=jobs)
     if name == "hoeffding-tree":
         return HoeffdingTree(random_state=seed)
     return MODELS[name]()
@@ -195,6 +195,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
                 show_default=True,
                 help="Seed of the model, and of the shuffling of a data set.",
             ),
+            click.option("--jobs", default=1, show_default=True, help="Threads; -1: all cores. Same result."),
             click.option("--limit", type=click.IntRange(1), help="Stop after so many examples."),
             click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
             click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),
@@ -211,11 +212,13 @@ def main() -> None:
     """Online multiclass boosting: learn from a stream, one pass, one example at a time."""
 
 
-def _run(source, target, learners, loss, vote, gamma, seed, limit, nominal, numeric, as_json, names: list[str]) -> None:
+def _run(
+    source, target, learners, loss, vote, gamma, seed, jobs, limit, nominal, numeric, as_json, names: list[str]
+) -> None:
     with _friendly_errors():
         stream = Stream(source, target, seed, limit, nominal, numeric)
         edge = gamma if gamma == "auto" else _number(gamma, "--gamma")
-        settings = {"learners": learners, "loss": loss, "vote": vote, "gamma": edge, "seed": seed}
+        settings = {"learners": learners, "loss": loss, "vote": vote, "gamma": edge, "seed": seed, "jobs": jobs}
         _report(stream, _measure(stream, names, as_json, **settings), as_json, settings)
 
 

@@ -161,8 +161,8 @@ def main(
 ) -> None:
     """Time learning on one thread and on several, interleaved."""
     console = Console(width=max(130, Console().width))
-    headings = ("stream", "model", "examples", "1 thread", f"{jobs} threads", "speed-up", "others", "CPU", "all in kernels",
-                "none", "expected", "same")  # fmt: skip
+    headings = ["stream", "model", "examples", "1 thread", f"{jobs} threads", "speed-up", "others", "CPU"]
+    headings += ["all in kernels", "none", "expected", "same"]
     table = Table(*headings, title=f"{learners} learners, best of {repeats}")
     out = []
     for name in streams.split(","):
@@ -200,10 +200,10 @@ def main(
                 "runs": runs,
             }
             out.append(summary)
-            table.add_row(name, model, f"{len(data):,}", f"{one['seconds']:.2f} s", f"{more['seconds']:.2f} s",
-                          f"{summary['speed_up']:.2f}", f"{max(one['others'], more['others']):.0%}",
-                          f"{summary['cpu_ratio']:.2f}", f"{more['all_in_kernels']:.1%}", f"{more['none_in_kernels']:.1%}",
-                          f"{summary['expected']:.2f}", "yes" if same else "[red]NO")  # fmt: skip
+            cells = [name, model, f"{len(data):,}", f"{one['seconds']:.2f} s", f"{more['seconds']:.2f} s"]
+            cells += [f"{summary['speed_up']:.2f}", f"{max(one['others'], more['others']):.0%}"]
+            cells += [f"{summary['cpu_ratio']:.2f}", f"{more['all_in_kernels']:.1%}", f"{more['none_in_kernels']:.1%}"]
+            table.add_row(*cells, f"{summary['expected']:.2f}", "yes" if same else "[red]NO")
     console.print(table)
     if json_path:
         json_path.write_text(json.dumps(out, indent=2))

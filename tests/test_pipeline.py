@@ -175,6 +175,20 @@ def test_an_exception_that_reaches_the_waiting_thread_lets_the_line_run_dry():
     assert log.ends == {(j, b) for j in range(4) for b in blocks}
 
 
+@pytest.mark.parametrize("given", [0, 1])
+def test_a_system_that_gives_no_more_threads_is_no_obstacle(given, monkeypatch):
+    log, start = Log(3), threading.Thread.start
+
+    def start_or_not(thread):
+        if thread.name >= f"onlineboost-{given}":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_or_not)
+    assert flow(log.steps, 5, 4) == 5
+    assert len(log.ends) == 15
+
+
 def test_pieces_are_put_together_in_order():
     X = np.arange(100.0).reshape(50, 2)
     for rows, threads in ((7, 3), (50, 2), (1, 1), (100, 4)):

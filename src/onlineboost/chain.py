@@ -14,6 +14,7 @@ from __future__ import annotations
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -177,7 +178,8 @@ class Segment(ABC):
         """Bytes in use, part by part."""
 
 
-CACHE_MEGABYTES = 64.0  # OnlineMBBM: the most that a chain keeps of costs met before
+CACHE_MEGABYTES = 64.0  # OnlineMBBM: the most that a chain keeps of costs met before, and
+PREDICTING_MEGABYTES = 32.0  # the most that a thread keeps which predicts
 
 
 class TreeSegment(Segment):
@@ -357,8 +359,9 @@ class Chain:
         try:
             cache = self._caches.pop()
         except IndexError:
-            return build_cache(tables, megabytes=4.0)
-        return cache if len(cache.deficit) == tables.n_classes else build_cache(tables, megabytes=4.0)
+            cache = None
+        fits = cache is not None and len(cache.deficit) == tables.n_classes
+        return cache if fits else build_cache(tables, PREDICTING_MEGABYTES)
 
     def _rows(self, X: np.ndarray, spread: np.ndarray, k: int) -> Rows:
         missing = np.empty(len(X), np.bool_)
@@ -422,14 +425,19 @@ class Chain:
             most = -(-self.n_learners // n_segments)
             self.segments = [part for segment in self.segments for part in segment.cut(most)]
 
-    def join(self) -> None:
-        """Make it one segment, with no more memory than it needs: quickest for single rows."""
-        if self.safe:
-            segments = [segment for segment in self.segments if isinstance(segment, TreeSegment)]
+    def joined(self) -> Chain:
+        """A copy that is one segment, with no more memory than it needs: quickest for single rows."""
+        copy = Chain.__new__(Chain)
+        copy.__dict__ = {**self.__getstate__(), "moments": self.moments.copy()}
+        segments = [segment for segment in self.segments if isinstance(segment, TreeSegment)]
+        if not self.safe:
+            copy.segments = deepcopy(self.segments)
+        else:
             own: dict[str, Any] = {name: self.gather(name) for name in ("scale", "alpha", "edge_sums")}
             whole = TreeSegment(join([segment.forest for segment in segments]), segments[0].stage._replace(**own))
             whole.set_tables(segments[0].tables)
-            self.segments = [whole]
+            copy.segments = [whole]
+        return copy
 
     # ------------------------------------------------------------------------------------------ what is in it
 

@@ -260,7 +260,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         """The label of one row, by a thin path (see `learn_one`)."""
         model = self._fitted()
         row = model.encoder.read_row(x, learning=False).X
-        return self.classes_[self._predict_codes(model, row, model.k)[0]]
+        return model.labels.classes[self._predict_codes(model, row, model.k)[0]]
 
     def predict_proba_one(self, x: Mapping[str, Any] | Sequence[Any]) -> dict[Any, float]:
         """Probabilities of one row's classes, by a thin path."""
@@ -320,14 +320,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def snapshot(self) -> Self:
         """A copy as it is now, to predict with while this one goes on learning: compact, and quick for single rows."""
-        copy = deepcopy(self)
-        copy._fitted().chain.join()
-        return copy
+        chain = self._fitted().chain
+        return deepcopy(self, {id(chain): chain.joined()})
 
     # ------------------------------------------------------------------------------------------------ checks
 
     def _fitted(self) -> Model:
-        check_is_fitted(self)
+        if "_model" not in self.__dict__:
+            check_is_fitted(self)
         return self._model
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -79,10 +79,15 @@ class _Line:
         started: list[threading.Thread] = []
         try:
             for thread in self.threads:
-                thread.start()
+                try:
+                    thread.start()
+                except RuntimeError:  # the system gives no more threads: those that run do it all
+                    break
                 started.append(thread)
+            if not started:
+                self._work()
             _join(started)
-        except BaseException:  # not from a step: from whoever interrupts this thread, or from starting a thread
+        except BaseException:  # not from a step, but from whoever interrupts this thread
             with self.news:
                 self.stop = lambda: True
                 self.news.notify_all()
@@ -175,15 +180,16 @@ class Interrupt:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            handler = signal.getsignal(signal.SIGINT)
+            handler = signal.signal(signal.SIGINT, self._note)
             if callable(handler):
                 self._handler = handler
-                signal.signal(signal.SIGINT, self._note)
+            else:  # ignored, or left to the system
+                signal.signal(signal.SIGINT, handler)
         return self
 
     def _note(self, signum: int, frame: Any) -> None:
         try:
-            self._handler(signum, frame)
+            (self._handler or signal.default_int_handler)(signum, frame)
         except BaseException as error:
             self.pending = error
 

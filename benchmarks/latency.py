@@ -4,8 +4,9 @@
     python benchmarks/latency.py --models OnlineMBBM --threads 4 --seconds 10
 
 The model is trained on the first `--rows` rows of the 5-class, 10-column synthetic stream; requests are rows it has
-not seen. "threads" is how many ask the same model at once, each waiting for its answer before it asks again. Times are
-wall times: on a busy machine the last percentiles are those of the scheduler, so the table says how busy it was.
+not seen. "threads" is how many ask the same model at once, each waiting for its answer before it asks again. On a busy
+machine the last percentiles of the wall time are those of the scheduler, so the table says how busy it was, and gives
+the processor time of the same requests beside: what they take where nobody is in the way.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ SHARES = (50.0, 99.0, 99.9)
 
 
 def ask(request: Callable[[int], Any], n_threads: int, seconds: float) -> tuple[np.ndarray, float]:
-    """Microseconds of every request made in so many seconds, and requests per second."""
-    times: list[list[int]] = [[] for _ in range(n_threads)]
+    """(requests, 2) microseconds of wall and of processor time, for so many seconds; and requests per second."""
+    times: list[list[tuple[int, int]]] = [[] for _ in range(n_threads)]
     start = threading.Barrier(n_threads + 1)
 
     def client(number: int) -> None:
@@ -40,9 +41,10 @@ def ask(request: Callable[[int], Any], n_threads: int, seconds: float) -> tuple[
         until = time.perf_counter_ns() + int(seconds * 1e9)
         now = time.perf_counter_ns()
         while now < until:
+            cpu = time.thread_time_ns()
             request(i)
-            after = time.perf_counter_ns()
-            own.append(after - now)
+            cpu = time.thread_time_ns() - cpu
+            own.append((time.perf_counter_ns() - now, cpu))
             now, i = time.perf_counter_ns(), i + n_threads
 
     clients = [threading.Thread(target=client, args=(number,)) for number in range(n_threads)]
@@ -57,17 +59,17 @@ def ask(request: Callable[[int], Any], n_threads: int, seconds: float) -> tuple[
 
 def requests_of(
     clf: Any, served: Any, X: np.ndarray, y: np.ndarray, threads: int
-) -> Iterator[tuple[str, int, int, Callable[[int], Any]]]:
-    """(what, rows, threads, request): request(i) makes the i-th request."""
+) -> Iterator[tuple[str, int, Callable[[int], Any]]]:
+    """(what, threads, request): request(i) makes the i-th request."""
     single = X[:5000].tolist()
     for n in (1, threads):
-        yield "predict_one", 1, n, lambda i: served.predict_one(single[i % len(single)])
+        yield "predict_one", n, lambda i: served.predict_one(single[i % len(single)])
     for size in (1, 10, 100, 1000):
         blocks = [X[a : a + size] for a in range(0, len(X) - size, max(size, 50))]
         for n in (1, threads):
             what = f"predict, {size} row{'s' * (size > 1)}"
-            yield what, size, n, lambda i, blocks=blocks: served.predict(blocks[i % len(blocks)])  # type: ignore[misc]
-    yield "learn_one", 1, 1, lambda i: clf.learn_one(single[i % len(single)], y[i % len(single)])
+            yield what, n, lambda i, blocks=blocks: served.predict(blocks[i % len(blocks)])  # type: ignore[misc]
+    yield "learn_one", 1, lambda i: clf.learn_one(single[i % len(single)], y[i % len(single)])
 
 
 @click.command()
@@ -79,7 +81,7 @@ def requests_of(
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures to this file.")
 def main(models: str, learners: int, rows: int, threads: int, seconds: float, json_path: Path | None) -> None:
     """Measure the latency of predict_one, learn_one and predict."""
-    console = Console(width=max(110, Console().width))
+    console = Console(width=max(130, Console().width))
     data = load_dataset("synthetic")
     X, y = np.column_stack(data.X.columns), np.asarray(data.y)
     fresh = X[rows:]
@@ -91,18 +93,19 @@ def main(models: str, learners: int, rows: int, threads: int, seconds: float, js
         served = clf.snapshot()
         title = f"{name}, {learners} learners, {len(data.classes)} classes, {X.shape[1]} columns"
         title += f", {served.nbytes_ / 1e6:.0f} MB, snapshot taken in {snapshot_seconds(clf) * 1e3:.0f} ms"
-        table = Table("request", "threads", *(f"p{share:g} us" for share in SHARES), "requests/s", "rows/s", "machine")
+        wall, cpu = ([f"{kind}p{share:g}" for share in SHARES] for kind in ("", "CPU "))
+        table = Table("request (times in us)", "threads", *wall, *cpu, "requests/s", "machine")
         table.title = title
-        for what, size, n, request in requests_of(clf, served, fresh, y[rows:], threads):
+        for what, n, request in requests_of(clf, served, fresh, y[rows:], threads):
             request(0)
             before, total = machine_busy()
             with console.status(f"{name}: {what}, {n} thread(s) ..."):
                 times, rate = ask(request, n, seconds)
             after, total_after = machine_busy()
-            percentiles = np.percentile(times, SHARES).tolist()
+            percentiles = np.percentile(times, SHARES, axis=0).T.ravel().tolist()
             busy = (after - before) / max(total_after - total, 1e-9)
             figures.append({"model": name, "request": what, "threads": n, "us": percentiles, "per_second": rate})
-            cells = [f"{value:,.0f}" for value in (*percentiles, rate, rate * size)]
+            cells = [f"{value:,.0f}" for value in (*percentiles, rate)]
             table.add_row(what, str(n), *cells, f"{busy:.0%} busy")
         console.print(table)
     if json_path:

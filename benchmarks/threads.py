@@ -9,7 +9,8 @@ of the machine that other processes took in the meantime). The rest helps to jud
 the share of the time in which all threads were inside a segment's kernel at once, "none" the share in which no thread
 was: encoding, Hedge, and the Python in between. "CPU" is the processor time of all threads over that of one: what
 cutting the chain costs. "expected" is the speed-up with a core for every thread and nobody else at work: the processor
-time of every (segment, block) task, put in order by the rule of pipeline.py, and all other time taken as serial.
+time of every (segment, block) task, put in order by the rule of pipeline.py; the main thread's own time is serial, and
+what else the threads did (Hedge, Python) is split among them.
 """
 
 from __future__ import annotations
@@ -119,9 +120,9 @@ def run(make: Any, data: Dataset, learners: int, jobs: int) -> tuple[dict[str, f
     clf = make(learners, n_jobs=jobs)
     with Watch() as watch:
         machine, machine_total = machine_busy()
-        cpu = time.process_time()
+        cpu, main = time.process_time(), time.thread_time()
         result = prequential(clf, data.X, data.y, classes=data.classes)
-        cpu = time.process_time() - cpu
+        cpu, main = time.process_time() - cpu, time.thread_time() - main
         machine_after, machine_total_after = machine_busy()
     most, none = watch.shares(jobs, result.seconds)
     figures = {
@@ -130,7 +131,9 @@ def run(make: Any, data: Dataset, learners: int, jobs: int) -> tuple[dict[str, f
         "others": max(0.0, machine_after - machine - cpu) / max(machine_total_after - machine_total, 1e-9),
         "all_in_kernels": most,
         "none_in_kernels": none,
-        "expected_seconds": watch.expected(jobs) + max(0.0, cpu - watch.cpu()),
+        "expected_seconds": watch.expected(jobs) + main + max(0.0, cpu - watch.cpu() - main) / jobs
+        if jobs > 1
+        else cpu,
     }
     state = (result.predictions, clf.edges_, clf.expert_weights_, clf._model.chain.gather("alpha"))
     return figures, state

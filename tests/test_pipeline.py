@@ -324,6 +324,19 @@ def test_learners_of_another_make_in_threads(eager, numbers):
     assert runs[0] == runs[1]
 
 
+@pytest.mark.parametrize(
+    ("codes", "known", "want"),
+    [
+        ([0, 1, 0, 2, 2], 0, [(0, 1, 1), (1, 3, 2), (3, 5, 3)]),
+        ([0, 1, 0, 2, 2], 2, [(0, 3, 2), (3, 5, 3)]),
+        ([0, 1, 0, 2, 2], 3, [(0, 5, 3)]),  # the line need not run dry for labels that are known
+        ([3, 0], 3, [(0, 2, 4)]),
+    ],
+)
+def test_rows_are_cut_where_a_label_is_new(codes, known, want):
+    assert list(online._stretches(np.array(codes), known)) == want
+
+
 # ---------------------------------------------------------------------------------------------- from forest to forest
 
 

@@ -373,11 +373,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
 def _stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:
     """Cut rows into (start, stop, classes) so that a label not known before can only be the first of a stretch."""
-    high = np.maximum.accumulate(codes)
+    high = np.maximum(np.maximum.accumulate(codes), known - 1)
     cuts = [0, *(np.flatnonzero(np.diff(high) > 0) + 1), len(codes)]
     for start, stop in pairwise(cuts):
         if start < stop:
-            yield int(start), int(stop), max(known, int(high[start]) + 1)
+            yield int(start), int(stop), int(high[start]) + 1
 
 
 def _weights(sample_weight: Any, n: int) -> np.ndarray:

@@ -27,6 +27,7 @@ from onlineboost._jit import kernel
 from onlineboost.chain import Chain, LearnerSegment, TreeSegment
 from onlineboost.fastmath import RESTART, child_key, uniform
 from onlineboost.forest import FREE_ROW, N_FREE_STATS, N_LEAVES, N_NODES, Forest
+from onlineboost.regroup import select
 from onlineboost.stages import OLM, edges_of
 
 PERIOD = 256  # rounds between reviews
@@ -140,32 +141,9 @@ def live_nodes(forest):
     return count
 
 
-@kernel
-def move_nodes(forest, nodes):
-    """Copy the nodes that can be reached from the roots into another table, roots first, children side by side."""
-    n = forest.roots.size
-    for i in range(n):
-        nodes[i] = forest.nodes[forest.roots[i]]
-        forest.roots[i] = i
-    free = n
-    at = 0
-    while at < free:
-        if nodes[at].feature >= 0:
-            first, branches = nodes[at].first, nodes[at].n_children
-            for b in range(branches):
-                nodes[free + b] = forest.nodes[first + b]
-            nodes[at].heavy += free - first
-            nodes[at].first = free
-            free += branches
-        at += 1
-    forest.used[N_NODES] = free
-
-
 def compact(forest: Forest) -> Forest:
     """The same trees without the nodes that restarts left behind, once these are the greater part."""
     live = live_nodes(forest)
     if 2 * live > forest.used[N_NODES]:
         return forest
-    nodes = np.zeros(max(64, 2 * live), forest.nodes.dtype)
-    move_nodes(forest, nodes)
-    return forest._replace(nodes=nodes)
+    return select(forest, 0, len(forest.roots))

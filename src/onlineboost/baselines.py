@@ -153,10 +153,10 @@ class TreeBag(OnlineClassifier):
     --------
     >>> from onlineboost import TreeBag, prequential
     >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
-    >>> bag = TreeBag(n_learners=10)
-    >>> result = prequential(bag, X, y)
-    >>> bag.predict([[0.1], [0.9]]).tolist(), result.best_tree_accuracy(0.2)
-    (['low', 'high'], 1.0)
+    >>> TreeBag(n_learners=10).fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    >>> prequential(TreeBag(n_learners=10), X, y).best_tree_accuracy(0.2)
+    1.0
     """
 
     def __init__(

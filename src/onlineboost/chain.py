@@ -157,7 +157,8 @@ class Segment(ABC):
     def set_tables(self, tables: Tables | None) -> None:
         """From here on costs come from these tables. A cache may be kept for as long as k is the same."""
         if tables is not None and (self.tables is None or self.tables.n_classes != tables.n_classes):
-            self._cache = build_cache(tables, max(4.0, CACHE_MEGABYTES * len(self) / self.stage.n_learners))
+            share = len(self) / self.stage.n_learners
+            self._cache = build_cache(tables, CACHE_MEGABYTES * min(1.0, 2.0 * share))  # those in the middle need most
         self.tables = tables
 
     def __getstate__(self) -> dict[str, Any]:

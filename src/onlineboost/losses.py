@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from onlineboost._jit import bare_kernel
+from onlineboost._jit import bare_kernel, summing_kernel
 
 LOGISTIC, EXPONENTIAL, SQUARED_HINGE = range(3)
 LOSSES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "squared_hinge": SQUARED_HINGE}
@@ -41,17 +41,40 @@ def pair_cost(loss, s, e, r, l):
 
 
 @bare_kernel
+def in_reach(s, k):
+    """Whether exp(s) can be trusted for all labels."""
+    reach = 0.0
+    for l in range(k):
+        reach = max(reach, abs(s[l]))
+    return reach <= E_REACH
+
+
+@summing_kernel
+def logistic_row(e, r, k, row):
+    """`cost_row` of the logistic loss, for votes in reach."""
+    total = 0.0
+    for l in range(k):
+        cost = e[l] / (e[l] + e[r]) if l != r else 0.0
+        row[l] = cost
+        total += cost
+    return total
+
+
+@summing_kernel
+def logistic_total(e, r, k):
+    """`off_diagonal` of the logistic loss, for votes in reach."""
+    total = 0.0
+    for l in range(k):
+        total += e[l] / (e[l] + e[r]) if l != r else 0.0
+    return total
+
+
+@bare_kernel
 def off_diagonal(loss, s, e, r, k):
     """-C[r, r] = sum over l != r of C[r, l]."""
+    if loss == LOGISTIC and in_reach(s, k):
+        return logistic_total(e, r, k)
     total = 0.0
-    if loss == LOGISTIC:  # as pair_cost, with one look at the reach for all
-        reach = 0.0
-        for l in range(k):
-            reach = max(reach, abs(s[l]))
-            total += e[l] / (e[l] + e[r]) if l != r else 0.0
-        if reach <= E_REACH:
-            return total
-        total = 0.0
     for l in range(k):
         if l != r:
             total += pair_cost(loss, s, e, r, l)
@@ -61,18 +84,11 @@ def off_diagonal(loss, s, e, r, k):
 @bare_kernel
 def cost_row(loss, s, e, r, k, row):
     """row[l] = C[r, l] for l != r, and row[r] = 0; returns -C[r, r], their sum."""
-    reach = 0.0
-    for l in range(k):
-        reach = max(reach, abs(s[l]))
-    if loss == LOGISTIC and reach <= E_REACH:
-        for l in range(k):
-            row[l] = e[l] / (e[l] + e[r])
-    else:
-        for l in range(k):
-            row[l] = pair_cost(loss, s, e, r, l)
-    row[r] = 0.0
+    if loss == LOGISTIC and in_reach(s, k):
+        return logistic_row(e, r, k, row)
     total = 0.0
     for l in range(k):
+        row[l] = pair_cost(loss, s, e, r, l) if l != r else 0.0
         total += row[l]
     return total
 
@@ -86,9 +102,12 @@ def expected_costs(loss, s, e, k, labels, p, n, tempered, cost, row):
     """
     cost[:k] = 0.0
     size = 0.0
+    near = loss == LOGISTIC and in_reach(s, k)
     for j in range(n):
+        if p[j] == 0.0:
+            continue
         r = labels[j]
-        total = cost_row(loss, s, e, r, k, row)
+        total = logistic_row(e, r, k, row) if near else cost_row(loss, s, e, r, k, row)
         if total > 0.0:  # a row of zeros costs nothing, whatever the vote
             mass = p[j] / math.sqrt(total) if tempered else p[j]
             for l in range(k):

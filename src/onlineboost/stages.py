@@ -96,6 +96,13 @@ def vote(stage, cache, at, i, t, s, e, k, labels, p, n, cost):
     p[:n] are the probabilities of labels[:n], all others have 0. Ties go to the higher p, then to a draw.
     `cost` is scratch for 2 k numbers.
     """
+    possible, only = 0, 0
+    for j in range(n):
+        if p[j] > 0.0:
+            possible += 1
+            only = labels[j]
+    if possible == 1:  # a row of C is lowest at its own label
+        return only
     if stage.ballot == ARGMAX:
         cost[:k] = 0.0
         size = 0.0

@@ -77,7 +77,7 @@ def predict_trees(forest, stage, tables, cache, rows, n_learners):
     Every row is predicted as the example of round rows.t.
     """
     labels, p, cost = np.empty(rows.k, np.int64), np.empty(2 * rows.k), np.empty(2 * rows.k)
-    leaves, walking = np.empty(rows.X.shape[0], np.int64), np.empty(rows.X.shape[0], np.int64)
+    leaves, walking = np.empty(rows.X.shape[0], np.int64), np.empty(rows.X.shape[0], np.uint64)
     _predict_trees(forest, stage, tables, cache, rows, n_learners, leaves, walking, labels, p, cost)
 
 
@@ -105,7 +105,7 @@ def learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b):
     (i, b, nodes, class rows, rows of stats). i = number of learners: all done.
     """
     labels, p, cost = np.empty(rows.k, np.int64), np.empty(2 * rows.k), np.empty(2 * rows.k)
-    leaves, walking = np.empty(rows.X.shape[0], np.int64), np.empty(rows.X.shape[0], np.int64)
+    leaves, walking = np.empty(rows.X.shape[0], np.int64), np.empty(rows.X.shape[0], np.uint64)
     return _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, leaves, walking, labels, p, cost)
 
 

@@ -50,7 +50,7 @@ else:
 
     @intrinsic
     def prefetch(typingctx, array, i, offset):
-        """Ask for the cache line `offset` bytes into array[i], to be written to soon; goes on without waiting for it."""
+        """Ask for the cache line `offset` bytes into array[i], which is soon to be written; does not wait for it."""
 
         def codegen(context, builder, signature, args):
             array = context.make_array(signature.args[0])(context, builder, args[0])

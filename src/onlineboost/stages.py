@@ -113,8 +113,15 @@ def vote(stage, cache, at, i, t, s, e, k, labels, p, n, cost):
         size = expected_costs(stage.loss, s, e, k, labels, p, n, stage.ballot == TEMPERED, cost, cost[k:])
     low = math.inf
     for l in range(k):
-        low = min(low, cost[l])
+        if cost[l] < low:
+            low = cost[l]
+            only = l
     limit = low + TIE * size
+    cheap = 0
+    for l in range(k):
+        cheap += cost[l] <= limit
+    if cheap == 1:
+        return only
     top = 0.0  # highest p among the cheapest
     for j in range(n):
         if cost[labels[j]] <= limit:

@@ -36,7 +36,7 @@ HOPELESS = 70.0  # naive Bayes: a class that is exp(70) = 2e30 times less likely
 @inlined_kernel
 def step(nodes, at, x):
     """The child of an inner node that x goes to."""
-    value = x[nodes[at].feature]
+    value = x[np.uint64(nodes[at].feature)]  # an unsigned index: a negative one would count from the end, at a cost
     threshold = nodes[at].threshold
     if value == value and threshold == threshold:
         return np.int64(nodes[at].first) + int(value > threshold)
@@ -56,7 +56,7 @@ def route(forest, start, x):
 
 @bare_kernel
 def find_leaves(nodes, root, X, first, leaves, walking):
-    """The leaves that rows first, first + 1, ... fall into. `walking` is scratch of the same length.
+    """The leaves that rows first, first + 1, ... fall into. `walking` is scratch of the same length (uint64).
 
     All rows go down one level, then all go down the next: no walk waits for another's node to arrive from memory, and
     there is no branch for the processor to guess.
@@ -71,9 +71,9 @@ def find_leaves(nodes, root, X, first, leaves, walking):
         left = 0
         for j in range(many):
             b = walking[j]
-            at = step(nodes, leaves[b], X[b])
+            at = np.uint64(step(nodes, np.uint64(leaves[b]), X[b]))
             leaves[b] = at
-            walking[left] = b
+            walking[np.uint64(left)] = b
             left += int(nodes[at].feature >= 0)
         many = left
 

@@ -52,20 +52,23 @@ def in_reach(s, k):
 @summing_kernel
 def logistic_row(e, r, k, row):
     """`cost_row` of the logistic loss, for votes in reach."""
+    own = e[r]
     total = 0.0
     for l in range(k):
-        cost = e[l] / (e[l] + e[r]) if l != r else 0.0
+        cost = e[l] / (e[l] + own)
         row[l] = cost
-        total += cost
+        total += cost if l != r else 0.0
+    row[r] = 0.0
     return total
 
 
 @summing_kernel
 def logistic_total(e, r, k):
     """`off_diagonal` of the logistic loss, for votes in reach."""
+    own = e[r]
     total = 0.0
     for l in range(k):
-        total += e[l] / (e[l] + e[r]) if l != r else 0.0
+        total += e[l] / (e[l] + own) if l != r else 0.0
     return total
 
 

@@ -286,6 +286,14 @@ def test_every_row_of_the_tables_is_in_use_or_free(grown):
     assert n_inner(forest) > 100
 
 
+def test_bytes_in_use_are_those_of_nodes_class_rows_and_statistics(grown):
+    forest = forest_of(grown)
+    rows, _, stats, _ = accounts(forest)
+    size = forest_tables.nbytes(forest)
+    assert size["used"] == 64 * int(forest.used[N_NODES]) + 32 * rows + 8 * forest.stats.shape[1] * stats
+    assert size["allocated"] >= forest.nodes.nbytes + forest.rows.nbytes + forest.stats.nbytes
+
+
 def test_a_class_that_is_merely_inherited_takes_no_row_of_stats():
     X, y = number_stream(120, seed=3)
     clf = HoeffdingTree(grace_period=119.5, tie_threshold=10.0, max_features=1.0).partial_fit(X, y)

@@ -86,6 +86,11 @@ def bare_kernel(function: F) -> F:
     return _compile(function)
 
 
+def fused_kernel(function: F) -> F:
+    """A bare kernel that may multiply and add in one step, rounding once instead of twice: polynomials twice as fast."""
+    return _compile(function, {"contract"})
+
+
 def summing_kernel(function: F) -> F:
     """A bare kernel whose sums may be added up in any order, so that they vectorise.
 

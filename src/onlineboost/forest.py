@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost.fastmath import NORMAL_CDF, child_key
+from onlineboost.fastmath import child_key
 
 NODE = np.dtype(
     [
@@ -84,7 +84,6 @@ class Forest(NamedTuple):
     birth: np.ndarray  # int64, laid out as the nominal part of stats: round in which each value appeared first
     n_candidates: int  # columns a leaf looks at in a split try
     leaf: int
-    cdf: np.ndarray  # fastmath.NORMAL_CDF
 
 
 def nominal_layout(n_numeric: int, nominal_sizes: list[int]) -> np.ndarray:
@@ -128,7 +127,6 @@ def plant(
         birth=np.full(offset[-1] - offset[0], -1, np.int64),
         n_candidates=n_candidates,
         leaf=LEAF_RULES[leaf],
-        cdf=NORMAL_CDF,
     )
 
 
@@ -157,6 +155,31 @@ def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
         new["free_stats"] = np.empty(len(new["stats"]), np.int32)
         new["free_stats"][: len(forest.free_stats)] = forest.free_stats
     return forest._replace(**new)
+
+
+def nbytes(forest: Forest) -> dict[str, int]:
+    """Bytes of a forest's tables: "used" by nodes, class rows and statistics in use, and "allocated" for all arrays.
+
+    Allocated room that has never been used takes addresses, but no memory.
+
+    Examples
+    --------
+    >>> forest = plant(1, 4, [], "nba", [10], [0.1], [0.05], [1.0], 2)
+    >>> nbytes(forest)["used"] < nbytes(forest)["allocated"]
+    True
+    """
+    used = forest.used
+    free_rows = 0
+    at = used[FREE_ROW]
+    while at >= 0:
+        free_rows += 1
+        at = forest.rows["next"][at]
+    live = (
+        int(used[N_NODES]) * NODE.itemsize
+        + (int(used[N_ROWS]) - free_rows) * ROW.itemsize
+        + int(used[N_STATS] - used[N_FREE_STATS]) * forest.stats.strides[0]
+    )
+    return {"used": live, "allocated": sum(part.nbytes for part in forest if isinstance(part, np.ndarray))}
 
 
 def widen(forest: Forest, nominal_sizes: list[int], birth: list[list[int]]) -> Forest:

@@ -120,9 +120,8 @@ def numeric_merit(forest, stats, c, work):
         if below < above and below <= at[N_THRESHOLDS - 1] and above > at[0]:
             precision = math.sqrt(w / squares) if squares > 0.0 else 0.0  # 1 / standard deviation
             for j in range(LANES):
-                share[j] = normal_cdf((at[j] - mean) * precision, forest.cdf)
-            for j in range(LANES):
-                part = 0.0 if at[j] < below else share[j]
+                part = normal_cdf((at[j] - mean) * precision)
+                part = 0.0 if at[j] < below else part
                 share[j] = w * (1.0 if at[j] >= above else part)
             for j in range(LANES):
                 left[j] += share[j]
@@ -182,4 +181,4 @@ def share_below(forest, stat, c, threshold):
     if threshold >= stat[HIGH * n + c]:
         return 1.0
     deviation = math.sqrt(stat[SQUARES * n + c] / w)
-    return normal_cdf((threshold - stat[MEAN * n + c]) / deviation, forest.cdf)
+    return normal_cdf((threshold - stat[MEAN * n + c]) / deviation)

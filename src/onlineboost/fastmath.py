@@ -70,7 +70,6 @@ else:
 HALF_BITS = 0x3FE6A09E667F3BCD  # of the square root of 1/2
 MANTISSA = 0xFFFFFFFFFFFFF
 LN2 = math.log(2.0)
-ONE_BITS = 0x3FF0000000000000
 
 
 @fused_kernel
@@ -126,7 +125,7 @@ def exp_down(x):
     series = series * r + 0.5
     series = series * r + 1.0
     series = series * r + 1.0
-    return series * bits_float((float_bits(rounded) << 52) + ONE_BITS)
+    return series * bits_float(((float_bits(rounded) + 1023) & 0x7FF) << 52)
 
 
 @fused_kernel

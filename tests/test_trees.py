@@ -98,7 +98,7 @@ def test_a_leaf_knows_weight_mean_squares_and_range_of_every_class(leaf_and_twin
             assert stat[trees.HIGH * n + c] == max(values)
         logs = sum(math.log(variance) for variance in learned.variance[:n])
         mass = tree.root.masses[int(forest.rows[row]["label"])]
-        assert forest.rows[row]["base"] == pytest.approx(math.log(mass) - 0.5 * logs, abs=1e-11)
+        assert forest.rows[row]["prior"] == pytest.approx(math.log(mass) - 0.5 * logs, abs=1e-11)
         for j in range(2):
             at = forest.offset[j]
             counts = [learned.weight(n + j, v) for v in range(len(past.met[j]))]

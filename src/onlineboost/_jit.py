@@ -87,7 +87,7 @@ def bare_kernel(function: F) -> F:
 
 
 def fused_kernel(function: F) -> F:
-    """A bare kernel that may multiply and add in one step, rounding once instead of twice: polynomials twice as fast."""
+    """A bare kernel that may multiply and add in one step, rounding once instead of twice: faster polynomials."""
     return _compile(function, {"contract"})
 
 

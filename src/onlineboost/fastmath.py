@@ -126,7 +126,7 @@ def exp_down(x):
     series = series * r + 0.5
     series = series * r + 1.0
     series = series * r + 1.0
-    return series * bits_float((float_bits(rounded) << 52) + ONE_BITS)
+    return series * bits_float(((float_bits(rounded) + 1023) & 0x7FF) << 52)
 
 
 @fused_kernel

@@ -52,7 +52,7 @@ ROW = np.dtype(
         ("stat", np.int32),  # its row of `stats`, -1: nothing learned, only inherited
         ("unused", np.int32),
         ("mass", np.float64),
-        ("base", np.float64),  # log(mass) - (sum of log variances of the numeric columns) / 2, for naive Bayes
+        ("prior", np.float64),  # log(mass) - (sum of log variances of the numeric columns) / 2, for naive Bayes
     ]
 )
 NODE, ROW = np.dtype((np.record, NODE.descr)), np.dtype((np.record, ROW.descr))  # attributes without the compiler too

@@ -130,7 +130,7 @@ def bayes_score(forest, i, row, x, missing):
     stat = forest.stats[forest.rows[row].stat]
     mean, inverse = stat[MEAN * n : (MEAN + 1) * n], stat[INVERSE * n : (INVERSE + 1) * n]
     if not missing:
-        score = forest.rows[row].base
+        score = forest.rows[row].prior
         if n:
             score -= 0.5 * squared_distance(x, mean, inverse)
     else:
@@ -263,7 +263,7 @@ def new_row(forest, leaf, label, mass):
     rows[row].stat = -1
     rows[row].unused = 0
     rows[row].mass = mass
-    rows[row].base = 0.0
+    rows[row].prior = 0.0
     last = forest.nodes[leaf].first
     if last < 0:
         forest.nodes[leaf].first = row
@@ -355,7 +355,7 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
         if forest.leaf != MAJORITY:
             set_variances(stat, spread, PRIOR_EXAMPLES * forest.unit[i], n)
     if forest.leaf != MAJORITY:
-        rows[row].base = log(rows[row].mass) + 0.5 * log_product(stat[INVERSE * n : (INVERSE + 1) * n])
+        rows[row].prior = log(rows[row].mass) + 0.5 * log_product(stat[INVERSE * n : (INVERSE + 1) * n])
     for j in range(forest.offset.size - 1):
         if x[n + j] == x[n + j]:
             stat[forest.offset[j]] += weight

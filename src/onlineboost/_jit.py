@@ -16,8 +16,10 @@ from typing import Any, Literal, TypeVar
 
 from numba import njit
 from numba.core import config as _config
+from numba.core.cpu import CPUTargetOptions
 
 config: Any = _config  # its attributes are made at run time
+CAN_STOP_COUNTING = hasattr(CPUTargetOptions, "_nrt")  # Numba does not promise this option; without it all is slower
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -59,12 +61,20 @@ _announced = False
 def _compile(
     function: F, fastmath: set[str] | bool = False, inline: Literal["never", "always"] = "never", counted: bool = False
 ) -> F:
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": fastmath, "inline": inline}
+    options: dict[str, Any] = {
+        "cache": True,
+        "nogil": True,
+        "error_model": "numpy",
+        "fastmath": fastmath,
+        "inline": inline,
+    }
     before = config.CACHE_DIR
     if _usable and not before:  # a user's own NUMBA_CACHE_DIR goes first
         config.CACHE_DIR = str(CACHE_DIR)
     try:
-        return njit(**options, _nrt=counted)(function)  # type: ignore[call-overload, no-any-return]
+        if CAN_STOP_COUNTING:
+            options["_nrt"] = counted
+        return njit(**options)(function)  # type: ignore[call-overload, no-any-return]
     finally:
         config.CACHE_DIR = before
 

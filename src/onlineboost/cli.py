@@ -1,4 +1,4 @@
-"""The command line: onlineboost run | compare | datasets | potential | bounds."""
+"""The command line: onlineboost run | compare | datasets | potential | bounds | reproduce."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rich.table import Table as TextTable
 from onlineboost import __version__
 from onlineboost.baselines import AdaBoostOVA, OneVsAll, OzaBoost, TreeBag
 from onlineboost.cli_bounds import bounds
+from onlineboost.cli_reproduce import reproduce
 from onlineboost.datasets import dataset_names, describe_datasets, load_dataset
 from onlineboost.estimators import AdaBoostOLM, HoeffdingTree, OnlineMBBM
 from onlineboost.evaluate import LastClass, MajorityClass, Result, prequential
@@ -320,3 +321,4 @@ def potential(learners: int, gammas: str, most_classes: int, out: str) -> None:
 
 
 main.add_command(bounds)
+main.add_command(reproduce)

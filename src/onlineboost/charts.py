@@ -19,8 +19,12 @@ from onlineboost.runs import Record
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#000000", "#8c7a00", "#777777", "#bbbbbb",
 )  # fmt: skip
+WHITE_TO_BLUE = ["#f7fafd", "#6baed6", "#08306b"]
 SIZE = 1150  # width of a row of panels
 BINS = 20  # of the chain, in the picture of the experts' weights
+
+
+Drawn = alt.Chart | alt.FacetChart
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,24 @@ class Look:
 
     def colour(self, systems: Sequence[str], title: str | None = None) -> alt.Color:
         scale = alt.Scale(domain=list(systems), range=[self.colours[s] for s in systems])
-        return alt.Color("system:N", title=title, scale=scale, legend=alt.Legend(orient="top", symbolStrokeWidth=3))
+        return alt.Color(
+            "system:N",
+            title=title,
+            scale=scale,
+            legend=alt.Legend(orient="top", columns=self.legend_columns, symbolStrokeWidth=3),
+        )
+
+    @property
+    def legend_columns(self) -> int:
+        return 4 if len(self.datasets) == 1 else 9
 
     def panel(self, columns: int) -> int:
-        return min(560, SIZE // min(columns, max(len(self.datasets), 1)) - 48)
+        return min(460, SIZE // min(columns, max(len(self.datasets), 1)) - 48)
 
-    def facet(self, chart: alt.Chart | alt.LayerChart, columns: int, independent: Sequence[str] = ()) -> alt.FacetChart:
+    def facet(self, chart: alt.Chart, columns: int, independent: Sequence[str] = ()) -> Drawn:
+        """The chart once per data set, in rows of so many; the chart itself if there is but one."""
+        if len(self.datasets) == 1:
+            return chart
         header = alt.Header(title=None, labelFontSize=13, labelFontWeight="bold")
         faceted = chart.facet(facet=alt.Facet("panel:N", sort=self.titles, header=header), columns=columns)
         return faceted.resolve_scale(**dict.fromkeys(independent, "independent"))  # type: ignore[arg-type]
@@ -65,7 +81,7 @@ def _mean(group: Sequence[Record], name: str) -> np.ndarray | None:
     return np.mean(values, axis=0) if values else None
 
 
-def learning_curves(records: Sequence[Record], look: Look) -> alt.FacetChart:
+def learning_curves(records: Sequence[Record], look: Look) -> Drawn:
     """Accuracy since the point before, a mean over the orders, smoothed over three points."""
     rows = []
     for panel, system, group in _groups(records, look, look.systems):
@@ -87,7 +103,7 @@ def learning_curves(records: Sequence[Record], look: Look) -> alt.FacetChart:
     return look.facet(line, 4, ("x", "y"))
 
 
-def accuracy_and_time(points: Sequence[Mapping[str, Any]], look: Look, families: Mapping[str, str]) -> alt.FacetChart:
+def accuracy_and_time(points: Sequence[Mapping[str, Any]], look: Look, families: Mapping[str, str]) -> Drawn:
     """Accuracy on the last 20 % against processor time, on a log axis. A point: dataset, system, tail, seconds, whose.
 
     `families` gives the colour group of a system.
@@ -113,7 +129,8 @@ def accuracy_and_time(points: Sequence[Mapping[str, Any]], look: Look, families:
         .encode(
             x=alt.X("seconds:Q", title="processor time, seconds", scale=alt.Scale(type="log", padding=8),
                     axis=alt.Axis(format="~g", tickCount=4, labelOverlap=True)),
-            y=alt.Y("accuracy:Q", title="last 20 %", scale=alt.Scale(zero=False, padding=8), axis=alt.Axis(tickCount=5)),
+            y=alt.Y("accuracy:Q", title="last 20 %", scale=alt.Scale(zero=False, padding=8),
+                    axis=alt.Axis(tickCount=5)),
             color=look.colour(_present(rows, groups)),
             shape=alt.Shape("whose:N", title=None, legend=legend,
                             scale=alt.Scale(domain=whose, range=["circle", "cross"][: len(whose)])),
@@ -125,9 +142,7 @@ def accuracy_and_time(points: Sequence[Mapping[str, Any]], look: Look, families:
     return look.facet(dots, 4, ("x", "y"))
 
 
-def per_learner(
-    records: Sequence[Record], look: Look, what: str, title: str, systems: Sequence[str]
-) -> alt.FacetChart | None:
+def per_learner(records: Sequence[Record], look: Look, what: str, title: str, systems: Sequence[str]) -> Drawn | None:
     """A number of each learner along the chain (alphas, edges), a mean over the orders."""
     rows = []
     for panel, system, group in _groups(records, look, systems):
@@ -150,7 +165,7 @@ def per_learner(
     return look.facet(line, 7)
 
 
-def expert_weights(records: Sequence[Record], look: Look, system: str) -> alt.FacetChart | None:
+def expert_weights(records: Sequence[Record], look: Look, system: str) -> Drawn | None:
     """Whom Hedge follows: the weight of stretches of the chain over time, in the first order of the rows."""
     rows = []
     for panel, _, group in _groups(records, look, [system]):
@@ -177,7 +192,7 @@ def expert_weights(records: Sequence[Record], look: Look, system: str) -> alt.Fa
             x2="to:Q",
             y=alt.Y("low:Q", title="expert", axis=alt.Axis(tickCount=5), scale=alt.Scale(nice=False)),
             y2="high:Q",
-            color=alt.Color("weight:Q", title="weight", scale=alt.Scale(scheme="blues", domain=[0, 1], type="sqrt"),
+            color=alt.Color("weight:Q", title="weight", scale=alt.Scale(range=WHITE_TO_BLUE, domain=[0, 1], type="sqrt"),
                             legend=alt.Legend(orient="right", gradientLength=110, tickCount=3)),
             tooltip=["low:Q", "high:Q", alt.Tooltip("to:Q", format=".0f"), alt.Tooltip("weight:Q", format=".2f")],
         )

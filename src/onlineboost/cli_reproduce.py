@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from onlineboost import __version__, paper_tables
+from onlineboost.report import need_drawing
 from onlineboost.stream import DataError
 
 QUICK_ORDERS = 3
@@ -105,9 +106,7 @@ def _names(datasets: str, quick: bool) -> list[str]:
     for name in names:
         if name not in paper_tables.LABELS:
             raise DataError(f"{name!r} is not one of the paper's data sets: {', '.join(paper_tables.LABELS)}")
-    return [
-        name for name in paper_tables.LABELS if name in names or not (names or (quick and name in QUICK_WITHOUT))
-    ]
+    return [name for name in paper_tables.LABELS if name in names or not (names or (quick and name in QUICK_WITHOUT))]
 
 
 def _orders(text: str) -> dict[str, int]:
@@ -166,7 +165,7 @@ def _write(out: Path, summary: Sequence[Mapping[str, Any]], about: Mapping[str, 
         for row in summary:
             writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
     with _replacing(out / "results.json") as path:
-        path.write_text(json.dumps({**about, "results": summary, "table_1": table_one(list(summary))}, indent=1))
+        path.write_text(json.dumps({**about, "results": summary, "table_1": table_one(summary)}, indent=1))
 
 
 class _replacing:
@@ -211,10 +210,12 @@ def _text(row: Mapping[str, Any] | None, name: str) -> str:
 
 def _report(out: Path, records: Sequence[Any], summary: Any, about: Mapping[str, Any], err: Console) -> list[str]:
     try:
-        from onlineboost.html_report import reproduction_page
-    except ImportError:
+        need_drawing()
+    except DataError:
         err.print("No report.html: it needs pip install 'onlineboost\\[report]'.")
         return []
+    from onlineboost.html_report import reproduction_page
+
     with _replacing(out / "report.html") as path:
         path.write_text(reproduction_page(records, summary, about), encoding="utf-8")
     return ["report.html"]

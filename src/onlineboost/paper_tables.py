@@ -1,4 +1,4 @@
-"""The numbers that the paper prints (Jung, Goetz, Tewari 2017): its three appendix tables, from which Table 1 is taken."""
+"""The numbers the paper prints (Jung, Goetz, Tewari 2017): its three appendix tables. Table 1 is taken from them."""
 
 from __future__ import annotations
 

@@ -4,10 +4,11 @@ A record is a plain dictionary that JSON can hold:
 
     rows, classes                   size of the stream
     tail, full                      accuracy over the last 20 %, and over all
+    best_tree                       {"tail": ..., "full": ...} of a TreeBag's best tree in hindsight
     seconds                         processor time of predicting and learning
     curve                           {"examples": [...], "right": [...]}: accuracy since the point before
     alphas, edges, expert_weights   one number per learner, at the end; missing where a model has none
-    snapshots                       {"examples": [...], "expert_weights": [[...], ...]}: the same along the way, on request
+    snapshots                       {"examples": [...], "expert_weights": [[...], ...]} along the way, on request
 """
 
 from __future__ import annotations
@@ -50,16 +51,17 @@ def observe(
     start = time.process_time()
     result = prequential(model, blocks, classes=classes, progress=after_block)
     seconds = time.process_time() - start
-    bag = result.tree_right is not None  # the paper's DT: the best tree is chosen in hindsight
     examples, right = result.curve(CURVE_POINTS)
     record: Record = {
         "rows": len(result.y),
         "classes": len(classes),
-        "tail": result.best_tree_accuracy(0.2) if bag else result.tail_accuracy(0.2),
-        "full": result.best_tree_accuracy() if bag else result.accuracy,
+        "tail": result.tail_accuracy(0.2),
+        "full": result.accuracy,
         "seconds": round(seconds, 4),
         "curve": {"examples": examples.tolist(), "right": np.round(right, 5).tolist()},
     }
+    if result.tree_right is not None:
+        record["best_tree"] = {"tail": result.best_tree_accuracy(0.2), "full": result.best_tree_accuracy()}
     for name, attribute in PER_LEARNER.items():
         if (values := per_learner(model, attribute)) is not None:
             record[name] = values

@@ -13,7 +13,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from onlineboost.runs import Record
+from onlineboost.runs import Record, smoothed
 
 # Okabe and Ito's colours, which stay apart for the colour-blind, strongest first; then two greys.
 COLOURS = (
@@ -86,8 +86,7 @@ def learning_curves(records: Sequence[Record], look: Look) -> Drawn:
     rows = []
     for panel, system, group in _groups(records, look, look.systems):
         right = np.mean([record["curve"]["right"] for record in group], axis=0)
-        smooth = np.convolve(np.pad(right, 1, mode="edge"), np.ones(3) / 3, mode="valid") if len(right) > 2 else right
-        for examples, value in zip(group[0]["curve"]["examples"], smooth.tolist(), strict=True):
+        for examples, value in zip(group[0]["curve"]["examples"], smoothed(right).tolist(), strict=True):
             rows.append({"panel": panel, "system": system, "examples": examples, "accuracy": round(value, 4)})
     line = (
         alt.Chart(alt.Data(values=rows))
@@ -166,7 +165,7 @@ def per_learner(records: Sequence[Record], look: Look, what: str, title: str, sy
 
 
 def expert_weights(records: Sequence[Record], look: Look, system: str) -> Drawn | None:
-    """Whom Hedge follows: the weight of stretches of the chain over time, in the first order of the rows."""
+    """Whom Hedge follows: the weights of the experts over time, by stretches of the chain, in the first order."""
     rows = []
     for panel, _, group in _groups(records, look, [system]):
         shots = next((record["snapshots"] for record in group if "snapshots" in record), None)
@@ -192,7 +191,8 @@ def expert_weights(records: Sequence[Record], look: Look, system: str) -> Drawn 
             x2="to:Q",
             y=alt.Y("low:Q", title="expert", axis=alt.Axis(tickCount=5), scale=alt.Scale(nice=False)),
             y2="high:Q",
-            color=alt.Color("weight:Q", title="weight", scale=alt.Scale(range=WHITE_TO_BLUE, domain=[0, 1], type="sqrt"),
+            color=alt.Color("weight:Q", title="weight",
+                            scale=alt.Scale(range=WHITE_TO_BLUE, domain=[0, 1], type="sqrt"),
                             legend=alt.Legend(orient="right", gradientLength=110, tickCount=3)),
             tooltip=["low:Q", "high:Q", alt.Tooltip("to:Q", format=".0f"), alt.Tooltip("weight:Q", format=".2f")],
         )

@@ -201,22 +201,29 @@ class Store:
         self.file = self.path.open("a+b")
         try:
             _lock(self.file)
+            self.records = self._read()
         except OSError:
             self.file.close()
             raise DataError(f"another run is writing to {folder}: wait for it, or give another --out") from None
+        except DataError:
+            self.file.close()
+            raise
+
+    def _read(self) -> dict[str, Record]:
         self.file.seek(0)
         text = self.file.read()
         whole = text.rfind(b"\n") + 1
         if whole < len(text):
             self.file.truncate(whole)
-        self.records: dict[str, Record] = {}
+        records = {}
         for number, line in enumerate(text[:whole].splitlines(), 1):
             try:
                 record = json.loads(line)
             except ValueError:
-                raise DataError(f"{self.path}, line {number}: not a record. Remove the line to run its cell again")\
-                    from None  # fmt: skip
-            self.records[record["key"]] = record
+                message = f"{self.path}, line {number}: not a record. Remove the line to run its cell again"
+                raise DataError(message) from None
+            records[record["key"]] = record
+        return records
 
     def __contains__(self, cell: Cell) -> bool:
         return cell.key in self.records

@@ -286,7 +286,7 @@ def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str
         f'<div class="pair">{"".join(drawn)}</div>',
     ]  # fmt: skip
     if experts := _experts(records, look, boosters):
-        text = "Expert i is the vote of the first i learners; their weights over time, added up over stretches of the chain."
+        text = "Expert i is the vote of the first i learners. Weights over time, added up over stretches of the chain."
         pairs = "".join(f"<div>{one}</div>" for one in experts)
         body.append(section("Whom Hedge follows", text, f'<div class="pair">{pairs}</div>'))
     return page(title, "".join(body))

@@ -80,6 +80,12 @@ def per_learner(model: Any, attribute: str) -> list[float] | None:
     return np.round(values.mean(axis=0) if values.ndim == 2 else values, 5).tolist()
 
 
+def smoothed(values: np.ndarray) -> np.ndarray:
+    """Each value as the mean of itself and its neighbours."""
+    padded = np.pad(values, 1, mode="edge")
+    return (padded[:-2] + padded[1:-1] + padded[2:]) / 3.0
+
+
 def cut(X: Any, y: np.ndarray, *, snapshots: bool = False) -> Iterator[Block]:
     """Rows as blocks, small enough for a snapshot after each where they are asked for."""
     rows = min(BLOCK_ROWS, -(-len(y) // SNAPSHOTS)) if snapshots else BLOCK_ROWS

@@ -171,6 +171,18 @@ def test_half_a_line_at_the_end_is_dropped(tmp_path):
     assert path.read_bytes() == whole
 
 
+def test_cells_of_another_version_are_not_mixed_in_but_on_request(tmp_path, monkeypatch):
+    cell = small("AdaOLM")
+    with Store(tmp_path) as store:
+        store.add(cell.run())
+        assert len(store.select([cell])) == 1
+        monkeypatch.setattr(experiments, "code_version", lambda: "another")
+        assert cell not in store
+        assert store.select([cell]) == []
+        (record,) = store.select([cell, small("AdaOLM", 1)], any_version=True)
+        assert record["key"] == cell.key
+
+
 def test_a_damaged_line_in_the_middle_is_an_error(tmp_path):
     (tmp_path / "cells.jsonl").write_text('{"key": "a"}\n{"key":\n{"key": "b"}\n')
     with pytest.raises(DataError, match=r"cells.jsonl, line 2: not a record"):

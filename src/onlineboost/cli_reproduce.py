@@ -38,7 +38,9 @@ QUICK_WITHOUT = ("movement",)
 @click.option("--jobs", default=0, help="Processes [default: one for each core].", type=click.IntRange(0))
 @click.option("--out", default="reproduction", show_default=True, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--quick", is_flag=True, help=f"{QUICK_ORDERS} orders, without {', '.join(QUICK_WITHOUT)}.")
-@click.option("--report-only", is_flag=True, help="Run nothing: tables and report of the cells that OUT has.")
+@click.option(
+    "--report-only", is_flag=True, help="Run nothing: tables and report of the cells that OUT has, of whatever version."
+)
 def reproduce(
     datasets: str,
     systems: str,
@@ -76,13 +78,13 @@ def reproduce(
         with experiments.Store(out) as store:
             if not report_only:
                 _run(cells, store, jobs or os.cpu_count() or 1, err)
-            done = [store.records[cell.key] for cell in cells if cell in store]
+            done = store.select(cells, any_version=report_only)
         if not done:
-            raise DataError(f"{out} has no finished cells of this version: run without --report-only")
+            raise DataError(f"{out} has no finished cells of this kind: run without --report-only")
         summary = experiments.summarise(done, cells)
         about = {
             "version": __version__,
-            "code": experiments.code_version(),
+            "code": sorted({record["code"] for record in done}),
             "date": time.strftime("%Y-%m-%d"),
             "learners": learners,
             "limit": limit,

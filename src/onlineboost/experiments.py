@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
@@ -46,19 +46,17 @@ def paper_tree() -> HoeffdingTree:
 def make_model(model: str, settings: str, n_learners: int, seed: int) -> Any:
     """A model by its name: one of BOOSTERS or WEIGHTLESS, adaboost-olm:restart, online-mbbm or online-mbbm:GAMMA.
 
-    `settings` is "default", or "paper": the paper's weak learners, the weight scale of its authors' code, costs as
-    printed, and for OnlineMBBM with a gamma the majority of all votes.
+    `settings` is "default", or "paper": the paper's weak learners, and the weight scale of its authors' code. The
+    algorithms are ours either way, with all corrections (docs/paper.md).
     """
     if settings == "default":
         paper: dict[str, Any] = {}
     elif model in WEIGHTLESS:
         paper = {"learner": paper_tree()}
     else:
-        paper = {"learner": paper_tree(), "weight_scale": (5, 200), "ballot": "cost"}
+        paper = {"learner": paper_tree(), "weight_scale": (5, 200)}
     name, _, option = model.partition(":")
     if name == "online-mbbm":
-        if option and paper:
-            paper["vote"] = "last"
         return OnlineMBBM(n_learners, gamma=float(option) if option else "auto", random_state=seed, **paper)
     if model == "adaboost-olm:restart":
         return AdaBoostOLM(n_learners, random_state=seed, restart=True, **paper)
@@ -123,8 +121,10 @@ class Cell:
         blocks = cut(data.X[:n], data.y[:n], snapshots=self.order == 0)
         _, record = observe(model, blocks, data.classes, snapshots=self.order == 0)
         record |= record.pop("best_tree", {})  # the paper's DT is the best tree in hindsight
-        about = {"key": self.key, "dataset": self.dataset, "system": self.system, "order": self.order}
-        return {**about, "n_learners": self.n_learners, "limit": self.limit, **record}
+        return {"key": self.key, "code": code_version(), **asdict(self), **record}
+
+
+CELL = tuple(Cell.__dataclass_fields__)
 
 
 @cache
@@ -154,14 +154,22 @@ def code_version() -> str:
 
 
 # CPU seconds of a cell with 100 learners, to put long cells first and to tell the time left; only ratios matter.
-_COST_OF_SET = {
-    "balance": 0.15, "mice": 1.5, "car": 0.3, "mushroom": 0.8, "nursery": 3.0, "isolet": 20.0, "movement": 45.0,
-}  # fmt: skip
-_COST_OF_SYSTEM = {"DT": 0.4, "OLB": 0.6, "AdaOLM": 1.0, "OvA": 1.6, "AdaOVA": 1.6}  # others: 1.2
+_COSTS = """
+         DT   OLB  AdaOLM MB.3 MB.1 MB.05 MB.01 MB.001 OvA  AdaOVA MBauto MBdefault default
+balance  .06  .06  .10    .15  .14  .12   .11   .11    .25  .24    .15    .12       .09
+mice     .38  .34  1.3    2.4  2.8  2.2   1.5   1.4    2.6  2.8    2.7    1.5       .44
+car      .13  .11  .20    .29  .29  .28   .27   .25    .58  .48    .28    .29       .17
+mushroom .47  .33  .56    .74  .74  .72   .73   .73    1.0  1.0    .74    .81       .69
+nursery  .74  .77  1.2    1.7  1.7  1.6   1.5   1.4    3.9  3.3    1.6    1.6       1.2
+isolet   3.7  2.7  7.9    16   18   14    7.9   5.6    23   27     16     8.9       3.2
+movement 20   19   36     55   50   46    40    38     96   87     48     36        26
+"""
 
 
 def expected_cost(cell: Cell) -> float:
-    cost = _COST_OF_SET.get(cell.dataset, 1.0) * _COST_OF_SYSTEM.get(cell.system, 1.2) * cell.n_learners / N_LEARNERS
+    headings, *lines = (line.split() for line in _COSTS.strip().split("\n"))
+    costs = next(line for line in lines if line[0] == cell.dataset)[1:]
+    cost = float(costs[headings.index(cell.system.replace(" ", ""))]) * cell.n_learners / N_LEARNERS
     return cost if cell.limit is None else cost * min(1.0, cell.limit / 1000)
 
 
@@ -227,6 +235,14 @@ class Store:
 
     def __contains__(self, cell: Cell) -> bool:
         return cell.key in self.records
+
+    def select(self, cells: Iterable[Cell], *, any_version: bool = False) -> list[Record]:
+        """Records of these cells, as far as they are there; on request those of another version of the code too."""
+        found = [self.records[cell.key] for cell in cells if cell in self]
+        if not any_version:
+            return found
+        of = {Cell(*(record[name] for name in CELL)): record for record in self.records.values()}
+        return [{**record, "key": cell.key} for cell in cells if (record := of.get(cell)) is not None]
 
     def add(self, record: Record) -> None:
         self.records[record["key"]] = record

@@ -27,6 +27,7 @@ table { border-collapse: separate; border-spacing: 2px; width: 100%; table-layou
 th { font-size: 12.5px; font-weight: 600; padding: 2px 4px; text-align: center; } th.row { text-align: left; }
 tr.groups th { font-weight: 400; color: var(--soft); border-bottom: 1px solid var(--line); }
 td { text-align: center; padding: 3px 2px 4px; font-size: 15px; line-height: 1.2; border-radius: 4px; min-width: 56px; }
+td, th { vertical-align: middle; }
 td small { display: block; font-size: 11px; color: #2f363d; white-space: nowrap; } td.top b { font-weight: 800; }
 td b { font-weight: 600; } td sup { font-size: 10px; }
 td.plain { background: #f4f6f8; }

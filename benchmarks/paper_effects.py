@@ -49,7 +49,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {  # model: variant: settings, 
             "vote: tempered costs": {"gamma": gamma, "ballot": "tempered"},
             "follow Hedge": {"gamma": gamma, "vote": "hedge"},
         }
-        for gamma in (0.1, 0.01)
+        for gamma in (0.3, 0.1, 0.01)
     },
 }
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from joblib import cpu_count
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from onlineboost import __version__, paper_tables
@@ -77,7 +78,7 @@ def reproduce(
             raise DataError("nothing to run: none of the data sets is at hand. Set ONLINEBOOST_DATA to their folder")
         with experiments.Store(out) as store:
             if not report_only:
-                _run(cells, store, jobs or os.cpu_count() or 1, err)
+                _run(cells, store, jobs or cpu_count(), err)
             done = store.select(cells, any_version=report_only)
         if not done:
             raise DataError(f"{out} has no finished cells of this kind: run without --report-only")
@@ -144,18 +145,22 @@ def _run(cells: Sequence[Any], store: Any, jobs: int, err: Console) -> None:
     with err.status("compiling for this machine ..."):  # once, before the workers would all do it
         warm_up(dict.fromkeys(cell.system for cell in todo))
     left = dict.fromkeys(todo)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}"))
     with Progress(*columns, console=err) as bar:
-        total = clock.left(left) * jobs
-        task = bar.add_task("running", total=total, note=f"{len(todo):,} cells")
+        ahead = clock.left(left)
+        task = bar.add_task("running", total=ahead, note=f"{len(todo):,} cells, about {_time(ahead)} left")
         for cell, record in run_cells(todo, jobs):
             store.add(record)
             clock.done(cell, record["seconds"])
             del left[cell]
             ahead = clock.left(left)
-            note = f"{len(cells) - len(left):,}/{len(cells):,} cells, {timedelta(seconds=round(ahead))} left"
+            note = f"{len(cells) - len(left):,}/{len(cells):,} cells, {_time(ahead)} left"
             spent = bar.tasks[0].elapsed or 0.0
             bar.update(task, completed=spent, total=spent + ahead, note=note)
+
+
+def _time(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
 
 
 def _write(out: Path, summary: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:

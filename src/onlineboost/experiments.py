@@ -11,6 +11,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -300,7 +301,7 @@ def run_cells(cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, Record]]
             yield cell, _run(cell)
         return
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker)
     waiting, running = iter(cells), {}
     try:
         for cell in waiting:
@@ -339,8 +340,9 @@ def warm_up(systems: Iterable[str]) -> None:
             _warm.add(system)
 
 
-def _end_with_parent() -> None:
-    """In a worker: if the process that started us is killed, end too, and do not go on learning for nobody."""
+def _begin_worker() -> None:
+    """If the process that started us is killed, end too, and do not go on learning for nobody."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops us
     parent = multiprocessing.parent_process()
     assert parent is not None
 

@@ -18,7 +18,7 @@ STYLE = """
 body { font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; color: var(--ink); background: #fff;
        max-width: 1220px; margin: 0 auto; padding: 24px 28px 60px; }
 h1 { font-size: 27px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 30px 0 4px; }
-p { margin: 4px 0 12px; max-width: 110ch; } .soft { color: var(--soft); } code { font-size: 13px; }
+p { margin: 4px 0 12px; max-width: 118ch; } .soft { color: var(--soft); } code { font-size: 13px; }
 .tiles { display: flex; flex-wrap: wrap; gap: 14px; margin: 18px 0 4px; }
 .tile { border: 1px solid var(--line); border-radius: 8px; padding: 10px 16px; flex: 1 1 200px; }
 .tile b { display: block; font-size: 25px; line-height: 1.25; } .tile span { color: var(--soft); font-size: 13px; }

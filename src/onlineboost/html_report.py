@@ -96,7 +96,7 @@ def _table_one(summary: Summary) -> str:
         "OLB": "Online Boosting",
         "AdaOLM": "Adaboost.OLM",
         "Best MB": "Best MBBM",
-        OURS: "AdaBoostOLM(), and the paper's best",
+        OURS: "default, paper's best",
     }
     lines = table_one(summary)
     shown = [column for column in columns if any(line.get(column) for line in lines)]

@@ -82,8 +82,8 @@ def write(results: dict[str, Any], page: Path) -> list[Path]:
     written = [page]
     try:
         import altair
-    except ImportError:
-        altair, note = None, "\nThere are no pictures: drawing needs `pip install 'onlineboost[report]'`.\n"
+    except ImportError:  # it comes with onlineboost[report]; the page does without
+        altair = None
     for name, draw, needed in (("systems", draw_systems, "systems"), ("scaling", draw_scaling, "scaling")):
         if altair is not None and results[needed]:
             pictures.mkdir(exist_ok=True)
@@ -91,8 +91,7 @@ def write(results: dict[str, Any], page: Path) -> list[Path]:
             for path in (pictures / f"benchmark_{name}.png", pictures / f"benchmark_{name}.svg"):
                 chart.save(path, **({"scale_factor": 2} if path.suffix == ".png" else {}))
                 written.append(path)
-    text = page_text(results, with_pictures=altair is not None)
-    page.write_text(text if altair is not None else text + note)
+    page.write_text(page_text(results, with_pictures=altair is not None))
     return written
 
 
@@ -100,23 +99,16 @@ def write(results: dict[str, Any], page: Path) -> list[Path]:
 
 
 def page_text(results: dict[str, Any], with_pictures: bool = True) -> str:
-    settings = results["settings"]
-    parts = [
-        "# How fast is it, and beside what?",
-        "<!-- Written by `make bench-docs` from results/bench.json. Change benchmarks/bench_page.py, not this page. -->",
-        "```sh\n"
-        "make bench          # everything below, on your machine; writes results/bench.json and results/benchmarks.md\n"
-        "make bench-quick    # small prefixes, about two minutes\n"
-        "make bench-guard    # is ours slower than it was? About a minute\n"
-        "```",
-    ]
-    if settings["quick"]:
+    parts = [INTRODUCTION]
+    if results["settings"]["quick"]:
         parts.append("**A quick run on small prefixes: it shows that all works, and little more.**")
     parts += [f"**{warning}**" for warning in warnings_of(results)]
     if results["systems"]:
-        parts += [systems_text(results), systems_tables(results)]
+        parts += [summary_text(results), systems_text(results["settings"]), systems_tables(results)]
         if with_pictures:
             parts.append(picture("systems", "Speed and accuracy of every system on every stream"))
+        if any(":" in row["model"] for row in results["systems"]):
+            parts.append(threads_text(results))
     if results["scaling"]:
         parts.append(scaling_text(results))
         if with_pictures:
@@ -133,51 +125,78 @@ def picture(name: str, alt: str) -> str:
     return f"![{alt}](pictures/benchmark_{name}.png)\n\n[As SVG](pictures/benchmark_{name}.svg)"
 
 
-def systems_text(results: dict[str, Any]) -> str:
-    settings = results["settings"]
-    lines = [
-        "## Beside other libraries\n",
-        f"The same rows in the same order, each predicted, then learned; {settings['learners']} learners each, other "
-        "settings as they come. Every model runs in a process of its own, one after the other. Reading the data, turning "
-        "rows into dicts, Java instances or parsed text, and compiling are not timed; the Java machine is warmed up by "
-        f"another model for {settings['warm']:g} s first. Models that are slow stop after {settings['seconds']:g} s: "
-        "`rows` says how far they came.\n",
-        "* `right, all` and `last 20 %`: share of right predictions on the rows done, and on their last 20 %. `ours there`: "
-        "AdaBoostOLM on the same last 20 %.",
-        "* `us/(ex·learner)`: microseconds for one example and one learner, predicting and learning. `ours is faster`: how "
-        "many times AdaBoostOLM is faster by that measure, on the same rows.",
-        "* `peak MB`: most resident memory of the process, with Python, the package, the data and, for CapyMOA, the Java "
-        "machine and its heap.",
-        "* Vowpal Wabbit boosts binary linear learners. With k > 2 classes it trains k boosters, one against all, so k "
-        "times as many learners; time is divided by all of them.",
-    ]
-    same = [row for row in results["systems"] if ":" in row["model"]]
-    if same and not any(w.startswith("BUG") for w in warnings_of(results)):
-        lines.append("* With `n_jobs=2` every prediction was the same as with one thread, on every stream.")
-    return "\n".join(lines)
+def summary_text(results: dict[str, Any]) -> str:
+    """For each other system: how many times ours is faster, from and to, and on how many streams more accurate."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in results["systems"]:
+        if "ours" in row and not row["model"].startswith("ours"):
+            groups.setdefault(row["label"], []).append(row)
+    rows = []
+    for label, group in groups.items():
+        cells = [label]
+        for key in ("times_per_learner", "times_per_example"):
+            times = [row["ours"][key] for row in group]
+            cells.append(f"{number(min(times))} to {number(max(times))}")
+        for key in ("tail", "accuracy"):
+            better = sum(row["ours"][key] > row[key] for row in group)
+            cells.append(f"{better} of {len(group)}")
+        rows.append(cells)
+    headings = ("beside", "times as fast, per learner", "per example", "more right, last 20 %", "more right, all rows")
+    note = (
+        "AdaBoostOLM beside each, on the rows that the other did: how many times as fast, and on how many streams it is"
+    )
+    return f"## In short\n\n{note}\nright more often.\n\n{table_text(headings, rows)}" if rows else ""
+
+
+def systems_text(settings: dict[str, Any]) -> str:
+    return f"""## Beside other libraries
+
+The same rows in the same order, each predicted, then learned; {settings["learners"]} learners each, other settings as
+they come. Every model runs in a process of its own, one after the other. Reading the data, turning rows into dicts, Java
+instances or parsed text, and compiling are not timed; the Java machine is warmed up by another model for
+{settings["warm"]:g} s first. Models that are slow stop after {settings["seconds"]:g} s: `rows` says how far they came.
+
+* `right, all` and `last 20 %`: share of right predictions on the rows done, and on their last 20 %. `ours there`:
+  AdaBoostOLM on the same last 20 %.
+* `us/(ex·learner)`: microseconds for one example and one learner, predicting and learning. `ours is faster`: how many
+  times AdaBoostOLM with one thread is faster by that measure, on the same rows.
+* `peak MB`: most resident memory of the process, with Python, the package, the data and, for CapyMOA, the Java machine
+  and its heap.
+* Vowpal Wabbit boosts binary linear learners. With k > 2 classes it trains k boosters, one against all, so k times as
+  many learners; time is divided by all of them."""
 
 
 def systems_tables(results: dict[str, Any]) -> str:
     parts = []
     for stream in results["streams"]:
-        title = (
-            f"### {stream['name']}: {stream['rows']:,} rows, {stream['columns']} columns, {stream['classes']} classes"
-        )
+        size = f"{stream['rows']:,} rows, {stream['columns']} columns, {stream['classes']} classes"
         rows = [cells(row) for row in results["systems"] if row["stream"] == stream["name"]]
-        parts.append(f"{title}\n\n{table_text(HEADINGS, rows)}")
+        parts.append(f"### {stream['name']}: {size}\n\n{table_text(HEADINGS, rows)}")
     return "\n\n".join(parts)
+
+
+def threads_text(results: dict[str, Any]) -> str:
+    runs = {(row["stream"], row["model"]): row for row in results["systems"]}
+    rows = []
+    for (stream, model), row in runs.items():
+        alone = runs.get((stream, model.partition(":")[0]))
+        if ":" in model and alone is not None:
+            same = "yes" if row["predicted_sha256"] == alone["predicted_sha256"] else "**no**"
+            rows.append([stream, row["label"], f"{alone['seconds'] / row['seconds']:.2f} ×", same])
+    headings = ("stream", "model", "as fast as one thread", "all predictions the same")
+    return f"### Two threads\n\n{table_text(headings, rows)}"
 
 
 def scaling_text(results: dict[str, Any]) -> str:
     learners = results["settings"]["learners"]
     rows = [scaling.cells(fit) for fit in scaling.fits(results["scaling"])]
-    return (
-        "## How the cost grows\n\n"
-        f"Microseconds for one example on synthetic streams: 10 columns, 5 classes and {learners} learners but for the size "
-        "that is varied. CPU time, and wall time for threads. The exponent b is that of cost ~ size^b: 1 is linear, 0 is no "
-        "growth; `at the end`: from the last two sizes alone. For examples, the cost is that of the rows since the size "
-        f"before.\n\n{table_text(scaling.HEADINGS, rows)}"
-    )
+    return f"""## How the cost grows
+
+Microseconds for one example on synthetic streams: 10 columns, 5 classes and {learners} learners but for the size that
+is varied. CPU time, and wall time for threads. The exponent b is that of cost ~ size^b: 1 is linear, 0 is no growth;
+`at the end`: from the last two sizes alone. For examples, the cost is that of the rows since the size before.
+
+{table_text(scaling.HEADINGS, rows)}"""
 
 
 def table_text(headings: tuple[str, ...], rows: list[list[str]]) -> str:
@@ -185,23 +204,42 @@ def table_text(headings: tuple[str, ...], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+INTRODUCTION = """# How fast is it, and beside what?
+
+<!-- Written by `make bench-docs` from results/bench.json. Change benchmarks/bench_page.py, not this page. -->
+
+```sh
+make bench          # everything below, on your machine; writes results/bench.json and results/benchmarks.md
+make bench-quick    # small prefixes of two streams
+make bench-guard    # is ours slower than it was?
+```"""
+
 GUARD = """## The guard
 
-`make bench-guard` runs our models on a few small streams, and between them a fixed piece of work: random reads from a table
-and exponentials, compiled by Numba. It compares the ratios of the times with those in benchmarks/stored.json, and fails if
-ours has become more than 25 % slower. Ratios depend less on the machine than times do. After a change that is meant to change
-the speed: `python benchmarks/guard.py --update`, on an idle machine."""
+`make bench-guard` runs our models on a few small streams, and between them a fixed piece of work: random reads from a
+table and exponentials, compiled by Numba. It compares the ratios of the times with those in benchmarks/stored.json, and
+fails if ours has become more than 25 % slower. Ratios depend less on the machine than times do. After a change that is
+meant to change the speed: `python benchmarks/guard.py --update`, on an idle machine."""
 
 
 # --------------------------------------------------------------------------------------------------- pictures
 
 
+def log_axis(altair: Any, values: list[float], steps: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
+    """A logarithmic scale just wide enough, with ticks at `steps` times powers of ten."""
+    low, high = 0.85 * min(values), 1.18 * max(values)
+    ticks = [step * 10.0**power for power in range(-3, 8) for step in steps]
+    return {
+        "scale": altair.Scale(type="log", domain=[low, high], nice=False),
+        "axis": altair.Axis(values=[tick for tick in ticks if low <= tick <= high], format="~r"),
+    }
+
+
 def draw_systems(altair: Any, results: dict[str, Any]) -> Any:
     """A row of two panels for each stream: microseconds per example and learner, and accuracy on the last 20 %."""
     order = list(dict.fromkeys(row["label"] for row in results["systems"]))
-    colour = altair.Color(
-        "package:N", title=None, scale=altair.Scale(domain=list(COLOURS), range=list(COLOURS.values()))
-    )
+    speeds = log_axis(altair, [row["us"] for row in results["systems"]], (1.0, 3.0))
+    colours = altair.Scale(domain=list(COLOURS), range=list(COLOURS.values()))
     panels = []
     for stream in results["streams"]:
         rows = [
@@ -215,58 +253,46 @@ def draw_systems(altair: Any, results: dict[str, Any]) -> Any:
             for row in results["systems"]
             if row["stream"] == stream["name"]
         ]
-        base = altair.Chart(altair.Data(values=rows)).encode(
-            y=altair.Y("system:N", title=None, sort=order, axis=altair.Axis(grid=True, labelLimit=220)), color=colour
+        base = altair.Chart(altair.Data(values=rows), width=330, height=17 * len(rows)).encode(
+            y=altair.Y("system:N", title=None, sort=order, axis=altair.Axis(grid=True, labelLimit=220))
         )
-        speed = base.mark_point(filled=True, size=70).encode(
-            x=altair.X(
-                "us:Q",
-                title="µs per example and learner",
-                scale=altair.Scale(type="log"),
-                axis=altair.Axis(tickCount=5),
-            )
-        )
-        accuracy = base.mark_point(filled=True, size=70).encode(
-            x=altair.X("tail:Q", title="right on the last 20 % of its rows", scale=altair.Scale(zero=False))
-        )
-        tick = base.mark_tick(thickness=2, size=14).encode(x="ours:Q", color=altair.value("#1f6feb"))
-        size = {"width": 330, "height": 17 * len(rows)}
-        right = (accuracy + tick).encode(y=altair.Y("system:N", title=None, sort=order, axis=altair.Axis(grid=True)))
+        colour = altair.Color("package:N", title=None, scale=colours)
+        dots = base.mark_point(filled=True, size=70, opacity=1.0).encode(color=colour)
+        speed = dots.encode(x=altair.X("us:Q", title="µs per example and learner", **speeds))
+        share = altair.Scale(zero=False, nice=False, padding=12)
+        accuracy = dots.encode(x=altair.X("tail:Q", title="right on the last 20 % of its rows", scale=share))
+        tick = base.mark_tick(thickness=2, size=15, color=COLOURS["onlineboost"]).encode(x="ours:Q")
         title = f"{stream['name']}: {stream['columns']} columns, {stream['classes']} classes"
         panels.append(
             altair.hconcat(
-                speed.properties(**size, title=title),
-                right.properties(**size, title="a tick: AdaBoostOLM on the same rows"),
+                speed.properties(title=title),
+                (tick + accuracy).properties(title="a tick: AdaBoostOLM on the same rows"),
             )
         )
     return altair.vconcat(*panels).configure_title(anchor="start").configure_legend(orient="bottom")
 
 
 def draw_scaling(altair: Any, results: dict[str, Any]) -> Any:
-    """A panel for each size, both scales logarithmic: a straight line is a power."""
+    """A panel for each size, both scales logarithmic: a straight line is a power. All have the same scale of cost."""
+    slopes = scaling.fits(results["scaling"])
+    costs = log_axis(altair, [row["us"] for row in results["scaling"]], (1.0, 3.0))
+    colours = altair.Scale(domain=["AdaBoostOLM", "OnlineMBBM"], range=["#1f6feb", "#d29922"])
     panels = []
-    slopes = {(fit["axis"], fit["model"]): fit["all"] for fit in scaling.fits(results["scaling"])}
     for axis, title in AXES.items():
         rows = [row for row in results["scaling"] if row["axis"] == axis]
         if not rows:
             continue
-        named = [f"{model} {b:.2f}" for (a, model), b in slopes.items() if a == axis and b is not None]
+        named = [f"{fit['model']} {fit['all']:.2f}" for fit in slopes if fit["axis"] == axis and fit["all"] is not None]
+        sizes = [row["size"] for row in rows]
         line = (
-            altair.Chart(altair.Data(values=rows))
+            altair.Chart(altair.Data(values=rows), width=270, height=210)
             .mark_line(point={"size": 40}, strokeWidth=2)
             .encode(
-                x=altair.X("size:Q", title=title, scale=altair.Scale(type="log"), axis=altair.Axis(tickCount=5)),
-                y=altair.Y(
-                    "us:Q", title="µs per example", scale=altair.Scale(type="log"), axis=altair.Axis(tickCount=5)
-                ),
-                color=altair.Color(
-                    "model:N",
-                    title=None,
-                    scale=altair.Scale(domain=["AdaBoostOLM", "OnlineMBBM"], range=["#1f6feb", "#d29922"]),
-                ),
+                x=altair.X("size:Q", title=title, **log_axis(altair, sizes, (1.0, 2.0, 5.0))),
+                y=altair.Y("us:Q", title="µs per example", **costs),
+                color=altair.Color("model:N", title=None, scale=colours),
             )
-            .properties(width=270, height=210, title=f"exponent: {', '.join(named)}" if named else title)
         )
-        panels.append(line)
+        panels.append(line.properties(title=f"exponent: {', '.join(named)}") if named else line)
     chart = altair.concat(*panels, columns=3)
     return chart.configure_title(anchor="start", fontSize=12).configure_legend(orient="bottom")

@@ -2,10 +2,10 @@
 
     python benchmarks/peers.py river-ada stream.npz out.json --rows 2000 --learners 100 --seconds 20
 
-`bench.py` calls this once per model, with the Python of the environment the model is installed in: nothing but NumPy and
-the model's own package is imported here. Every example is predicted, then learned. Turning rows into what a package wants
-(dicts, Java instances, parsed text) is not timed, nor is a first run by another model of the kind: over a few rows, which
-compiles our kernels, or for some seconds (`--warm`) where a Java machine compiles as it goes.
+`bench.py` calls this once per model, with the Python of the environment the model is installed in: nothing but NumPy
+and the model's own package is imported here. Every example is predicted, then learned. Turning rows into what a package
+wants (dicts, Java instances, parsed text) is not timed. Nor is a first run by another model of the kind: over a few
+rows, which compiles our kernels, or for some seconds (`--warm`) where a Java machine compiles as it goes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How the cost of an example grows with the number of learners, of classes, of columns, of examples, and with threads.
 
-Synthetic streams, one size varied at a time. The exponent b of cost ~ size^b is fitted twice: over all sizes, and from the
-last two alone, where what does not grow no longer hides what does.
+Synthetic streams, one size varied at a time. The exponent b of cost ~ size^b is fitted twice: over all sizes, and from
+the last two alone, where what does not grow no longer hides what does.
 """
 
 from __future__ import annotations

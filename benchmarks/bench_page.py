@@ -152,8 +152,8 @@ def systems_text(settings: dict[str, Any]) -> str:
     return f"""## Beside other libraries
 
 The same rows in the same order, each predicted, then learned; {settings["learners"]} learners each, other settings as
-they come. Every model runs in a process of its own, one after the other. Reading the data, turning rows into dicts, Java
-instances or parsed text, and compiling are not timed; the Java machine is warmed up by another model for
+they come. Every model runs in a process of its own, one after the other. Reading the data, turning rows into dicts,
+Java instances or parsed text, and compiling are not timed; the Java machine is warmed up by another model for
 {settings["warm"]:g} s first. Models that are slow stop after {settings["seconds"]:g} s: `rows` says how far they came.
 
 * `right, all` and `last 20 %`: share of right predictions on the rows done, and on their last 20 %. `ours there`:
@@ -204,7 +204,7 @@ def table_text(headings: tuple[str, ...], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-INTRODUCTION = """# How fast is it, and beside what?
+INTRODUCTION = """# How fast and how good is it beside other libraries?
 
 <!-- Written by `make bench-docs` from results/bench.json. Change benchmarks/bench_page.py, not this page. -->
 

@@ -152,7 +152,7 @@ def tree_state(forest, at, sizes):
     for row in leaf_rows(forest, at):
         record = forest.rows[row]
         learned = _learned(forest, record["stat"], sizes) if record["stat"] >= 0 else None
-        classes.append((int(record["label"]), record["mass"].tobytes(), record["log_det"].tobytes(), learned))
+        classes.append((int(record["label"]), record["mass"].tobytes(), record["prior"].tobytes(), learned))
     counters = tuple(node[name].tobytes() for name in ("mass", "since", "bayes_lead", "key"))
     return counters, tuple(classes)
 
@@ -207,7 +207,7 @@ def assert_finite(clf):
         for leaf in leaves(forest):
             for row in leaf_rows(forest, leaf):
                 record = forest.rows[row]
-                assert np.isfinite([record["mass"], record["log_det"]]).all()
+                assert np.isfinite([record["mass"], record["prior"]]).all()
                 assert record["mass"] >= 0.0
                 if record["stat"] >= 0:
                     stat = forest.stats[record["stat"]]

@@ -135,13 +135,15 @@ class Group:
 class Restarting(AdaboostOLM):
     """Adaboost.OLM whose worst learners start again; the learners are `reference.Tree`s.
 
-    After every `period` rounds, of the learners that are `least_age` rounds old, the `share` with the smallest edges in
-    these rounds restart: settings near those of one drawn from the best quarter, and a head start for alpha's steps.
+    After every `period` rounds, of the learners that are `least_age` rounds old, those with the smallest edges in these
+    rounds restart: settings near those of one drawn from the best quarter, and a head start for alpha's steps. How
+    many: `least_share` to `most_share`, as the mean place of the young, from worst to best, goes from `low` to `high`.
     """
 
-    def __init__(self, learners, *settings, period, share, least_age, head_start):
+    def __init__(self, learners, *settings, period, least_share, most_share, low, high, least_age, head_start, young):
         super().__init__(learners, *settings)
-        self.period, self.share, self.least_age, self.head_start = period, share, least_age, head_start
+        self.period, self.least_age, self.head_start, self.young = period, least_age, head_start, young
+        self.least_share, self.most_share, self.low, self.high = least_share, most_share, low, high
         self.before = [[0.0, 0.0] for _ in learners]
         self.restarted = []
 
@@ -158,7 +160,15 @@ class Restarting(AdaboostOLM):
         sums = [(a - a0, b - b0) for (a, b), (a0, b0) in zip(self.cost_sums, self.before, strict=True)]
         edges = [a / b if b else 0.0 for a, b in sums]
         order = sorted(range(n), key=lambda i: edges[i])
-        chosen = [i for i in order if t - self.born[i] >= self.least_age][: max(1, round(self.share * n))]
+        start = {i: at for at, i in self.restarted}  # round of the last restart
+        first, last = self.young
+        young = [i for i in start if first * self.period <= t - start[i] < last * self.period]
+        share = self.least_share
+        if young:
+            place = sum(order.index(i) for i in young) / len(young) / (n - 1)
+            part = min(1.0, max(0.0, (place - self.low) / (self.high - self.low)))
+            share += part * (self.most_share - self.least_share)
+        chosen = [i for i in order if t - self.born[i] >= self.least_age][: max(1, round(share * n))]
         good = [i for i in sorted(order[-max(1, n // 4) :]) if i not in chosen]
         for i in chosen:
             tree = self.learners[i]

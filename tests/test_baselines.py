@@ -176,7 +176,6 @@ def test_the_best_tree_in_hindsight_over_all_and_over_the_end(monkeypatch):
     np.testing.assert_array_equal((~right).sum(axis=0), clf.mistakes_)
     assert result.best_tree_accuracy() == right.mean(axis=0).max()
     assert result.best_tree_accuracy(0.2) == right[-120:].mean(axis=0).max()
-    assert result.best_tree_accuracy() >= result.accuracy
     with pytest.raises(ValueError, match="share"):
         result.best_tree_accuracy(0.0)
     with pytest.raises(ValueError, match="TreeBag"):
@@ -284,3 +283,33 @@ def test_more_bad_settings(clf, says):
     with pytest.raises(ValueError, match=says):
         clf.fit([[0.0], [1.0]], [0, 1])
     assert not hasattr(clf, "_model")
+
+
+# --------------------------------------------------------------------------------------------------------- threads
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n_jobs: OzaBoost(12, n_jobs=n_jobs),
+        lambda n_jobs: TreeBag(12, n_jobs=n_jobs),
+        lambda n_jobs: OneVsAll(12, n_jobs=n_jobs),
+        lambda n_jobs: AdaBoostOVA(12, n_jobs=n_jobs),
+        lambda n_jobs: AdaBoostOLM(12, restart=True, n_jobs=n_jobs),
+    ],
+    ids=["oza", "bag", "one-vs-all", "ova", "restarts"],
+)
+def test_threads_change_nothing(make):
+    X, y = number_stream(1500, d=4, n_classes=3, seed=6)
+    one, three = make(1), make(3)
+    for a, b in [(0, 40), (40, 900), (900, 1500)]:  # new classes among the first rows
+        assert (one.test_then_train(X[a:b], y[a:b]) == three.test_then_train(X[a:b], y[a:b])).all()
+    for clf in (one, three, three.snapshot()):
+        assert (clf.predict(X) == one.predict(X)).all()
+        assert clf.predict_proba(X).tobytes() == one.predict_proba(X).tobytes()
+    if isinstance(one, TreeBag):
+        assert (one.mistakes_ == three.mistakes_).all()
+        assert (one._right_by_tree() == three._right_by_tree()).all()
+    else:
+        assert one.alphas_.tobytes() == three.alphas_.tobytes()
+    assert one.nbytes_ > 0

@@ -151,7 +151,7 @@ def test_baselines():
     assert cut == [None, "a", "b", "b", "a", "c", "b"]
 
 
-@pytest.mark.parametrize("module", ["evaluate", "estimators"])
+@pytest.mark.parametrize("module", ["evaluate", "estimators", "baselines"])
 def test_examples_in_docstrings(module):
     found = doctest.testmod(__import__(f"onlineboost.{module}", fromlist=["_"]))
     assert found.attempted > 0

@@ -29,7 +29,8 @@ from onlineboost.forest import FREE_ROW, N_FREE_STATS, N_LEAVES, N_NODES, N_ROWS
 from reference_baselines import Restarting
 from test_chain import encoded_stream, segmented
 
-QUICK = {"period": 50, "share": 0.25, "least_age": 100, "head_start": 20}
+QUICK = {"period": 50, "least_share": 0.1, "most_share": 0.5, "low": 0.3, "high": 0.6, "least_age": 100}
+QUICK |= {"head_start": 20, "young": (1, 4)}
 TREE = HoeffdingTree(grace_period=(5, 15), tie_threshold=(0.2, 0.6), max_features=0.5)
 
 
@@ -64,6 +65,8 @@ def test_the_rule_is_the_twins(quick):
     want = reference.run(twin, past, plain(X), [names.index(label) for label in y], weight)
     assert said == [None if code is None else names[code] for code in want]
     assert len(twin.restarted) >= 8
+    counts = np.unique([t for t, _ in twin.restarted], return_counts=True)[1]
+    assert len(set(counts.tolist())) > 1  # not always as many
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
     np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-9)
     forest = forest_of(clf)
@@ -110,7 +113,7 @@ def test_segments_are_reviewed_as_one_chain(sizes, quick):
         settings = [np.concatenate([getattr(s.forest, name) for s in chain.segments]) for name in restarts.SETTINGS]
         results.append((chosen, np.array(settings).tobytes(), chain_state(chain, [len(born) for born in births])))
     assert results[0] == results[1]
-    assert sum(map(len, results[0][0])) >= 5
+    assert sum(map(len, results[0][0])) >= 4
 
 
 def accounts(forest):
@@ -150,13 +153,12 @@ def test_a_long_life_does_not_fill_the_memory(quick):
     """Nodes, rows and statistics of restarted trees are used again."""
     X, y = number_stream(6000, seed=1)
     clf = booster(n_learners=6)
-    used = []
     for a in range(0, 6000, 1000):
         clf.partial_fit(X[a : a + 1000], y[a : a + 1000])
         forest = forest_of(clf)
         accounts(forest)
-        used.append(forest.used[[N_NODES, N_ROWS, N_STATS]].copy())
-    assert (used[-1] <= 2 * used[1]).all()
+        assert forest.used[N_NODES] < 2 * restarts.live_nodes(forest)
+    assert (clf.ages_ < 1000.0).any()
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning", "ignore:invalid value:RuntimeWarning")

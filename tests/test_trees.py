@@ -97,7 +97,8 @@ def test_a_leaf_knows_weight_mean_squares_and_range_of_every_class(leaf_and_twin
             assert stat[trees.LOW * n + c] == min(values)
             assert stat[trees.HIGH * n + c] == max(values)
         logs = sum(math.log(variance) for variance in learned.variance[:n])
-        assert forest.rows[row]["log_det"] == pytest.approx(logs, abs=1e-11)
+        mass = tree.root.masses[int(forest.rows[row]["label"])]
+        assert forest.rows[row]["prior"] == pytest.approx(math.log(mass) - 0.5 * logs, abs=1e-11)
         for j in range(2):
             at = forest.offset[j]
             counts = [learned.weight(n + j, v) for v in range(len(past.met[j]))]
@@ -107,12 +108,13 @@ def test_a_leaf_knows_weight_mean_squares_and_range_of_every_class(leaf_and_twin
 
 def test_merits_and_thresholds_of_all_columns(leaf_and_twin):
     forest, tree, past = leaf_and_twin
-    stats = splits.learned_classes(forest, 0)
-    merits, thresholds = splits.numeric_merits(forest, stats, np.arange(past.n_numeric))
+    stats = np.empty(splits.count_learned(forest, 0), np.int64)
+    splits.learned_classes(forest, 0, stats)
     for c in range(past.n_numeric):
-        merit, threshold = tree.merit(tree.root, c, 200)
-        assert merits[c] == pytest.approx(merit, abs=1e-10)
-        assert thresholds[c] == pytest.approx(threshold, rel=1e-13)
+        want = tree.merit(tree.root, c, 200)
+        merit, threshold = splits.numeric_merit(forest, stats, c, np.empty((splits.N_WORK, splits.LANES)))
+        assert merit == pytest.approx(want[0], abs=1e-10)
+        assert threshold == pytest.approx(want[1], rel=1e-13)
     for j in range(2):
         merit, _ = tree.merit(tree.root, past.n_numeric + j, 200)
         assert splits.nominal_merit(forest, stats, j) == pytest.approx(merit, abs=1e-12)
@@ -121,7 +123,11 @@ def test_merits_and_thresholds_of_all_columns(leaf_and_twin):
 def test_the_columns_looked_at_are_drawn_evenly_and_anew():
     clf = HoeffdingTree(max_features=0.4).partial_fit(*number_stream(3, d=10))
     forest = forest_of(clf)
-    tries = [tuple(splits.candidates(forest, 12345, t)) for t in range(1, 2001)]
+    tries = []
+    for t in range(1, 2001):
+        columns = np.empty(forest.n_candidates, np.int64)
+        splits.candidates(forest, 12345, t, columns)
+        tries.append(tuple(columns.tolist()))
     assert {len(columns) for columns in tries} == {4}
     assert all(list(columns) == sorted(set(columns)) for columns in tries)
     counts = np.bincount(np.concatenate(tries), minlength=10)
@@ -278,6 +284,14 @@ def test_every_row_of_the_tables_is_in_use_or_free(grown):
     assert len(leaves(forest)) == forest.used[N_LEAVES]
     assert n_inner(forest) + len(leaves(forest)) == forest.used[N_NODES]
     assert n_inner(forest) > 100
+
+
+def test_bytes_in_use_are_those_of_nodes_class_rows_and_statistics(grown):
+    forest = forest_of(grown)
+    rows, _, stats, _ = accounts(forest)
+    size = forest_tables.nbytes(forest)
+    assert size["used"] == 64 * int(forest.used[N_NODES]) + 32 * rows + 8 * forest.stats.shape[1] * stats
+    assert size["allocated"] >= forest.nodes.nbytes + forest.rows.nbytes + forest.stats.nbytes
 
 
 def test_a_class_that_is_merely_inherited_takes_no_row_of_stats():

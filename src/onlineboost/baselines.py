@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class OzaBoost(OnlineClassifier):
         Settings of the trees; by default ``HoeffdingTree()``.
     poisson : bool
         Whether trees learn an example as often as drawn (as published), or once with weight lambda.
-    categorical_features, random_state
+    categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -73,12 +73,14 @@ class OzaBoost(OnlineClassifier):
         poisson: bool = True,
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
+        n_jobs: int | None = 1,
     ) -> None:
         self.n_learners = n_learners
         self.learner = learner
         self.poisson = poisson
         self.categorical_features = categorical_features
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         if not isinstance(self.poisson, bool | np.bool_):
@@ -112,13 +114,16 @@ class BagChain(Chain):
 
     right: list[np.ndarray]
 
-    def learn(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int) -> Rows:
-        rows = super().learn(X, y, weight, k)
-        self.right.append(np.packbits(rows.experts == y[:, None], axis=1))
-        return rows
+    def _steps(
+        self, on_line: dict[int, Rows], y: np.ndarray, weight: np.ndarray, parts: list[slice]
+    ) -> list[Callable[[int], None]]:
+        def note(b: int) -> None:
+            self.right.append(np.packbits(on_line[b].experts == y[parts[b], None], axis=1))
+
+        return [*super()._steps(on_line, y, weight, parts), note]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "right": []}
+        return {**super().__getstate__(), "right": []}
 
 
 class TreeBag(OnlineClassifier):
@@ -133,7 +138,7 @@ class TreeBag(OnlineClassifier):
         Number of trees. They differ in the settings drawn from ranges, and in the columns they look at.
     learner : HoeffdingTree, optional
         Settings of the trees; by default ``HoeffdingTree()``.
-    categorical_features, random_state
+    categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -148,10 +153,10 @@ class TreeBag(OnlineClassifier):
     --------
     >>> from onlineboost import TreeBag, prequential
     >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
-    >>> bag = TreeBag(n_learners=10)
-    >>> result = prequential(bag, X, y)
-    >>> bag.predict([[0.1], [0.9]]).tolist(), bool(result.best_tree_accuracy() >= result.accuracy)
-    (['low', 'high'], True)
+    >>> TreeBag(n_learners=10).fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    >>> prequential(TreeBag(n_learners=10), X, y).best_tree_accuracy(0.2)
+    1.0
     """
 
     def __init__(
@@ -161,11 +166,13 @@ class TreeBag(OnlineClassifier):
         learner: Any = None,
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
+        n_jobs: int | None = 1,
     ) -> None:
         self.n_learners = n_learners
         self.learner = learner
         self.categorical_features = categorical_features
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         stage = stages.new_stage(stages.PLAIN, 0, stages.ARGMAX, seed, _scales(1.0, self.n_learners, seed))
@@ -177,9 +184,9 @@ class TreeBag(OnlineClassifier):
     def _rule(self) -> int:
         return EXPERT_RULES["best"]
 
-    def _learn(self, encoded: Any, codes: np.ndarray, new: dict, weight: np.ndarray) -> np.ndarray:
+    def _learn(self, *args: Any) -> np.ndarray:
         self._bag(self._model).right = []
-        return super()._learn(encoded, codes, new, weight)
+        return super()._learn(*args)
 
     def _predict_codes(self, model: Model, X: np.ndarray, k: int) -> np.ndarray:
         return self._ask_best(model, X, k).experts[:, model.log_v.argmax()].astype(np.int64)
@@ -200,7 +207,9 @@ class TreeBag(OnlineClassifier):
                     name: getattr(segment.forest, name)[i : i + 1]
                     for name in ("roots", "grace", "log_delta", "tie", "unit")
                 }
-                TreeSegment(segment.forest._replace(**one), stages.part_of(segment.stage, i, i + 1)).predict(rows, 1)
+                TreeSegment(segment.forest._replace(**one), stages.part_of(segment.stage, i, i + 1)).predict(
+                    rows, 1, None
+                )
                 break
             i -= n
         return rows
@@ -235,7 +244,7 @@ class OneVsAll(OnlineClassifier):
     ----------
     n_learners : int
         Number of weak learners of each booster; there are as many boosters as classes.
-    loss, learner, weight_scale, ballot, categorical_features, random_state
+    loss, learner, weight_scale, ballot, categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -262,6 +271,7 @@ class OneVsAll(OnlineClassifier):
         ballot: str = "tempered",
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
+        n_jobs: int | None = 1,
     ) -> None:
         self.n_learners = n_learners
         self.loss = loss
@@ -270,6 +280,7 @@ class OneVsAll(OnlineClassifier):
         self.ballot = ballot
         self.categorical_features = categorical_features
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         self._booster(n_numeric, nominal_sizes, seed)  # bad settings show here
@@ -331,7 +342,7 @@ class AdaBoostOVA(Booster):
         N, the number of weak learners.
     learner : HoeffdingTree, optional
         Settings of the trees; by default ``HoeffdingTree()``.
-    loss, weight_scale, vote, ballot, categorical_features, random_state
+    loss, weight_scale, vote, ballot, categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -359,6 +370,7 @@ class AdaBoostOVA(Booster):
         ballot: str = "tempered",
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
+        n_jobs: int | None = 1,
     ) -> None:
         self.n_learners = n_learners
         self.loss = loss
@@ -368,6 +380,7 @@ class AdaBoostOVA(Booster):
         self.ballot = ballot
         self.categorical_features = categorical_features
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         if self.loss not in LOSSES:
@@ -387,7 +400,7 @@ class AdaBoostOVA(Booster):
         encoder = model.encoder
         for segment in model.chain.segments:
             assert isinstance(segment, GroupSegment)
-            for j in range(segment.k, k):
+            for j in range(segment.trees_per_learner, k):
                 seed = child_key(model.seed, j)
                 segment.add_class(self._trees(len(encoder.numeric), encoder.sizes, segment.stage.scale, seed))
 

@@ -5,24 +5,30 @@ Nothing flows backwards: learner i's distribution depends on its own past, its v
 for a whole block, and the result is the same, bit for bit, as example after example through the whole chain.
 
 A *segment* is a run of neighbouring learners with its own state; it takes a block's votes from the segment before
-(:class:`Rows` carries them) and hands them on.
+(:class:`Rows` carries them) and hands them on. With several segments, one can work on a block while the one before it
+works on the next: see ``pipeline.py``.
 """
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from onlineboost._jit import inlined_kernel, kernel
+from onlineboost._jit import bare_kernel, inlined_kernel, kernel
 from onlineboost.fastmath import SAMPLE, uniform
 from onlineboost.forest import Forest, make_room, widen
+from onlineboost.pipeline import flow
 from onlineboost.potentials import Cache, Tables, build_cache
-from onlineboost.stages import PLAIN, Stage, cast, prepare, update, vote, weigh
-from onlineboost.trees import has_room, leaf_distribution, learn, room_needed, route
+from onlineboost.regroup import join, select
+from onlineboost.stages import PLAIN, Stage, cast, part_of, prepare, update, vote, weigh
+from onlineboost.trees import fetch_leaf, find_leaves, has_room, leaf_distribution, learn, room_needed, route
 
 
 class Rows(NamedTuple):
@@ -79,11 +85,20 @@ def predict_trees(forest, stage, tables, cache, rows, n_learners):
     Every row is predicted as the example of round rows.t.
     """
     labels, p, cost = np.empty(rows.k, np.int64), np.empty(2 * rows.k), np.empty(2 * rows.k)
+    leaves, walking = np.empty(rows.X.shape[0], np.int64), np.empty(rows.X.shape[0], np.uint64)
+    _predict_trees(forest, stage, tables, cache, rows, n_learners, leaves, walking, labels, p, cost)
+
+
+@bare_kernel
+def _predict_trees(forest, stage, tables, cache, rows, n_learners, leaves, walking, labels, p, cost):
+    """`predict_trees` with scratch: a leaf and a number per row, k labels, 2 k probabilities and 2 k costs."""
+    last = rows.X.shape[0] - 1
     for i in range(n_learners):
-        for b in range(rows.X.shape[0]):
+        find_leaves(forest.nodes, forest.roots[i], rows.X, 0, leaves, walking)
+        for b in range(last + 1):
+            fetch_leaf(forest, leaves[min(b + 8, last)], leaves[min(b + 4, last)])
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
-            leaf = route(forest, forest.roots[i], x)
-            n, _, _ = leaf_distribution(forest, i, leaf, x, rows.missing[b], labels, p)
+            n, _, _ = leaf_distribution(forest, i, leaves[b], x, rows.missing[b], labels, p)
             at = prepare(stage, tables, cache, i, s)
             l = vote(stage, cache, at, i, rows.t, s, e, rows.k, labels, p, n, cost)
             cast(stage, i, l, s, e, labels, p, n)
@@ -98,11 +113,21 @@ def learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b):
     (i, b, nodes, class rows, rows of stats). i = number of learners: all done.
     """
     labels, p, cost = np.empty(rows.k, np.int64), np.empty(2 * rows.k), np.empty(2 * rows.k)
+    leaves, walking = np.empty(rows.X.shape[0], np.int64), np.empty(rows.X.shape[0], np.uint64)
+    return _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, leaves, walking, labels, p, cost)
+
+
+@bare_kernel
+def _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, leaves, walking, labels, p, cost):
+    """`learn_trees` with scratch: a leaf and a number per row, k labels, 2 k probabilities and 2 k costs."""
     for i in range(from_i, forest.roots.size):
-        for b in range(from_b if i == from_i else 0, rows.X.shape[0]):
+        first, last = from_b if i == from_i else 0, rows.X.shape[0] - 1
+        find_leaves(forest.nodes, forest.roots[i], rows.X, first, leaves, walking)
+        for b in range(first, last + 1):
+            fetch_leaf(forest, leaves[min(b + 8, last)], leaves[min(b + 4, last)])
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
             t = rows.t + b
-            leaf = route(forest, forest.roots[i], x)
+            leaf = route(forest, leaves[b], x)  # on from there, if a row before this one has split it
             at = prepare(stage, tables, cache, i, s)
             w = weight[b] * weigh(stage, cache, at, i, s, e, rows.k, y[b])
             if w > 0.0:
@@ -126,26 +151,41 @@ class Segment(ABC):
         self.tables: Tables | None = None
         self._cache: Cache | None = None
 
-    def set_tables(self, tables: Tables) -> None:
-        if self._cache is None or self.tables is None or self.tables.n_classes != tables.n_classes:
-            self._cache = build_cache(tables)
+    def __len__(self) -> int:
+        return len(self.stage.alpha)
+
+    def set_tables(self, tables: Tables | None) -> None:
+        """From here on costs come from these tables. A cache may be kept for as long as k is the same."""
+        if tables is not None and (self.tables is None or self.tables.n_classes != tables.n_classes):
+            share = len(self) / self.stage.n_learners
+            self._cache = build_cache(tables, CACHE_MEGABYTES * min(1.0, 2.0 * share))  # those in the middle need most
         self.tables = tables
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cache": None}  # a cache can be made anew
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ = state
-        if self.tables is not None:
-            self._cache = build_cache(self.tables)
+        self.__dict__ = {**state, "tables": None}
+        self.set_tables(state["tables"])
 
-    def own_cache(self) -> Cache | None:
-        """A cache for predicting: look-ups write to it, and several threads may be predicting."""
-        return None if self.tables is None else build_cache(self.tables, megabytes=4.0)
+    def cut(self, most: int) -> list[Self]:
+        """Segments of at most so many learners in place of this one."""
+        pieces = -(-len(self) // most)
+        if pieces == 1:
+            return [self]
+        ends = [len(self) * i // pieces for i in range(pieces + 1)]
+        parts = [self.part(start, stop) for start, stop in pairwise(ends)]
+        for part in parts:
+            part.set_tables(self.tables)
+        return parts
 
     @abstractmethod
-    def predict(self, rows: Rows, n_learners: int) -> None:
-        """Send a block through the first `n_learners` of the segment. Changes `rows` alone."""
+    def part(self, start: int, stop: int) -> Self:
+        """A segment of learners start, ..., stop - 1 of this one."""
+
+    @abstractmethod
+    def predict(self, rows: Rows, n_learners: int, cache: Cache | None) -> None:
+        """Send a block through the first `n_learners` of the segment. Changes `rows`, and `cache`, alone."""
 
     @abstractmethod
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
@@ -155,6 +195,14 @@ class Segment(ABC):
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """Nominal columns have new values."""
 
+    @abstractmethod
+    def nbytes(self) -> dict[str, int]:
+        """Bytes in use, part by part."""
+
+
+CACHE_MEGABYTES = 64.0  # OnlineMBBM: the most that a chain keeps of costs met before, and
+PREDICTING_MEGABYTES = 32.0  # the most that a thread keeps which predicts
+
 
 class TreeSegment(Segment):
     """Neighbouring trees and their stage."""
@@ -163,8 +211,22 @@ class TreeSegment(Segment):
         super().__init__(stage)
         self.forest = forest
 
-    def predict(self, rows: Rows, n_learners: int) -> None:
-        predict_trees(self.forest, self.stage, self.tables, self.own_cache(), rows, n_learners)
+    @property
+    def trees_per_learner(self) -> int:
+        return 1
+
+    def part(self, start: int, stop: int) -> Self:
+        n = self.trees_per_learner
+        return self.like(select(self.forest, n * start, n * stop), part_of(self.stage, start, stop))
+
+    def like(self, forest: Forest, stage: Stage) -> Self:
+        """A segment of this kind with other learners."""
+        other = type(self).__new__(type(self))
+        other.__dict__ = {**self.__dict__, "forest": forest, "stage": stage, "tables": None, "_cache": None}
+        return other
+
+    def predict(self, rows: Rows, n_learners: int, cache: Cache | None) -> None:
+        predict_trees(self.forest, self.stage, self.tables, cache, rows, n_learners)
 
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
         i = b = 0
@@ -178,6 +240,12 @@ class TreeSegment(Segment):
         capacity = np.diff(self.forest.offset) - 1
         wanted = [int(c) if c >= n else 2 * n for c, n in zip(capacity, sizes, strict=True)]
         self.forest = widen(self.forest, wanted, births)
+
+    def nbytes(self) -> dict[str, int]:
+        forest = self.forest
+        tables = {"nodes": forest.nodes, "class rows": forest.rows, "statistics": forest.stats}
+        parts = {name: _array_bytes(table) for name, table in tables.items()}
+        return {**parts, "settings": _array_bytes((forest, self.stage)) - sum(parts.values())}
 
 
 # ------------------------------------------------------------------ segments of other weak learners, one row at a time
@@ -217,14 +285,18 @@ class LearnerSegment(Segment):
         self.started = np.zeros(len(learners), bool)
         self.takes_weight = has_fit_parameter(learners[0], "sample_weight")
 
+    def part(self, start: int, stop: int) -> LearnerSegment:
+        segment = LearnerSegment(self.learners[start:stop], part_of(self.stage, start, stop), len(self.classes))
+        segment.started = self.started[start:stop].copy()
+        return segment
+
     def _distribution(self, i: int, x: np.ndarray) -> np.ndarray:
         if not self.started[i]:
             return np.full(len(self.classes), 1.0 / len(self.classes))
         p = np.ascontiguousarray(self.learners[i].predict_proba(x)[0], np.float64)
         return p if np.isfinite(p).all() else np.full(len(p), 1.0 / len(p))  # GaussianNB before it has a variance
 
-    def predict(self, rows: Rows, n_learners: int) -> None:
-        cache = self.own_cache()
+    def predict(self, rows: Rows, n_learners: int, cache: Cache | None) -> None:
         for i in range(n_learners):
             for b in range(len(rows.X)):
                 p = self._distribution(i, rows.X[b : b + 1])
@@ -246,6 +318,9 @@ class LearnerSegment(Segment):
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """Other learners see the codes of nominal columns as numbers: there is nothing to prepare."""
+
+    def nbytes(self) -> dict[str, int]:
+        return {"learners": len(pickle.dumps(self.learners))}
 
 
 # -------------------------------------------------------------------------------------------------- the whole chain
@@ -274,7 +349,9 @@ def any_missing(X, n_numeric, missing):
                 missing[b] = True
 
 
-BLOCK = 512  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
+BLOCK = 2048  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
+SEGMENTS_PER_THREAD = 4  # enough to keep all threads busy; every one costs 5 us more per call
+LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from so many rows each, and so many rows x learners, at a time
 
 
 class Chain:
@@ -282,36 +359,152 @@ class Chain:
 
     def __init__(self, segments: Sequence[Segment], n_numeric: int) -> None:
         self.segments = list(segments)
-        self.n_learners = sum(len(segment.stage.alpha) for segment in segments)
+        self.n_learners = sum(len(segment) for segment in segments)
         self.n_numeric = n_numeric
         self.moments = np.zeros((3, n_numeric))
         self.t = 0  # examples learned
         self.safe = all(isinstance(segment, TreeSegment) for segment in segments)  # whether learning cannot fail
+        self._caches: list[Cache] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_caches": []}
+
+    # ------------------------------------------------------------------------------------------- predicting
+
+    def predict(self, X: np.ndarray, k: int, n_learners: int | None = None) -> Rows:
+        """Votes and experts of these rows in the coming round, by the first `n_learners`. Changes nothing."""
+        rows = self._rows(X, np.empty((len(X), 0)), k)
+        left = self.n_learners if n_learners is None else n_learners
+        cache = self._take_cache()
+        for segment in self.segments:
+            if left > 0:
+                segment.predict(rows, min(left, len(segment)), cache)
+                left -= len(segment)
+        if cache is not None:
+            self._caches.append(cache)
+        return rows
+
+    def _take_cache(self) -> Cache | None:
+        """A cache for predicting that no other thread is using: look-ups write to it. It never changes a result."""
+        tables = self.segments[0].tables
+        if tables is None:
+            return None
+        try:
+            cache = self._caches.pop()
+        except IndexError:
+            cache = None
+        fits = cache is not None and len(cache.deficit) == tables.n_classes
+        return cache if fits else build_cache(tables, PREDICTING_MEGABYTES)
 
     def _rows(self, X: np.ndarray, spread: np.ndarray, k: int) -> Rows:
         missing = np.empty(len(X), np.bool_)
         any_missing(X, self.n_numeric, missing)
         return new_rows(X, missing, spread, self.t + 1, k, self.n_learners)
 
-    def predict(self, X: np.ndarray, k: int, n_learners: int | None = None) -> Rows:
-        """Votes and experts of these rows in the coming round, by the first `n_learners`. Changes nothing."""
-        rows = self._rows(X, np.empty((len(X), 0)), k)
-        left = self.n_learners if n_learners is None else n_learners
-        for segment in self.segments:
-            segment.predict(rows, min(left, len(segment.stage.alpha)))
-            left = max(0, left - len(segment.stage.alpha))
-        return rows
+    # --------------------------------------------------------------------------------------------- learning
 
-    def learn(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int) -> Rows:
-        """Test, then train, on a block of at most BLOCK rows. The votes and experts are those before learning."""
+    def enter(self, X: np.ndarray, k: int) -> Rows:
+        """A block at the head of the chain; `t` and the moments of the columns have moved on."""
         spread = np.empty((len(X), self.n_numeric))
         column_spread(self.moments, X, self.n_numeric, spread)
         rows = self._rows(X, spread, k)
-        for segment in self.segments:
-            segment.learn(rows, y, weight)
         self.t += len(X)
         return rows
+
+    def learn(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int) -> Rows:
+        """Test, then train, on one block. The votes and experts are those before learning."""
+        rows = self.enter(X, k)
+        for step in self._steps({0: rows}, y, weight, [slice(None)]):
+            step(0)
+        return rows
+
+    def _steps(
+        self, on_line: dict[int, Rows], y: np.ndarray, weight: np.ndarray, parts: list[slice]
+    ) -> list[Callable[[int], None]]:
+        """What is done, one after the other, to block b of the line: rows parts[b] of the stream."""
+
+        def through(segment: Segment) -> Callable[[int], None]:
+            return lambda b: segment.learn(on_line[b], y[parts[b]], weight[parts[b]])
+
+        return [through(segment) for segment in self.segments]
+
+    def stream(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weight: np.ndarray,
+        k: int,
+        leave: Callable[[Rows, slice], None],
+        threads: int = 1,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """`learn` any number of rows, in blocks, by so many threads; the number of rows learned.
+
+        `leave` is called with every block at the end of the chain and its place in X, in order. For `stop` see `flow`.
+        """
+        n = len(X)
+        threads = min(threads, n // LEAST_ROWS) if n * self.n_learners >= LEAST_VOTES else 1
+        if threads > 1:
+            self.cut(SEGMENTS_PER_THREAD * threads)
+        parts = _blocks(n, max(threads, 1), BLOCK if self.safe else LEAST_ROWS)
+        on_line: dict[int, Rows] = {}
+
+        def enter(b: int) -> None:
+            on_line[b] = self.enter(X[parts[b]], k)
+
+        def exit(b: int) -> None:
+            leave(on_line.pop(b), parts[b])
+
+        steps = [enter, *self._steps(on_line, y, weight, parts), exit]
+        through_all = flow(steps, len(parts), threads, stop)
+        return parts[through_all - 1].stop if through_all else 0
+
+    def cut(self, n_segments: int) -> None:
+        """Make it at least so many segments, if there are as many learners. The votes stay the same, bit for bit."""
+        if len(self.segments) < min(n_segments, self.n_learners):
+            most = -(-self.n_learners // n_segments)
+            self.segments = [part for segment in self.segments for part in segment.cut(most)]
+
+    def joined(self) -> Self:
+        """A copy that is one segment, with no more memory than it needs: quickest for single rows."""
+        copy = type(self).__new__(type(self))
+        copy.__dict__ = {**self.__getstate__(), "moments": self.moments.copy()}
+        segments = [segment for segment in self.segments if isinstance(segment, TreeSegment)]
+        if not self.safe:
+            copy.segments = deepcopy(self.segments)
+        else:
+            own: dict[str, Any] = {name: self.gather(name) for name in ("scale", "alpha", "edge_sums", "born")}
+            stage = segments[0].stage._replace(**own)
+            whole = segments[0].like(join([segment.forest for segment in segments]), stage)
+            whole.set_tables(segments[0].tables)
+            copy.segments = [whole]
+        return copy
+
+    # ------------------------------------------------------------------------------------------ what is in it
 
     def gather(self, field: str) -> np.ndarray:
         """An array of the stages, over all learners."""
         return np.concatenate([getattr(segment.stage, field) for segment in self.segments])
+
+    def nbytes(self) -> dict[str, int]:
+        """Bytes of the learners' state, part by part; of the room kept for growth too, but not of caches."""
+        parts = [segment.nbytes() for segment in self.segments]
+        total = {name: sum(part[name] for part in parts) for name in parts[0]}
+        tables = self.segments[0].tables
+        return total if tables is None else {**total, "potentials": _array_bytes(tables)}
+
+
+def _array_bytes(group: Any) -> int:
+    if isinstance(group, tuple):
+        return sum(_array_bytes(part) for part in group)
+    return int(group.nbytes) if isinstance(group, np.ndarray) else 0
+
+
+def _blocks(n: int, threads: int, most: int) -> list[slice]:
+    """Cut n rows into blocks of at most `most`; for threads smaller towards the end, so that they stop together."""
+    blocks, a = [], 0
+    while a < n:
+        size = most if threads == 1 else max(2 * LEAST_ROWS, min(most, (n - a) // (2 * threads)))
+        blocks.append(slice(a, min(a + size, n)))
+        a += size
+    return blocks

@@ -102,17 +102,19 @@ class Stream:
                 return
 
 
-def _make(name: str, learners: int, seed: int, loss: str, vote: str, restart: bool, gamma: float | str) -> Any:
+def _make(
+    name: str, learners: int, seed: int, loss: str, vote: str, restart: bool, gamma: float | str, jobs: int
+) -> Any:
     if name == "adaboost-olm":
-        return AdaBoostOLM(learners, loss=loss, vote=vote, restart=restart, random_state=seed)
+        return AdaBoostOLM(learners, loss=loss, vote=vote, restart=restart, random_state=seed, n_jobs=jobs)
     if name == "online-mbbm":
-        return OnlineMBBM(learners, gamma=gamma, random_state=seed)
+        return OnlineMBBM(learners, gamma=gamma, random_state=seed, n_jobs=jobs)
     if name == "adaboost-ova":
-        return AdaBoostOVA(learners, loss=loss, vote=vote, random_state=seed)
+        return AdaBoostOVA(learners, loss=loss, vote=vote, random_state=seed, n_jobs=jobs)
     if name == "one-vs-all":
-        return OneVsAll(learners, loss=loss, random_state=seed)
+        return OneVsAll(learners, loss=loss, random_state=seed, n_jobs=jobs)
     if name in ("oza-boost", "tree-bag"):
-        return MODELS[name](learners, random_state=seed)
+        return MODELS[name](learners, random_state=seed, n_jobs=jobs)
     if name == "hoeffding-tree":
         return HoeffdingTree(random_state=seed)
     return MODELS[name]()
@@ -226,6 +228,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
                 show_default=True,
                 help="Seed of the model, and of the shuffling of a data set.",
             ),
+            click.option("--jobs", default=1, show_default=True, help="Threads; -1: all cores. Same result."),
             click.option("--limit", type=click.IntRange(1), help="Stop after so many examples."),
             click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
             click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),

@@ -126,6 +126,16 @@ class Encoder:
                 births.append(first_round + row)
         return any(encoded.fresh)
 
+    def forget(self, last_round: int) -> bool:
+        """Take back the values that were to appear after this round; True if there were any."""
+        forgotten = False
+        for codes, births in zip(self.codes, self.births, strict=True):
+            while births and births[-1] > last_round:
+                births.pop()
+                codes.popitem()
+                forgotten = True
+        return forgotten
+
     def _code(self, out: np.ndarray, column: Callable[[int], Any], learning: bool) -> list[dict[Hashable, int]]:
         """Fill in the codes of the nominal columns; the new values with the rows of their first appearance."""
         fresh: list[dict[Hashable, int]] = []

@@ -171,6 +171,8 @@ class AdaBoostOLM(Booster):
         Columns to take as nominal besides those of a text or categorical type.
     random_state : int, RandomState or None
         Seed. The same seed gives the same run, however the stream is cut into blocks.
+    n_jobs : int or None
+        Threads to learn and predict with; -1: all cores. The result is the same, bit for bit (docs/parallel.md).
 
     Attributes
     ----------
@@ -205,6 +207,7 @@ class AdaBoostOLM(Booster):
         restart: bool = False,
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
+        n_jobs: int | None = 1,
     ) -> None:
         self.n_learners = n_learners
         self.loss = loss
@@ -215,6 +218,7 @@ class AdaBoostOLM(Booster):
         self.restart = restart
         self.categorical_features = categorical_features
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         if self.loss not in LOSSES:
@@ -257,7 +261,7 @@ class OnlineMBBM(Booster):
         The loss that the final votes are to have little of; the potentials and costs follow from it.
     potential : {"exact", "monte_carlo"}
         How potentials are computed. "monte_carlo" is the authors' way, from 100 random draws; for comparison.
-    learner, weight_scale, ballot, categorical_features, random_state
+    learner, weight_scale, ballot, categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
     vote : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the majority of the first i votes) to follow, as in :class:`AdaBoostOLM`.
@@ -294,6 +298,7 @@ class OnlineMBBM(Booster):
         ballot: str = "tempered",
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
+        n_jobs: int | None = 1,
     ) -> None:
         self.n_learners = n_learners
         self.gamma = gamma
@@ -305,6 +310,7 @@ class OnlineMBBM(Booster):
         self.ballot = ballot
         self.categorical_features = categorical_features
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
         self._rule()

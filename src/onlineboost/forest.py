@@ -10,8 +10,8 @@ Prediction by majority touches the first two only. A leaf pays for the classes i
 merely inherited from the parent costs 32 bytes. Rows of a leaf that has been split are used again.
 
 The columns of an encoded example come numeric first, then nominal (codes 0, 1, ... in order of first appearance).
-A row of ``stats`` holds, for the numeric columns, six stretches (weight, mean, sum of squared deviations, smallest,
-largest, inverse variance), then for every nominal column its weight and the weight of each of its values.
+A row of ``stats`` holds, for the numeric columns, six stretches (mean, inverse variance, weight, sum of squared
+deviations, smallest, largest), then for every nominal column its weight and the weight of each of its values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost.fastmath import NORMAL_CDF, child_key
+from onlineboost.fastmath import child_key
 
 NODE = np.dtype(
     [
@@ -52,14 +52,14 @@ ROW = np.dtype(
         ("stat", np.int32),  # its row of `stats`, -1: nothing learned, only inherited
         ("unused", np.int32),
         ("mass", np.float64),
-        ("log_det", np.float64),  # sum of log variances over the numeric columns
+        ("prior", np.float64),  # log(mass) - (sum of log variances of the numeric columns) / 2, for naive Bayes
     ]
 )
 NODE, ROW = np.dtype((np.record, NODE.descr)), np.dtype((np.record, ROW.descr))  # attributes without the compiler too
 assert (NODE.itemsize, ROW.itemsize) == (64, 32)
 
 N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES = range(6)  # what Forest.used holds
-WEIGHT, MEAN, SQUARES, LOW, HIGH, INVERSE = range(6)  # the stretches of a row of stats
+MEAN, INVERSE, WEIGHT, SQUARES, LOW, HIGH = range(6)  # the stretches of a row of stats; naive Bayes reads the first two
 MAJORITY, BAYES, ADAPTIVE = range(3)  # Forest.leaf
 LEAF_RULES = {"majority": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 
@@ -84,7 +84,6 @@ class Forest(NamedTuple):
     birth: np.ndarray  # int64, laid out as the nominal part of stats: round in which each value appeared first
     n_candidates: int  # columns a leaf looks at in a split try
     leaf: int
-    cdf: np.ndarray  # fastmath.NORMAL_CDF
 
 
 def nominal_layout(n_numeric: int, nominal_sizes: list[int]) -> np.ndarray:
@@ -128,12 +127,17 @@ def plant(
         birth=np.full(offset[-1] - offset[0], -1, np.int64),
         n_candidates=n_candidates,
         leaf=LEAF_RULES[leaf],
-        cdf=NORMAL_CDF,
     )
 
 
-def _longer(array: np.ndarray, length: int) -> np.ndarray:
-    longer = np.empty((length, *array.shape[1:]), array.dtype)
+def _longer(array: np.ndarray, needed: int) -> np.ndarray:
+    """A copy of an array with room for `needed` rows, and for more to come: several times as many as before.
+
+    Room that is not in use takes addresses but no memory. Small arrays grow fast, so that little is ever copied: on the
+    way to any size, about half of it in all.
+    """
+    factor = 4.0 if array.nbytes < 2**26 else 2.0 if array.nbytes < 2**30 else 1.5
+    longer = np.empty((max(int(factor * len(array)), needed), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
 
@@ -143,14 +147,39 @@ def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
     used = forest.used
     new: dict[str, Any] = {}
     if used[N_NODES] + nodes > len(forest.nodes):
-        new["nodes"] = _longer(forest.nodes, max(2 * len(forest.nodes), used[N_NODES] + nodes))
+        new["nodes"] = _longer(forest.nodes, used[N_NODES] + nodes)
     if used[N_ROWS] + rows > len(forest.rows):
-        new["rows"] = _longer(forest.rows, max(2 * len(forest.rows), used[N_ROWS] + rows))
+        new["rows"] = _longer(forest.rows, used[N_ROWS] + rows)
     if used[N_STATS] + stats > len(forest.stats):
-        length = max(len(forest.stats) * 3 // 2, used[N_STATS] + stats)
-        new["stats"] = _longer(forest.stats, length)
-        new["free_stats"] = _longer(forest.free_stats, length)
+        new["stats"] = _longer(forest.stats, used[N_STATS] + stats)
+        new["free_stats"] = np.empty(len(new["stats"]), np.int32)
+        new["free_stats"][: len(forest.free_stats)] = forest.free_stats
     return forest._replace(**new)
+
+
+def nbytes(forest: Forest) -> dict[str, int]:
+    """Bytes of a forest's tables: "used" by nodes, class rows and statistics in use, and "allocated" for all arrays.
+
+    Allocated room that has never been used takes addresses, but no memory.
+
+    Examples
+    --------
+    >>> forest = plant(1, 4, [], "nba", [10], [0.1], [0.05], [1.0], 2)
+    >>> nbytes(forest)["used"] < nbytes(forest)["allocated"]
+    True
+    """
+    used = forest.used
+    free_rows = 0
+    at = used[FREE_ROW]
+    while at >= 0:
+        free_rows += 1
+        at = forest.rows["next"][at]
+    live = (
+        int(used[N_NODES]) * NODE.itemsize
+        + (int(used[N_ROWS]) - free_rows) * ROW.itemsize
+        + int(used[N_STATS] - used[N_FREE_STATS]) * forest.stats.strides[0]
+    )
+    return {"used": live, "allocated": sum(part.nbytes for part in forest if isinstance(part, np.ndarray))}
 
 
 def widen(forest: Forest, nominal_sizes: list[int], birth: list[list[int]]) -> Forest:

@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from onlineboost._jit import kernel
+from onlineboost._jit import bare_kernel, summing_kernel
 
 LOGISTIC, EXPONENTIAL, SQUARED_HINGE = range(3)
 LOSSES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "squared_hinge": SQUARED_HINGE}
@@ -28,7 +28,7 @@ LOSSES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "squared_hinge": SQU
 E_REACH = 300.0  # exp(s) is trusted up to |s| = 300: sums and ratios of two such numbers are finite
 
 
-@kernel
+@bare_kernel
 def pair_cost(loss, s, e, r, l):
     """C[r, l] for l != r."""
     if loss == LOGISTIC:
@@ -40,44 +40,63 @@ def pair_cost(loss, s, e, r, l):
     return max(0.0, s[l] - s[r] + 1.0)
 
 
-@kernel
+@bare_kernel
+def in_reach(s, k):
+    """Whether exp(s) can be trusted for all labels."""
+    reach = 0.0
+    for l in range(k):
+        reach = max(reach, abs(s[l]))
+    return reach <= E_REACH
+
+
+@summing_kernel
+def logistic_row(e, r, k, row):
+    """`cost_row` of the logistic loss, for votes in reach."""
+    own = e[r]
+    total = 0.0
+    for l in range(k):
+        cost = e[l] / (e[l] + own)
+        row[l] = cost
+        total += cost if l != r else 0.0
+    row[r] = 0.0
+    return total
+
+
+@summing_kernel
+def logistic_total(e, r, k):
+    """`off_diagonal` of the logistic loss, for votes in reach."""
+    own = e[r]
+    total = 0.0
+    for l in range(k):
+        total += e[l] / (e[l] + own) if l != r else 0.0
+    return total
+
+
+@bare_kernel
 def off_diagonal(loss, s, e, r, k):
     """-C[r, r] = sum over l != r of C[r, l]."""
+    if loss == LOGISTIC and in_reach(s, k):
+        return logistic_total(e, r, k)
     total = 0.0
-    if loss == LOGISTIC:  # as pair_cost, with one look at the reach for all
-        reach = 0.0
-        for l in range(k):
-            reach = max(reach, abs(s[l]))
-            total += e[l] / (e[l] + e[r]) if l != r else 0.0
-        if reach <= E_REACH:
-            return total
-        total = 0.0
     for l in range(k):
         if l != r:
             total += pair_cost(loss, s, e, r, l)
     return total
 
 
-@kernel
+@bare_kernel
 def cost_row(loss, s, e, r, k, row):
     """row[l] = C[r, l] for l != r, and row[r] = 0; returns -C[r, r], their sum."""
-    reach = 0.0
-    for l in range(k):
-        reach = max(reach, abs(s[l]))
-    if loss == LOGISTIC and reach <= E_REACH:
-        for l in range(k):
-            row[l] = e[l] / (e[l] + e[r])
-    else:
-        for l in range(k):
-            row[l] = pair_cost(loss, s, e, r, l)
-    row[r] = 0.0
+    if loss == LOGISTIC and in_reach(s, k):
+        return logistic_row(e, r, k, row)
     total = 0.0
     for l in range(k):
+        row[l] = pair_cost(loss, s, e, r, l) if l != r else 0.0
         total += row[l]
     return total
 
 
-@kernel
+@bare_kernel
 def expected_costs(loss, s, e, k, labels, p, n, tempered, cost, row):
     """cost[l] = sum_r p_r C[r, l] for all l, over the n labels that p gives mass to; O(k n). `row` is scratch.
 
@@ -86,9 +105,12 @@ def expected_costs(loss, s, e, k, labels, p, n, tempered, cost, row):
     """
     cost[:k] = 0.0
     size = 0.0
+    near = loss == LOGISTIC and in_reach(s, k)
     for j in range(n):
+        if p[j] == 0.0:
+            continue
         r = labels[j]
-        total = cost_row(loss, s, e, r, k, row)
+        total = logistic_row(e, r, k, row) if near else cost_row(loss, s, e, r, k, row)
         if total > 0.0:  # a row of zeros costs nothing, whatever the vote
             mass = p[j] / math.sqrt(total) if tempered else p[j]
             for l in range(k):
@@ -98,7 +120,7 @@ def expected_costs(loss, s, e, k, labels, p, n, tempered, cost, row):
     return size
 
 
-@kernel
+@bare_kernel
 def step_size(loss, k, n_learners, i, t):
     """eta of learner i (counted from 1) in round t (counted from 1)."""
     others = max(k - 1.0, 1.0)
@@ -110,7 +132,7 @@ def step_size(loss, k, n_learners, i, t):
     return math.sqrt(2.0) * c / ((others + c * n_learners) * math.sqrt(t))
 
 
-@kernel
+@bare_kernel
 def alpha_bound(loss, n_learners):
     """The feasible set of alpha is F = [-bound, bound]."""
     return 1.0 / math.sqrt(n_learners) if loss == SQUARED_HINGE else 2.0

@@ -6,8 +6,9 @@ classes, a :class:`~onlineboost.chain.Chain` of learners, and the experts' weigh
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -21,9 +22,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
 
 from onlineboost._jit import announce_compilation
-from onlineboost.chain import BLOCK, Chain
+from onlineboost.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain, Rows
 from onlineboost.encode import Encoded, Encoder, Labels, as_table
 from onlineboost.experts import EXPERT_RULES, HEDGE, WEIGHTED, draw_expert, expert_mass, play
+from onlineboost.pipeline import Interrupt, n_threads, spread
 from onlineboost.stream import DataError, Table
 
 
@@ -41,6 +43,9 @@ class Model:
     @property
     def k(self) -> int:
         return len(self.labels.classes)
+
+
+NEVER = 2**62
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -63,7 +68,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _rounds_to_tuning(self, t: int) -> int:
         """Rounds after round t until `_tune` is due. Fixed rounds, so that how blocks are cut makes no difference."""
-        return BLOCK + 1
+        return NEVER
 
     def _tune(self, model: Model, k: int) -> None:
         """What a booster learns about itself, now and then."""
@@ -82,10 +87,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         sample_weight : array of shape (n_samples,), optional
             How much each example counts; 0 leaves it out.
         """
-        with self._as_before_on_error():
-            self.__dict__.pop("_model", None)
-            y = self._check_labels(y)
-            return self.partial_fit(X, y, classes=np.unique(y), sample_weight=sample_weight)
+        self._test_then_train(X, y, None, sample_weight, anew=True)
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn a block of examples, in the order given. How a stream is cut into blocks makes no difference.
@@ -106,9 +109,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Examples of weight 0 are left out of the learning, and of the array.
         """
-        with self._as_before_on_error():
-            self._rule()
+        return self._test_then_train(X, y, classes, sample_weight)
+
+    def _test_then_train(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool = False) -> np.ndarray:
+        with Interrupt() as interrupt, self._as_before_on_error():
+            self._rule(), self._threads()  # bad settings show here
             y = self._check_labels(y)
+            if anew:
+                self.__dict__.pop("_model", None)
+                classes = np.unique(y)
             table: Any = X if isinstance(X, np.ndarray) else as_table(X)
             first = not hasattr(self, "_model")
             self._check_columns(X, reset=first)
@@ -121,12 +130,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             model = self._begin(table, classes) if first else self._model
             encoded = model.encoder.read(table)
             codes, new = model.labels.read(y)
+            if interrupt.pending is not None:
+                raise interrupt.pending
             self._model = model
-            return self._labelled(self._learn(encoded, codes, new, weight))
+            return self._labelled(self._learn(encoded, codes, new, weight, interrupt))
 
     def learn_one(self, x: Mapping[str, Any] | Sequence[Any], y: Any, weight: float = 1.0) -> Self:
         """Learn one example by a thin path: x is a row in the order of the columns, or a mapping from their names."""
-        with self._as_before_on_error():
+        with Interrupt() as interrupt, self._as_before_on_error():
             self._rule()
             if not 0.0 <= weight < np.inf:
                 raise DataError(f"weight must be a number that is not negative, got {weight!r}")
@@ -140,12 +151,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             codes, new = model.labels.read(np.array([y], None if isinstance(y, str | int | float) else object))
             self._model = model
             if weight > 0.0:
-                self._learn(encoded, codes, new, np.array([weight], np.float64))
+                self._learn(encoded, codes, new, np.array([weight], np.float64), interrupt)
         return self
 
     @contextmanager
     def _as_before_on_error(self) -> Iterator[None]:
-        """An error leaves the classifier as it was: nothing changes in place before the input is known to be good."""
+        """An error leaves the classifier as it was: nothing changes in place before the input is known to be good.
+
+        Ctrl-C while it learns is not an error: see `Interrupt`.
+        """
         before = dict(self.__dict__)
         try:
             yield
@@ -161,8 +175,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         chain = self._chain(len(encoder.numeric), encoder.sizes, len(labels.classes), seed)
         return Model(encoder, labels, chain, seed, np.zeros(chain.n_learners), np.zeros((chain.n_learners, 3)))
 
-    def _learn(self, encoded: Encoded, codes: np.ndarray, new: dict, weight: np.ndarray) -> np.ndarray:
-        """Learn checked and encoded rows; the codes predicted for them before, -1: no class was known yet."""
+    def _learn(
+        self, encoded: Encoded, codes: np.ndarray, new: dict, weight: np.ndarray, interrupt: Interrupt
+    ) -> np.ndarray:
+        """Learn checked and encoded rows; the codes predicted for them before, -1: no class was known yet.
+
+        Ctrl-C stops after the blocks at hand. The model is then as if it had been given the rows up to there, and no
+        more; there are as many predictions.
+        """
         if not self._model.chain.safe:  # learners of another make may still reject the rows
             self._model = deepcopy(self._model)
         model = self._model
@@ -171,56 +191,76 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         if model.encoder.commit(encoded, chain.t + 1):
             for segment in chain.segments:
                 segment.new_values(model.encoder.sizes, model.encoder.births)
-        before = model.k
         out = np.full(len(X), -1, np.int64)
-        for start, stop, k in _stretches(codes, before):
-            if k > before and before:  # the first row has a label not known until now: predict it without
-                out[start] = self._predict_codes(model, X[start : start + 1], before)[0]
-            begin = start + (k > before)
-            before = k
+        known, done = model.k, 0
+        for start, stop, k in _stretches(codes, known):
+            if start and interrupt.pressed():
+                break
+            first = None
+            if k > known:  # the first row has a label not known until now: predict it without
+                first = self._predict_codes(model, X[start : start + 1], known)[0] if known else -1
             self._set_classes(model, k)
-            a = start
-            while a < stop:
-                b = min(a + BLOCK, stop, a + self._rounds_to_tuning(chain.t))
-                t = chain.t + 1
-                rows = chain.learn(X[a:b], codes[a:b], weight[a:b], k)
-                predicted = np.empty(b - a, np.int64)
-                play(
-                    self._rule(),
-                    model.log_v,
-                    model.seed,
-                    t,
-                    rows.experts,
-                    codes[a:b],
-                    weight[a:b],
-                    k,
-                    predicted,
-                )
-                fresh = max(0, begin - a)
-                out[a + fresh : b] = predicted[fresh:]
+            known = k
+            while done < stop and not (done > start and interrupt.pressed()):
+                b = min(stop, done + self._rounds_to_tuning(chain.t))
+                done += self._learn_run(model, X[done:b], codes[done:b], weight[done:b], k, out[done:b], interrupt)
                 if self._rounds_to_tuning(chain.t - 1) == 1:
                     self._tune(model, k)
-                a = b
-        model.labels.add(new)
-        return out
+            if first is not None:
+                out[start] = first
+        model.labels.add({label: row for label, row in new.items() if row < done})
+        if done < len(X) and model.encoder.forget(chain.t):
+            for segment in chain.segments:
+                segment.new_values(model.encoder.sizes, model.encoder.births)
+        return out[:done]
+
+    def _learn_run(
+        self,
+        model: Model,
+        X: np.ndarray,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        k: int,
+        out: np.ndarray,
+        interrupt: Interrupt,
+    ) -> int:
+        """Learn rows with nothing to do in between; how many of them were learned. `out` gets what was predicted."""
+        rule = self._rule()
+
+        def play_block(rows: Rows, at: slice) -> None:
+            play(rule, model.log_v, model.seed, rows.t, rows.experts, codes[at], weight[at], k, out[at])
+
+        return model.chain.stream(X, codes, weight, k, play_block, self._threads(), interrupt.pressed)
+
+    def _threads(self) -> int:
+        return n_threads(getattr(self, "n_jobs", 1))
 
     # ------------------------------------------------------------------------------------------- predicting
 
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row. Changes nothing, and is safe from several threads at once."""
         model = self._fitted()
-        return self._labelled(self._predict_codes(model, self._encoded(model, X), model.k))
+        X = self._encoded(model, X)
+        return self._labelled(self._in_pieces(model, X, lambda piece: self._predict_codes(model, piece, model.k)))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes (in the order of `classes_`) for every row."""
         model = self._fitted()
-        return self._probabilities(model, self._encoded(model, X))
+        X = self._encoded(model, X)
+        return self._in_pieces(model, X, lambda piece: self._probabilities(model, piece))
+
+    def _in_pieces(self, model: Model, X: np.ndarray, predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """predict(X) by pieces that fit the cache, and by as many threads as pay. Rows know nothing of each other."""
+        threads = max(1, min(self._threads(), len(X) // LEAST_ROWS))
+        if len(X) * model.chain.n_learners < LEAST_VOTES:
+            threads = 1
+        return spread(predict, X, min(BLOCK, -(-len(X) // threads)), threads)
 
     def predict_one(self, x: Mapping[str, Any] | Sequence[Any]) -> Any:
         """The label of one row, by a thin path (see `learn_one`)."""
         model = self._fitted()
         row = model.encoder.read_row(x, learning=False).X
-        return self.classes_[self._predict_codes(model, row, model.k)[0]]
+        return model.labels.classes[self._predict_codes(model, row, model.k)[0]]
 
     def predict_proba_one(self, x: Mapping[str, Any] | Sequence[Any]) -> dict[Any, float]:
         """Probabilities of one row's classes, by a thin path."""
@@ -263,10 +303,31 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Number of examples learned."""
         return self._fitted().chain.t
 
+    @property
+    def nbytes_by_part_(self) -> dict[str, int]:
+        """Bytes of everything learned, part by part, room that is kept for growth included."""
+        model = self._fitted()
+        encoder = sum(
+            sys.getsizeof(part) for part in (model.encoder.names, *model.encoder.codes, *model.encoder.births)
+        )
+        experts = model.log_v.nbytes + model.tuned.nbytes + model.chain.moments.nbytes
+        return {**model.chain.nbytes(), "columns and labels": encoder + model.labels.classes.nbytes, "experts": experts}
+
+    @property
+    def nbytes_(self) -> int:
+        """Size of the model in bytes."""
+        return sum(self.nbytes_by_part_.values())
+
+    def snapshot(self) -> Self:
+        """A copy as it is now, to predict with while this one goes on learning: compact, and quick for single rows."""
+        chain = self._fitted().chain
+        return deepcopy(self, {id(chain): chain.joined()})
+
     # ------------------------------------------------------------------------------------------------ checks
 
     def _fitted(self) -> Model:
-        check_is_fitted(self)
+        if "_model" not in self.__dict__:
+            check_is_fitted(self)
         return self._model
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -312,11 +373,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
 def _stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:
     """Cut rows into (start, stop, classes) so that a label not known before can only be the first of a stretch."""
-    high = np.maximum.accumulate(codes)
+    high = np.maximum(np.maximum.accumulate(codes), known - 1)
     cuts = [0, *(np.flatnonzero(np.diff(high) > 0) + 1), len(codes)]
     for start, stop in pairwise(cuts):
         if start < stop:
-            yield int(start), int(stop), max(known, int(high[start]) + 1)
+            yield int(start), int(stop), int(high[start]) + 1
 
 
 def _weights(sample_weight: Any, n: int) -> np.ndarray:

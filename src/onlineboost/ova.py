@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, Self
 
 import numpy as np
 
 from onlineboost._jit import kernel
-from onlineboost.chain import Chain, Rows, Segment, TreeSegment, column_spread, expert, new_rows
+from onlineboost.chain import Chain, Rows, Segment, TreeSegment, expert, new_rows
 from onlineboost.forest import N_LEAVES, N_NODES, Forest, make_room
+from onlineboost.potentials import Cache
 from onlineboost.stages import cast, update, vote, weigh
 from onlineboost.trees import has_room, leaf_distribution, learn, room_needed, route
 
@@ -89,7 +92,7 @@ def learn_groups(forest, stage, rows, y, weight, from_i, from_b):
 class GroupSegment(TreeSegment):
     """Neighbouring learners made of one binary tree per class, and their stage. Starts without a class."""
 
-    def predict(self, rows: Rows, n_learners: int) -> None:
+    def predict(self, rows: Rows, n_learners: int, cache: Cache | None = None) -> None:
         predict_groups(self.forest, self.stage, rows, n_learners)
 
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
@@ -101,7 +104,7 @@ class GroupSegment(TreeSegment):
                 self.forest = make_room(self.forest, *room)
 
     @property
-    def k(self) -> int:
+    def trees_per_learner(self) -> int:
         return len(self.forest.roots) // len(self.stage.alpha)
 
     def add_class(self, trees: Forest) -> None:
@@ -184,27 +187,38 @@ class OneVsAllChain(Chain):
         for j in range(k):
             rows = self._binary(out, j)
             for segment in self.boosters[j]:
-                segment.predict(rows, len(segment.stage.alpha))
+                segment.predict(rows, len(segment), None)
             for b in range(len(X)):
                 out.s[b, j] = yes_share(self.log_v[j], rows.experts[b])
             out.e[:, j] = rows.s[:, MINE] - rows.s[:, 1 - MINE]
         choose(out.s, out.e, out.experts[:, 0])
         return out
 
-    def learn(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int) -> Rows:
-        spread = np.empty((len(X), self.n_numeric))
-        column_spread(self.moments, X, self.n_numeric, spread)
-        out = self._rows(X, spread, k)
-        for j in range(k):
-            rows = self._binary(out, j)
-            mine = (y == j).astype(np.int64)
-            for segment in self.boosters[j]:
-                segment.learn(rows, mine, weight)
-            play_binary(self.log_v[j], rows.experts, mine, weight, out.s[:, j])
-            out.e[:, j] = rows.s[:, MINE] - rows.s[:, 1 - MINE]
-        choose(out.s, out.e, out.experts[:, 0])
-        self.t += len(X)
-        return out
+    def _steps(
+        self, on_line: dict[int, Rows], y: np.ndarray, weight: np.ndarray, parts: list[slice]
+    ) -> list[Callable[[int], None]]:
+        """A step for each booster, and one that compares them."""
+
+        def through(j: int) -> Callable[[int], None]:
+            return lambda b: self._learn_binary(j, on_line[b], y[parts[b]] == j, weight[parts[b]])
+
+        def compare(b: int) -> None:
+            choose(on_line[b].s, on_line[b].e, on_line[b].experts[:, 0])
+
+        return [*map(through, range(len(self.boosters))), compare]
+
+    def _learn_binary(self, j: int, out: Rows, mine: np.ndarray, weight: np.ndarray) -> None:
+        rows, label = self._binary(out, j), mine.astype(np.int64)
+        for segment in self.boosters[j]:
+            segment.learn(rows, label, weight)
+        play_binary(self.log_v[j], rows.experts, label, weight, out.s[:, j])
+        out.e[:, j] = rows.s[:, MINE] - rows.s[:, 1 - MINE]
+
+    def cut(self, n_segments: int) -> None:
+        """The boosters are steps of their own: there are enough."""
+
+    def joined(self) -> Self:
+        return deepcopy(self)
 
     def _binary(self, rows: Rows, j: int) -> Rows:
         """The same rows at the head of class j's booster."""

@@ -18,6 +18,7 @@ from onlineboost._jit import kernel
 from onlineboost.chain import Rows, TreeSegment, leader
 from onlineboost.fastmath import POISSON, child_key, uniform
 from onlineboost.forest import Forest, make_room
+from onlineboost.potentials import Cache
 from onlineboost.stages import Stage, vote
 from onlineboost.trees import has_room, leaf_distribution, learn, room_needed, route
 
@@ -128,7 +129,7 @@ class OzaSegment(TreeSegment):
         super().__init__(forest, stage)
         self.draws = draws
 
-    def predict(self, rows: Rows, n_learners: int) -> None:
+    def predict(self, rows: Rows, n_learners: int, cache: Cache | None = None) -> None:
         predict_oza(self.forest, self.stage, rows, n_learners)
 
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:

@@ -3,7 +3,11 @@
 The paper's appendix: "it is possible to restart poorly performing trees using parameters similar to better performing
 trees in an automated and online (although ad hoc) fashion". The rule here, after every PERIOD rounds:
 
-* of the learners that are at least LEAST_AGE rounds old, the SHARE with the smallest edges in these rounds restart;
+* of the learners that are at least LEAST_AGE rounds old, those with the smallest edges in these rounds restart;
+* how many depends on how the restarted ones are doing. Sort all learners by their edges; the mean place of the young,
+  from 0 (worst) to 1 (best), is about .25 where nothing changes, since those who restart are in the weaker places of
+  the chain, and about .5 where the past is of little use. LEAST_SHARE of the learners restart while it is below LOW,
+  MOST_SHARE from HIGH on, and in between in proportion;
 * a fresh tree has its grace period, split confidence and tie threshold from a tree drawn among the best quarter, each
   times a factor drawn between 0.7 and 1.4 (a setting that all trees share stays as it is);
 * its alpha and its edge start at 0. Alpha's steps are those of a learner of age HEAD_START: the very first steps
@@ -23,12 +27,15 @@ from onlineboost._jit import kernel
 from onlineboost.chain import Chain, LearnerSegment, TreeSegment
 from onlineboost.fastmath import RESTART, child_key, uniform
 from onlineboost.forest import FREE_ROW, N_FREE_STATS, N_LEAVES, N_NODES, Forest
+from onlineboost.regroup import select
 from onlineboost.stages import OLM, edges_of
 
 PERIOD = 256  # rounds between reviews
-SHARE = 0.04  # of the learners restart in a review
+LEAST_SHARE, MOST_SHARE = 0.01, 0.08  # of the learners restart in a review (one at least)
+LOW, HIGH = 0.3, 0.6  # mean place of the young learners that these go with
 LEAST_AGE = 600  # rounds a learner is safe from restarts, its head start included
 HEAD_START = 100  # rounds that a fresh learner's alpha counts as its age from the start
+YOUNG = 1, 6  # a learner is young from one to six periods after its restart
 SETTINGS = ("grace", "log_delta", "tie")  # of a tree, that a fresh one takes from a good one
 
 
@@ -42,8 +49,8 @@ def review(chain: Chain, before: np.ndarray, k: int, seed: int) -> np.ndarray:
     t = chain.t
     recent = edges_of(OLM, chain.gather("edge_sums") - before, k)
     order = np.argsort(recent, kind="stable")
-    old = order[(t - chain.gather("born") >= LEAST_AGE)[order]]
-    chosen = old[: max(1, round(SHARE * chain.n_learners))]
+    age = (t - chain.gather("born"))[order]
+    chosen = order[age >= LEAST_AGE][: _how_many(age, t)]
     good = np.setdiff1d(order[-max(1, chain.n_learners // 4) :], chosen)
     first = 0
     for segment in chain.segments:
@@ -65,6 +72,16 @@ def review(chain: Chain, before: np.ndarray, k: int, seed: int) -> np.ndarray:
             segment.forest = compact(segment.forest)
         first += n
     return chosen
+
+
+def _how_many(age: np.ndarray, t: int) -> int:
+    """How many learners are to restart, from the ages of all, worst learner first."""
+    n = len(age)
+    since = age - HEAD_START
+    young = (age < t) & (since >= YOUNG[0] * PERIOD) & (since < YOUNG[1] * PERIOD)
+    place = float(np.flatnonzero(young).mean()) / max(n - 1, 1) if young.any() else LOW
+    share = LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * min(1.0, max(0.0, (place - LOW) / (HIGH - LOW)))
+    return max(1, round(share * n))
 
 
 def _take_settings(chain: Chain, forest: Forest, i: int, donor: int, draw: list[int]) -> None:
@@ -124,32 +141,9 @@ def live_nodes(forest):
     return count
 
 
-@kernel
-def move_nodes(forest, nodes):
-    """Copy the nodes that can be reached from the roots into another table, roots first, children side by side."""
-    n = forest.roots.size
-    for i in range(n):
-        nodes[i] = forest.nodes[forest.roots[i]]
-        forest.roots[i] = i
-    free = n
-    at = 0
-    while at < free:
-        if nodes[at].feature >= 0:
-            first, branches = nodes[at].first, nodes[at].n_children
-            for b in range(branches):
-                nodes[free + b] = forest.nodes[first + b]
-            nodes[at].heavy += free - first
-            nodes[at].first = free
-            free += branches
-        at += 1
-    forest.used[N_NODES] = free
-
-
 def compact(forest: Forest) -> Forest:
     """The same trees without the nodes that restarts left behind, once these are the greater part."""
     live = live_nodes(forest)
     if 2 * live > forest.used[N_NODES]:
         return forest
-    nodes = np.zeros(max(64, 2 * live), forest.nodes.dtype)
-    move_nodes(forest, nodes)
-    return forest._replace(nodes=nodes)
+    return select(forest, 0, len(forest.roots))

@@ -11,48 +11,78 @@ import math
 
 import numpy as np
 
-from onlineboost._jit import kernel
-from onlineboost.fastmath import COLUMNS, normal_cdf, uniform, xlogx
+from onlineboost._jit import bare_kernel, kernel
+from onlineboost.fastmath import COLUMNS, LN2, normal_cdf, uniform, xlogx
 from onlineboost.forest import HIGH, LOW, MEAN, SQUARES, WEIGHT
 
 N_THRESHOLDS = 10
+LANES = 16  # thresholds are worked on side by side, in whole vectors; the last six are never looked at
+N_WORK = 4
 SAME_MERIT = 1e-9  # bits; merits that differ by less differ by rounding alone
 
 
-@kernel
-def candidates(forest, key, t):
-    """The columns a leaf looks at in round t, in increasing order: n_candidates of them, drawn anew for every try."""
+@bare_kernel
+def candidates(forest, key, t, out):
+    """The columns a leaf looks at in round t, in increasing order: as many as `out` has room for, drawn anew."""
     n = forest.n_numeric + forest.offset.size - 1
-    out = np.empty(forest.n_candidates, np.int64)
     m = 0
     for c in range(n):
         if uniform(key, COLUMNS, c, t) * (n - c) < out.size - m:  # as many as are needed, of those that are left
             out[m] = c
             m += 1
-    return out
+
+
+@bare_kernel
+def count_learned(forest, leaf):
+    """Number of classes learned at this leaf."""
+    m = 0
+    row = forest.nodes[leaf].first
+    while row >= 0:
+        m += forest.rows[row].stat >= 0
+        row = forest.rows[row].next
+    return m
+
+
+@bare_kernel
+def learned_classes(forest, leaf, out):
+    """The rows of stats of this leaf, one per class learned here."""
+    m = 0
+    row = forest.nodes[leaf].first
+    while row >= 0:
+        if forest.rows[row].stat >= 0:
+            out[m] = forest.rows[row].stat
+            m += 1
+        row = forest.rows[row].next
 
 
 @kernel
 def best_split(forest, i, leaf, t):
     """(column, threshold) to split this leaf on, or column -1 to leave it: Domingos and Hulten's test."""
-    stats = learned_classes(forest, leaf)
-    classes = stats.size
+    classes = count_learned(forest, leaf)
     if classes < 2:
         return -1, math.nan  # one class: no split gains anything
-    bound = math.log2(classes) * math.sqrt(forest.log_delta[i] / (2.0 * forest.nodes[leaf].mass))
-    tie = bound < forest.tie[i]
+    stats, columns = np.empty(classes, np.int64), np.empty(forest.n_candidates, np.int64)
+    work = np.empty((N_WORK, LANES))
+    learned_classes(forest, leaf, stats)
+    candidates(forest, forest.nodes[leaf].key, t, columns)
+    return best_column(forest, i, leaf, stats, columns, work)
 
+
+@bare_kernel
+def best_column(forest, i, leaf, stats, columns, work):
+    """`best_split` among some columns."""
+    bound = math.log2(stats.size) * math.sqrt(forest.log_delta[i] / (2.0 * forest.nodes[leaf].mass))
+    tie = bound < forest.tie[i]
     best = second = 0.0  # not splitting at all has merit 0
     feature, threshold = -1, math.nan
-    n = forest.n_numeric
-    columns = candidates(forest, forest.nodes[leaf].key, t)
-    n_low = np.searchsorted(columns, n)  # candidates that are numeric
-    merits, thresholds = numeric_merits(forest, stats, columns[:n_low])
-    for j in range(columns.size):
-        merit = merits[j] if j < n_low else nominal_merit(forest, stats, columns[j] - n)
+    for c in columns:
+        if c < forest.n_numeric:
+            merit, where = numeric_merit(forest, stats, c, work)
+        else:
+            merit, where = nominal_merit(forest, stats, c - forest.n_numeric), math.nan
         if merit > best + SAME_MERIT:
             second, best = best, merit
-            feature, threshold = columns[j], thresholds[j] if j < n_low else math.nan
+            feature, threshold = c, where
         elif merit > second:
             second = merit
     if best - second > bound or tie:
@@ -60,103 +90,65 @@ def best_split(forest, i, leaf, t):
     return -1, math.nan
 
 
-@kernel
-def learned_classes(forest, leaf):
-    """The rows of stats of this leaf, one per class learned here."""
-    rows = forest.rows
-    stats = np.empty(0, np.int64)
-    for fill in range(2):  # count, then fill
-        m = 0
-        row = forest.nodes[leaf].first
-        while row >= 0:
-            if rows[row].stat >= 0:
-                if fill:
-                    stats[m] = rows[row].stat
-                m += 1
-            row = rows[row].next
-        if not fill:
-            stats = np.empty(m, np.int64)
-    return stats
-
-
-@kernel
-def gather(stat, stretch, columns, n, out):
-    """The numbers of one stretch of a row of stats for some columns."""
-    for j in range(columns.size):
-        out[j] = stat[stretch * n + columns[j]]
-
-
-@kernel
-def numeric_merits(forest, stats, columns):
-    """For some numeric columns the best information gain (bits) of `x <= threshold` over ten thresholds, and where.
+@bare_kernel
+def numeric_merit(forest, stats, c, work):
+    """The best information gain (bits) of `x <= threshold` over ten thresholds of numeric column c, and where.
 
     The thresholds lie evenly between the column's smallest and largest value here. A class's weight left of one is
-    that of its normal distribution, and all or nothing outside its own range. All loops run over the columns.
+    that of its normal distribution, and all or nothing outside its own range. `work` is scratch, (N_WORK, LANES).
     """
-    n, m = forest.n_numeric, columns.size
-    low, high = np.full(m, math.inf), np.full(m, -math.inf)
-    total, before = np.zeros(m), np.zeros(m)
-    w, mean, precision = np.empty(m), np.empty(m), np.empty(m)
-    below, above = np.empty(m), np.empty(m)
+    n = forest.n_numeric
+    low, high = math.inf, -math.inf
+    total = before = 0.0
     for s in stats:
-        stat = forest.stats[s]
-        gather(stat, WEIGHT, columns, n, w)
-        gather(stat, LOW, columns, n, below)
-        gather(stat, HIGH, columns, n, above)
-        for c in range(m):
-            low[c] = below[c] if below[c] < low[c] else low[c]
-        for c in range(m):
-            high[c] = above[c] if above[c] > high[c] else high[c]
-        for c in range(m):
-            total[c] += w[c]
-            before[c] -= xlogx(w[c])
-    for c in range(m):
-        before[c] += xlogx(total[c])  # weight times entropy, in nats
-        if low[c] > high[c]:  # not one known value
-            low[c] = high[c] = 0.0
-    left, inner = np.zeros((N_THRESHOLDS, m)), np.zeros((N_THRESHOLDS, m))
-    at, share = np.empty(m), np.empty(m)
+        w = forest.stats[s, WEIGHT * n + c]
+        low = min(low, forest.stats[s, LOW * n + c])
+        high = max(high, forest.stats[s, HIGH * n + c])
+        total += w
+        before -= xlogx(w)
+    before += xlogx(total)  # weight times entropy, in nats
+    if low > high:  # not one known value
+        return -math.inf, 0.0
+    at, share, left, inner = work[0], work[1], work[2], work[3]
+    for j in range(LANES):
+        at[j] = low + (j + 1.0) / (N_THRESHOLDS + 1.0) * (high - low)
+        left[j] = inner[j] = 0.0
     for s in stats:
-        stat = forest.stats[s]
-        gather(stat, WEIGHT, columns, n, w)
-        gather(stat, MEAN, columns, n, mean)
-        gather(stat, SQUARES, columns, n, precision)
-        gather(stat, LOW, columns, n, below)
-        gather(stat, HIGH, columns, n, above)
-        for c in range(m):
-            precision[c] = math.sqrt(w[c] / precision[c]) if precision[c] > 0.0 else 0.0  # 1 / standard deviation
-        for j in range(N_THRESHOLDS):
-            part = (j + 1.0) / (N_THRESHOLDS + 1.0)
-            for c in range(m):
-                at[c] = low[c] + part * (high[c] - low[c])
-            for c in range(m):
-                share[c] = normal_cdf((at[c] - mean[c]) * precision[c], forest.cdf)
-            for c in range(m):
-                share[c] = 0.0 if at[c] < below[c] else share[c]
-            for c in range(m):
-                share[c] = w[c] * (1.0 if at[c] >= above[c] else share[c])
-            sums, logs = left[j], inner[j]
-            for c in range(m):
-                sums[c] += share[c]
-                logs[c] += xlogx(share[c]) + xlogx(w[c] - share[c])
+        w, mean = forest.stats[s, WEIGHT * n + c], forest.stats[s, MEAN * n + c]
+        squares = forest.stats[s, SQUARES * n + c]
+        below, above = forest.stats[s, LOW * n + c], forest.stats[s, HIGH * n + c]
+        if below < above and below <= at[N_THRESHOLDS - 1] and above > at[0]:
+            precision = math.sqrt(w / squares) if squares > 0.0 else 0.0  # 1 / standard deviation
+            for j in range(LANES):
+                part = normal_cdf((at[j] - mean) * precision)
+                part = 0.0 if at[j] < below else part
+                share[j] = w * (1.0 if at[j] >= above else part)
+            for j in range(LANES):
+                left[j] += share[j]
+                inner[j] += xlogx(share[j]) + xlogx(w - share[j])
+        else:  # no threshold cuts this class in two
+            whole = xlogx(w)
+            for j in range(LANES):
+                left[j] += w if at[j] >= above else 0.0
+                inner[j] += whole
+    gain = share
+    for j in range(LANES):
+        l, r = left[j], total - left[j]
+        heavy = min(l, r) > 0.01 * total
+        gain[j] = (before - (xlogx(l) + xlogx(r) - inner[j])) / (total * LN2) if heavy else -math.inf
     # Of a run of thresholds that are equally good, the middle.
-    merit = np.full(m, -math.inf)
-    first, last = np.zeros(m, np.int64), np.zeros(m, np.int64)
+    merit = -math.inf
+    first = last = 0
     for j in range(N_THRESHOLDS):
-        for c in range(m):
-            l, r = left[j, c], total[c] - left[j, c]
-            if min(l, r) > 0.01 * total[c]:
-                gain = (before[c] - (xlogx(l) + xlogx(r) - inner[j, c])) / (total[c] * math.log(2.0))
-                if gain > merit[c] + SAME_MERIT:
-                    merit[c] = gain
-                    first[c] = last[c] = j
-                elif gain > merit[c] - SAME_MERIT and last[c] == j - 1:
-                    last[c] = j
-    where = low + (1.0 + 0.5 * (first + last)) / (N_THRESHOLDS + 1.0) * (high - low)
-    return merit, where
+        if gain[j] > merit + SAME_MERIT:
+            merit = gain[j]
+            first = last = j
+        elif gain[j] > merit - SAME_MERIT and last == j - 1:
+            last = j
+    return merit, low + (1.0 + 0.5 * (first + last)) / (N_THRESHOLDS + 1.0) * (high - low)
 
 
-@kernel
+@bare_kernel
 def nominal_merit(forest, stats, j):
     """Information gain (bits) of one branch per value of nominal column j."""
     before = after = total = 0.0
@@ -176,10 +168,10 @@ def nominal_merit(forest, stats, j):
             heavy += 1
     if heavy < 2:
         return -math.inf
-    return (before - after) / (total * math.log(2.0))
+    return (before - after) / (total * LN2)
 
 
-@kernel
+@bare_kernel
 def share_below(forest, stat, c, threshold):
     """The share of a class's weight that lies at or below the threshold in numeric column c."""
     n = forest.n_numeric
@@ -189,4 +181,4 @@ def share_below(forest, stat, c, threshold):
     if threshold >= stat[HIGH * n + c]:
         return 1.0
     deviation = math.sqrt(stat[SQUARES * n + c] / w)
-    return normal_cdf((threshold - stat[MEAN * n + c]) / deviation, forest.cdf)
+    return normal_cdf((threshold - stat[MEAN * n + c]) / deviation)

@@ -98,6 +98,13 @@ def vote(stage, cache, at, i, t, s, e, k, labels, p, n, cost):
     p[:n] are the probabilities of labels[:n], all others have 0. Ties go to the higher p, then to a draw.
     `cost` is scratch for 2 k numbers.
     """
+    possible, only = 0, 0
+    for j in range(n):
+        if p[j] > 0.0:
+            possible += 1
+            only = labels[j]
+    if possible == 1:  # a row of C is lowest at its own label
+        return only
     if stage.ballot == ARGMAX:
         cost[:k] = 0.0
         size = 0.0
@@ -108,8 +115,15 @@ def vote(stage, cache, at, i, t, s, e, k, labels, p, n, cost):
         size = expected_costs(stage.loss, s, e, k, labels, p, n, stage.ballot == TEMPERED, cost, cost[k:])
     low = math.inf
     for l in range(k):
-        low = min(low, cost[l])
+        if cost[l] < low:
+            low = cost[l]
+            only = l
     limit = low + TIE * size
+    cheap = 0
+    for l in range(k):
+        cheap += cost[l] <= limit
+    if cheap == 1:
+        return only
     top = 0.0  # highest p among the cheapest
     for j in range(n):
         if cost[labels[j]] <= limit:

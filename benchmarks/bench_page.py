@@ -239,7 +239,9 @@ def draw_systems(altair: Any, results: dict[str, Any]) -> Any:
     """A row of two panels for each stream: microseconds per example and learner, and accuracy on the last 20 %."""
     order = list(dict.fromkeys(row["label"] for row in results["systems"]))
     speeds = log_axis(altair, [row["us"] for row in results["systems"]], (1.0, 3.0))
-    colours = altair.Scale(domain=list(COLOURS), range=list(COLOURS.values()))
+    present = {row["model"].partition("-")[0] for row in results["systems"]}
+    packages = [name for key, name in PACKAGES.items() if key in present]
+    colours = altair.Scale(domain=packages, range=[COLOURS[name] for name in packages])
     panels = []
     for stream in results["streams"]:
         rows = [

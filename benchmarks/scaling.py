@@ -26,7 +26,8 @@ SIZES = {
     "columns": (5, 10, 20, 50, 100, 200),
 }
 MODELS = {"ours-olm": "AdaBoostOLM", "ours-mbbm": "OnlineMBBM"}
-ROWS = 10_000
+MOST = {("learners", "ours-mbbm"): 200}  # beyond, its potentials alone take minutes
+ROWS = 5_000
 GROWTH = 2.0  # of the spans that a long run is cut into
 
 
@@ -46,28 +47,32 @@ def measure(bench: Bench, quick: bool, length: int, threads: bool) -> list[dict[
     sizes = {axis: values[1:5:3] if quick else values for axis, values in SIZES.items()}
     models = ["ours-olm"] if quick else list(MODELS)
     counts = [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= machine.cores()] if threads else []
-    n_runs = len(models) * (sum(map(len, sizes.values())) + 1 + len(counts))
+    plan = [
+        (axis, size, model)
+        for axis, values in sizes.items()
+        for size in values
+        for model in models
+        if size <= MOST.get((axis, model), size)
+    ]
     points: list[dict[str, Any]] = []
-    with bench.bars(n_runs, "scaling"):
-        for axis, values in sizes.items():
-            for size in values:
-                columns = size if axis == "columns" else 10
-                classes = size if axis == "classes" else 5
-                learners = size if axis == "learners" else bench.learners
-                path = bench.save(make_stream(rows, columns, classes), f"scaling-{rows}-{columns}-{classes}")
-                for model in models:
-                    result = bench.run(model, path, rows, f"{axis} = {size}: {MODELS[model]}", learners)
-                    cpu = result["marks"][-1][2]  # one thread: not disturbed by others on the machine
-                    points.append(_point(axis, model, size, 1e6 * cpu / rows, result))
+    with bench.bars(len(plan) + len(models) * (1 + len(counts)), "scaling"):
+        for axis, size, model in plan:
+            columns = size if axis == "columns" else 10
+            classes = size if axis == "classes" else 5
+            learners = size if axis == "learners" else bench.learners
+            path = bench.save(make_stream(rows, columns, classes), f"scaling-{rows}-{columns}-{classes}")
+            result = bench.run(model, path, rows, f"{axis} = {size}: {MODELS[model]}", learners)
+            cpu = result["marks"][-1][2]  # one thread: not disturbed by others on the machine
+            points.append(_point(axis, model, size, 1e6 * cpu / rows, result))
         path = bench.save(make_stream(length), f"scaling-{length}")
         for model in models:
             result = bench.run(model, path, length, f"{length:,} examples: {MODELS[model]}", bench.learners)
             points += [_point("examples", model, at, us, result) for at, us in spans(result["marks"])]
-        path = bench.save(make_stream(5 * rows), f"scaling-{5 * rows}")
+        path = bench.save(make_stream(10 * rows), f"scaling-{10 * rows}")
         for n in counts:
             for model in models:
-                result = bench.run(f"{model}:{n}", path, 5 * rows, f"{n} threads: {MODELS[model]}", bench.learners)
-                points.append(_point("threads", model, n, 1e6 * result["marks"][-1][1] / (5 * rows), result))
+                result = bench.run(f"{model}:{n}", path, 10 * rows, f"{n} threads: {MODELS[model]}", bench.learners)
+                points.append(_point("threads", model, n, 1e6 * result["marks"][-1][1] / (10 * rows), result))
     return points
 
 

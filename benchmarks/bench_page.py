@@ -231,7 +231,7 @@ def log_axis(altair: Any, values: list[float], steps: tuple[float, ...] = (1.0,)
     ticks = [step * 10.0**power for power in range(-3, 8) for step in steps]
     return {
         "scale": altair.Scale(type="log", domain=[low, high], nice=False),
-        "axis": altair.Axis(values=[tick for tick in ticks if low <= tick <= high], format="~r"),
+        "axis": altair.Axis(values=[tick for tick in ticks if low <= tick <= high], format=",~r"),
     }
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -20,53 +19,25 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from onlineboost import (
-    AdaBoostOLM,
-    AdaBoostOVA,
-    HoeffdingTree,
-    OneVsAll,
-    OnlineMBBM,
-    OzaBoost,
-    TreeBag,
-    load_dataset,
-    prequential,
-)
+from onlineboost import load_dataset, prequential
 from onlineboost.datasets import describe_datasets
+from onlineboost.experiments import make_model
 
 ONCE = ("isolet", "movement", "covertype", "shuttle")  # large: one order unless asked for
 LEFT_OUT = ("nursery5", "isolet617")
 
 
-WEIGHTLESS = {"oza-boost": OzaBoost, "tree-bag": TreeBag}  # no weight scale
-BOOSTERS = {"adaboost-olm": AdaBoostOLM, "one-vs-all": OneVsAll, "adaboost-ova": AdaBoostOVA}
-
-
-def make(model: str, settings: str, learners: int, seed: int) -> Any:
-    """A model by its name: one of BOOSTERS or WEIGHTLESS, adaboost-olm:restart, online-mbbm or online-mbbm:GAMMA."""
-    tree = HoeffdingTree(grace_period=(5, 20), leaf="majority", max_features=1.0)
-    paper: dict[str, Any] = {"learner": tree, "weight_scale": (5, 200)} if settings == "paper" else {}
-    if model in WEIGHTLESS:
-        return WEIGHTLESS[model](learners, random_state=seed, learner=paper.get("learner"))
-    if model == "adaboost-olm:restart":
-        return AdaBoostOLM(learners, random_state=seed, restart=True, **paper)
-    if model in BOOSTERS:
-        return BOOSTERS[model](learners, random_state=seed, **paper)
-    name, _, gamma = model.partition(":")
-    if name != "online-mbbm":
-        known = ", ".join([*BOOSTERS, *WEIGHTLESS, "online-mbbm"])
-        raise click.BadParameter(f"{model!r} is not a model; there are {known}")
-    return OnlineMBBM(learners, gamma=float(gamma) if gamma else "auto", random_state=seed, **paper)
-
-
 def one(name: str, order: int, model: str, settings: str, learners: int) -> dict[str, float]:
     data = load_dataset(name)
     data = data.shuffled(order) if data.order == "shuffle" else data
-    result = prequential(make(model, settings, learners, order), data.X, data.y)
+    result = prequential(make_model(model, settings, learners, order), data.X, data.y)
     return {"tail": result.tail_accuracy(), "full": result.accuracy, "seconds": result.seconds}
 
 
 @click.command()
-@click.option("--model", "models", multiple=True, default=["adaboost-olm"], help="Repeat for several; see `make`.")
+@click.option(
+    "--model", "models", multiple=True, default=["adaboost-olm"], help="Repeat for several; see `make_model`."
+)
 @click.option("--settings", default="default", type=click.Choice(["default", "paper"]), show_default=True)
 @click.option("--datasets", default="", help="Comma-separated [default: all at hand].")
 @click.option("--orders", default=9, show_default=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -46,3 +47,17 @@ def test_the_cache_folder_is_named_after_the_sources():
     """An edit in one module makes all kernels anew: Numba by itself looks at one file only."""
     assert _jit._source_hash() in str(_jit.CACHE_DIR)
     assert len(_jit._source_hash()) == 12
+
+
+def test_kernels_without_reference_counts_call_no_array_methods():
+    """They compile only if something else compiled the method before: a fresh process would fail."""
+    bare = {"bare_kernel", "inlined_kernel", "fused_kernel", "summing_kernel"}
+    types = {"int32", "int64", "uint64", "float64"}
+    for path in Path(onlineboost.__file__).parent.glob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef) and bare & {ast.unparse(d) for d in function.decorator_list}:
+                calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+                for call in calls:
+                    if isinstance(call, ast.Attribute):
+                        allowed = ast.unparse(call.value) == "math" or call.attr in types
+                        assert allowed, f"{path.name}: {function.name} calls {ast.unparse(call)}"

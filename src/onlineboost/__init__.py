@@ -3,7 +3,8 @@
 What happens to an example, module by module: `stream` reads it, `encode` turns it into numbers, `chain` sends it
 through the learners (`forest`, `splits`, `trees`) and their booster stages (`stages`, `losses`, `potentials`),
 `experts` picks whose vote counts, and `online`, `estimators` and `baselines` are the face of it all. `evaluate`
-measures, `datasets` has something to measure on, `report` draws, `cli` is the command line.
+measures, `datasets` has something to measure on, `experiments` are the paper's, `html_report`, `report` and `displays`
+draw, `cli` is the command line.
 """
 
 from importlib import import_module

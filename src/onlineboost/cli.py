@@ -1,10 +1,11 @@
-"""The command line: onlineboost run | compare | datasets | potential | bounds."""
+"""The command line: onlineboost run | compare | datasets | potential | bounds | reproduce."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,12 +18,15 @@ from rich.table import Table as TextTable
 from onlineboost import __version__
 from onlineboost.baselines import AdaBoostOVA, OneVsAll, OzaBoost, TreeBag
 from onlineboost.cli_bounds import bounds
+from onlineboost.cli_reproduce import reproduce
 from onlineboost.datasets import dataset_names, describe_datasets, load_dataset
 from onlineboost.estimators import AdaBoostOLM, HoeffdingTree, OnlineMBBM
 from onlineboost.evaluate import LastClass, MajorityClass, Result, prequential
 from onlineboost.experts import EXPERT_RULES
 from onlineboost.guarantee import Guarantee, guarantee
 from onlineboost.losses import LOSSES
+from onlineboost.report import need_drawing
+from onlineboost.runs import Record, cut, observe
 from onlineboost.stream import DataError, read_blocks, scan_labels
 
 MODELS: dict[str, Callable[..., Any]] = {
@@ -83,12 +87,12 @@ class Stream:
             self.classes = scan_labels(source, target)
             self.how = "in the order of the file"
 
-    def run(self, model: Any, progress: Callable[[int, float], None]) -> Result:
+    def run(self, model: Any, progress: Callable[[int, float], None], snapshots: bool = False) -> tuple[Result, Record]:
+        blocks = self._blocks()
         if self.dataset is not None:
             n = self.limit or len(self.dataset)
-            X, y = self.dataset.X[:n], self.dataset.y[:n]
-            return prequential(model, X, y, classes=self.classes, progress=progress)
-        return prequential(model, self._blocks(), classes=self.classes, progress=progress)
+            blocks = cut(self.dataset.X[:n], self.dataset.y[:n], snapshots=snapshots)
+        return observe(model, blocks, self.classes, snapshots=snapshots, progress=progress)
 
     def _blocks(self) -> Iterator[Any]:
         left = self.limit
@@ -120,8 +124,10 @@ def _make(
     return MODELS[name]()
 
 
-def _measure(stream: Stream, names: list[str], quiet: bool, **settings: Any) -> list[dict[str, Any]]:
-    """Run every model over the stream, with a progress bar, and return the rows of the table."""
+def _measure(
+    stream: Stream, names: list[str], quiet: bool, records: list[Record] | None = None, **settings: Any
+) -> list[dict[str, Any]]:
+    """Run every model over the stream, with a progress bar, and return the rows of the table. Fills `records`."""
     _warm_up(names, settings)  # so that compiling is not counted as learning
     out = []
     columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -134,7 +140,9 @@ def _measure(stream: Stream, names: list[str], quiet: bool, **settings: Any) -> 
                 bar.update(task, completed=seen, total=max(seen, round(seen / share)) if share else None)
 
             model = _make(name, **settings)
-            result = stream.run(model, show)
+            result, record = stream.run(model, show, snapshots=records is not None)
+            if records is not None:
+                records.append({"dataset": stream.source, "system": name, **record})
             promised = guarantee(model, int((~result.right).sum()))
             out.append(
                 {
@@ -245,12 +253,37 @@ def main() -> None:
     """Online multiclass boosting: learn from a stream, one pass, one example at a time."""
 
 
-def _run(source, target, seed, limit, nominal, numeric, as_json, names: list[str], **settings: Any) -> None:
+def _run(
+    source,
+    target,
+    seed,
+    limit,
+    nominal,
+    numeric,
+    as_json,
+    names: list[str],
+    report: Path | None = None,
+    **settings: Any,
+) -> None:
     with _friendly_errors():
         stream = Stream(source, target, seed, limit, nominal, numeric)
         gamma = settings["gamma"]
         settings |= {"gamma": gamma if gamma == "auto" else _number(gamma, "--gamma"), "seed": seed}
-        _report(stream, _measure(stream, names, as_json, **settings), as_json, settings)
+        if report is not None:
+            need_drawing()
+        records: list[Record] | None = None if report is None else []
+        _report(stream, _measure(stream, names, as_json, records, **settings), as_json, settings)
+        if report is not None:
+            _write_page(stream, records or [], settings, report)
+
+
+def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any], path: Path) -> None:
+    from onlineboost.html_report import comparison_page
+
+    about = f"{records[0]['rows']:,} examples, {len(stream.classes)} classes, {stream.how}; "
+    about += f"{settings['learners']} learners, seed {settings['seed']}"
+    path.write_text(comparison_page(records, f"Models compared on {stream.source}", about), encoding="utf-8")
+    click.echo(f"wrote {path}", err=True)
 
 
 def _number(text: str, option: str) -> float:
@@ -276,6 +309,7 @@ def run(model: str, **options: Any) -> None:
 @main.command()
 @_options
 @click.option("--models", default=",".join(MODELS), show_default=True, help="Comma-separated names.")
+@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Draw it all to this HTML page.")
 def compare(models: str, **options: Any) -> None:
     """Test-then-train several models on the same SOURCE, in the same order."""
     names = [name.strip() for name in models.split(",") if name.strip()]
@@ -323,3 +357,4 @@ def potential(learners: int, gammas: str, most_classes: int, out: str) -> None:
 
 
 main.add_command(bounds)
+main.add_command(reproduce)

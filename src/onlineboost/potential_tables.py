@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlineboost import fastmath
-from onlineboost._jit import kernel
+from onlineboost._jit import bare_kernel, fused_kernel, kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -394,15 +394,17 @@ def fill_fourier(f, block, m, only):
     From some T on no limit binds, and r is sure to win: that part of a sum is P(X_r >= x).
     """
     first, stop, n_nodes = _needed(f, block, m)
-    G = _products(f, block, m, first, stop, n_nodes)
+    G = np.empty((stop - first, 2, n_nodes))
     H = np.empty((2, n_nodes))
+    if stop > first:
+        _products(f, block, m, first, G, H)
     sums = np.empty((int(block[0]) + 2, n_nodes))
     for a in range(int(block[0])):
         if only == -1 or only == a:
             _fourier_row(f, G, H, sums, block, m, first, stop, a)
 
 
-@kernel
+@fused_kernel
 def _needed(f, block, m):
     """The T to sum over, first <= T < stop, and the number of frequencies; the rest is negligible."""
     D = int(block[0])
@@ -440,16 +442,15 @@ def _needed(f, block, m):
     return first, stop, n_nodes
 
 
-@kernel
-def _products(f, block, m, first, stop, n_nodes):
-    """G_T = w^(1 - m) prod_v E_{c_v} at [T - first]. At T = 0 the leader's own factor is left out: only it can win."""
+@fused_kernel
+def _products(f, block, m, first, G, power):
+    """G_T = w^(1 - m) prod_v E_{c_v} at [T - first]. At T = 0 the leader's own factor is left out: only it can win.
+
+    `power` is scratch.
+    """
     D = int(block[0])
     g = f.grid[m]
-    G = np.empty((stop - first, 2, n_nodes))
-    power = np.empty((2, n_nodes))
-    if G.shape[0] == 0:
-        return G
-    for j in range(n_nodes):
+    for j in range(G.shape[2]):
         at = (j * (1 - m)) % f.n_points[g]
         G[0, 0, j], G[0, 1, j] = f.root[g, 0, at], f.root[g, 1, at]
     bound = D  # tiers from here on have limits that never bind: the same factor for all T
@@ -458,15 +459,15 @@ def _products(f, block, m, first, stop, n_nodes):
         _multiply_power(G[0], f.others[g, f.free[g]], int(block[1 + D + bound]), power)
     for i in range(G.shape[0] - 1, -1, -1):
         if i > 0:
-            G[i] = G[0]
+            for j in range(G.shape[2]):
+                G[i, 0, j], G[i, 1, j] = G[0, 0, j], G[0, 1, j]
         for b in range(bound):
             c = min(first + i - 1 + int(block[1 + b]), f.free[g])
             if c >= 0:
                 _multiply_power(G[i], f.others[g, c], int(block[1 + D + b]), power)
-    return G
 
 
-@kernel
+@fused_kernel
 def _multiply_power(G, E, n, power):
     """G *= E^n by repeated squaring; rows 0 and 1 of each array are the real and the imaginary part."""
     n_nodes = G.shape[1]
@@ -494,7 +495,7 @@ def _multiply_power(G, E, n, power):
                 power[1, j] = 2.0 * u * v
 
 
-@kernel
+@fused_kernel
 def _fourier_row(f, G, H, sums, block, m, first, stop, a):
     """The row of costs of a label r in tier a. H and sums are scratch."""
     D = int(block[0])
@@ -641,7 +642,7 @@ def _estimate(p, q, seed, n_draws, block, m, a, b):
 # --------------------------------------------------------------------------------------------------------- blocks
 
 
-@kernel
+@bare_kernel
 def set_excess(block, a, b, value):
     """excess[a, b] of a block. Rounding errors become zeros, so that they do not decide a vote."""
     D = int(block[0])

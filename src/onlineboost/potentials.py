@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlineboost._jit import kernel
+from onlineboost._jit import bare_kernel, kernel
 from onlineboost.potential_tables import (
     DENSE,
     FOURIER,
@@ -194,7 +194,7 @@ def build_cache(tables: Tables, megabytes: float = 64.0) -> Cache:
 # ---------------------------------------------------------------------------------------------- costs in a kernel
 
 
-@kernel
+@bare_kernel
 def find_costs(cache, s, reach, key):
     """Where in the cache the costs of votes ``s`` are; -1 if they are not there, and make_costs is to be called.
 
@@ -263,7 +263,7 @@ def make_costs(tables, cache, m):
     return at
 
 
-@kernel
+@bare_kernel
 def expected_costs(cache, at, labels, p, n, tempered, cost):
     """cost[l] = sum_r p_r (C[r, l] - C[r, r]) for all l, where label labels[j] has probability p[j], j < n.
 
@@ -299,7 +299,7 @@ def expected_costs(cache, at, labels, p, n, tempered, cost):
         cost[labels[j]] -= factor * blocks[excess + b * D + b]
 
 
-@kernel
+@bare_kernel
 def tier_of(cache, at, l):
     """The tier of label l in the state in hand."""
     b = 0
@@ -308,14 +308,14 @@ def tier_of(cache, at, l):
     return b
 
 
-@kernel
+@bare_kernel
 def label_weight(cache, at, y):
     """The weight of an example with label y, sum_l (C[y, l] - C[y, y])."""
     D = int(cache.blocks[at])
     return cache.blocks[at + 1 + 3 * D + tier_of(cache, at, y)]
 
 
-@kernel
+@bare_kernel
 def excess_cost(cache, at, r, l):
     """C[r, l] - C[r, r]."""
     if l == r:
@@ -324,7 +324,7 @@ def excess_cost(cache, at, r, l):
     return cache.blocks[at + 1 + 4 * D + tier_of(cache, at, r) * D + tier_of(cache, at, l)]
 
 
-@kernel
+@bare_kernel
 def cost_row(cache, at, r, row):
     """row[l] = C[r, l] for all l."""
     D = int(cache.blocks[at])

@@ -16,7 +16,7 @@ def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int,
     This is the paper's figure on why potentials are hard to approximate in k: with a larger edge the error rate first
     rises with the number of classes, then falls, as wrong votes spread over more labels.
     """
-    altair = _altair()
+    altair = need_drawing()
     rows = [
         {"edge": f"γ = {gamma:g}", "classes": k, "error": asymptotic_error(k, n_learners, gamma)}
         for gamma in gammas
@@ -42,7 +42,7 @@ def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int,
 
 def draw_bounds(rows: list[dict[str, Any]], error: float, n_classes: int, gamma: float, out: str) -> list[Path]:
     """Draw the curves of `cli_bounds.curves`, and the error that is wanted, to OUT.png and OUT.html."""
-    altair = _altair()
+    altair = need_drawing()
     names = ["the paper's bound", "OnlineMBBM, exact", "no booster is below"]
     lowest = error / 10.0
     line = (
@@ -64,7 +64,8 @@ def draw_bounds(rows: list[dict[str, Any]], error: float, n_classes: int, gamma:
     return _save(chart, out)
 
 
-def _altair() -> Any:
+def need_drawing() -> Any:
+    """altair, or an error that says how to get it."""
     try:
         import altair
     except ImportError:

@@ -110,7 +110,9 @@ def vote(stage, cache, at, i, t, s, e, k, labels, p, n, cost):
         size = 0.0
     elif cache is not None:
         expected_excess(cache, at, labels, p, n, stage.ballot == TEMPERED, cost)
-        size = cost[:k].max()
+        size = 0.0
+        for l in range(k):
+            size = max(size, cost[l])
     else:
         size = expected_costs(stage.loss, s, e, k, labels, p, n, stage.ballot == TEMPERED, cost, cost[k:])
     low = math.inf

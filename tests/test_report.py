@@ -1,0 +1,218 @@
+"""Reports: pages that need nothing from outside, whose charts a browser draws; and the displays for notebooks."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from matplotlib.figure import Figure
+
+from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential
+from onlineboost.cli import main
+from onlineboost.displays import CurveDisplay, ExpertsDisplay, LearnersDisplay, SpeedDisplay
+from onlineboost.experiments import Cell, summarise
+from onlineboost.html_page import colour
+from onlineboost.html_report import comparison_page, reproduction_page
+
+mpl.use("Agg")
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
+)
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--virtual-time-budget=30000",
+    "--dump-dom",
+]
+SYSTEMS = ("DT", "OLB", "AdaOLM", "MB .1", "OvA", "AdaOVA", "MB auto", "default")
+
+
+@pytest.fixture(scope="module")
+def reproduction():
+    cells = [
+        Cell(name, system, order, n_learners=5, limit=120)
+        for name in ("balance", "car") for system in SYSTEMS for order in (0, 1)
+    ]  # fmt: skip
+    records = [cell.run() for cell in cells]
+    about = {"version": "1", "date": "today", "learners": 5, "limit": 120, "cells": len(cells), "missing": ["mice"],
+             "cells_planned": len(cells), "cpu_seconds": 1.0}  # fmt: skip
+    summary = summarise(records, cells)
+    return records, summary, about, reproduction_page(records, summary, about)
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory):
+    path = tmp_path_factory.mktemp("compare") / "page.html"
+    args = ["compare", "car", "--limit", "200", "--learners", "5", "--report", str(path)]
+    done = CliRunner().invoke(main, args)
+    assert done.exit_code == 0, done.output
+    return path.read_text(encoding="utf-8")
+
+
+def specs(page):
+    return [json.loads(text) for text in re.findall(r'<script type="application/json">(.*?)</script>', page, re.S)]
+
+
+def rows_of(spec):
+    return spec["data"]["values"] if "values" in spec.get("data", {}) else next(iter(spec["datasets"].values()))
+
+
+def test_pages_load_nothing(reproduction, comparison):
+    for page in (reproduction[-1], comparison):
+        assert "default-src 'none'" in page
+        own = re.sub(r"<script>.*?</script>", "", page, flags=re.S)  # without the drawing library
+        assert "http" not in own.replace("http-equiv", "")
+        assert not re.search(r"<(script|img|iframe|link)[^>]*\b(src|href)=", own)
+
+
+def test_the_tables_show_ours_and_the_papers(reproduction):
+    _, summary, _, page = reproduction
+    row = next(row for row in summary if (row["dataset"], row["system"]) == ("balance", "AdaOLM"))
+    ours = f"{row['tail']:.3f}".lstrip("0")
+    assert f"<b>{ours}</b>" in page
+    assert f".754 {100 * row['tail_difference']:+.1f}" in page
+    assert "Not at hand, so left out: Mice." in page
+    for heading in (
+        "Table 1",
+        "last 20 %",
+        "all rows",
+        "Run time",
+        "Learning curves",
+        "against time",
+        "Edges",
+        "Hedge",
+    ):
+        assert heading in page
+
+
+def test_cells_far_below_the_paper_are_marked(reproduction):
+    records, summary, about, _ = reproduction
+    for error, marks in ((1e-9, True), (10.0, False)):
+        rows = [{**row, "tail_error": error, "full_error": error, "tail_difference": -0.2, "full_difference": -0.2}
+                for row in summary]  # fmt: skip
+        assert ("<sup>▼</sup>" in reproduction_page(records, rows, about)) is marks
+
+
+def test_the_curves_are_means_over_the_orders(reproduction):
+    records, _, _, page = reproduction
+    rows = [r for r in rows_of(specs(page)[0]) if (r["panel"], r["system"]) == ("Balance", "AdaOLM")]
+    right = np.mean([r["curve"]["right"] for r in records if (r["dataset"], r["system"]) == ("balance", "AdaOLM")], 0)
+    assert rows[0]["accuracy"] == pytest.approx((2 * right[0] + right[1]) / 3, abs=1e-4)
+    assert rows[5]["accuracy"] == pytest.approx(right[4:7].mean(), abs=1e-4)
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="no Chromium to open the page in")
+@pytest.mark.parametrize("which", ["reproduction", "comparison"])
+def test_a_browser_draws_all_charts(which, request, tmp_path):
+    page = request.getfixturevalue(which)
+    page = page if isinstance(page, str) else page[-1]
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    args = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", f"file://{tmp_path}/page.html"]
+    dom = subprocess.run(args, capture_output=True, text=True, timeout=200, check=True).stdout
+    count = len(specs(page))
+    assert count >= 6
+    assert f'data-ready="{count}"' in dom
+    assert "data-error" not in dom.split("<script")[0]
+    assert dom.count("<svg") >= count
+
+
+def test_comparison_has_every_model_once(comparison):
+    rows = re.findall(r'<th class="row">(.*?)</th>', comparison)
+    assert len(rows) == len(set(rows)) == 9
+    assert {"adaboost-olm", "tree-bag", "majority"} <= set(rows)
+
+
+def test_names_from_outside_are_escaped():
+    record = {"dataset": "x", "system": "</script><b>", "tail": 0.5, "full": 0.5, "seconds": 1.0, "rows": 10,
+              "curve": {"examples": [5, 10], "right": [0.5, 0.5]}}  # fmt: skip
+    page = comparison_page([record], "<i>", "")
+    assert "<i>" not in page.split("<script>")[0]
+    assert "</script><b>" not in page
+
+
+def test_colours_keep_black_text_readable_and_tell_above_from_below():
+    def luminance(text):
+        parts = [int(text[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+    assert colour(0.0) == "#ffffff"
+    for share in (-5.0, -1.0, -0.3, 0.3, 1.0, 5.0):
+        assert (luminance(colour(share)) + 0.05) / 0.05 > 7.0
+        red, blue = int(colour(share)[1:3], 16), int(colour(share)[5:], 16)
+        assert (blue > red) == (share > 0)
+
+
+# --------------------------------------------------------------------------------------------------------- displays
+
+
+@pytest.fixture(scope="module")
+def run():
+    data = load_dataset("car").shuffled(0)
+    clf = AdaBoostOLM(6)
+    return clf, data, prequential(clf, data.X[:300], data.y[:300])
+
+
+def axes():
+    return Figure().add_subplot()
+
+
+def test_displays_draw_into_the_axes_given(run):
+    clf, data, result = run
+    for display in (
+        CurveDisplay.from_results({"olm": result}),
+        CurveDisplay.from_results(result),
+        SpeedDisplay.from_results({"olm": result}),
+        LearnersDisplay.from_estimator(clf),
+        ExpertsDisplay.from_estimator(clf, data.X[:100], data.y[:100]),
+    ):
+        ax = axes()
+        assert display.plot(ax) is display
+        assert display.ax_ is ax
+        assert display.figure_ is ax.figure
+        assert ax.get_xlabel()
+        assert ax.get_ylabel()
+
+
+def test_displays_make_a_figure_of_their_own(run):
+    import matplotlib.pyplot as plt
+
+    display = CurveDisplay.from_results(run[2]).plot()
+    assert display.figure_.number in plt.get_fignums()
+    plt.close(display.figure_)
+
+
+def test_displays_show_what_the_model_says(run):
+    clf, data, result = run
+    ax = LearnersDisplay.from_estimator(clf, what="alphas").plot(axes()).ax_
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), clf.alphas_, atol=1e-5)
+    assert SpeedDisplay.from_results({"olm": result}).points == {"olm": (result.seconds, result.tail_accuracy())}
+    experts = ExpertsDisplay.from_estimator(clf, data.X[:300], data.y[:300])
+    assert experts.examples[-1] == 300
+    np.testing.assert_allclose(experts.weights[-1], clf.expert_weights_, atol=1e-5)
+    ova = OneVsAll(4).fit(data.X[:50], data.y[:50])
+    np.testing.assert_allclose(
+        LearnersDisplay.from_estimator({"ova": ova}).values["ova"], ova.edges_.mean(axis=0), atol=1e-5
+    )
+
+
+def test_displays_say_what_is_missing(run):
+    tree = HoeffdingTree().fit([[0.0], [1.0]], ["a", "b"])
+    with pytest.raises(ValueError, match="HoeffdingTree has no edges"):
+        LearnersDisplay.from_estimator(tree)
+    with pytest.raises(ValueError, match="what must be one of edges, alphas, expert_weights, got 'edge'"):
+        LearnersDisplay.from_estimator(run[0], what="edge")
+    with pytest.raises(ValueError, match="HoeffdingTree has no experts"):
+        ExpertsDisplay.from_estimator(tree, np.zeros((2, 1)), ["a", "b"])

@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+TORCH ?= torch==2.13.0
 
-.PHONY: run test bench lint clean
+.PHONY: run test bench bench-quick bench-guard bench-docs clean
 
 run: $(VENV)/installed
 	$(BIN)/onlineboost run nursery --learners 100
@@ -13,8 +14,20 @@ test: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
-bench: $(VENV)/installed-bench
-	$(BIN)/python benchmarks/speed.py
+# Ours beside other libraries, and how our cost grows; about 20 minutes. Options: make bench BENCH='--length 1000000'
+bench: $(VENV)/installed-bench peers
+	$(BIN)/python benchmarks/bench.py $(BENCH)
+
+bench-quick: $(VENV)/installed-bench peers
+	$(BIN)/python benchmarks/bench.py --quick --out results/quick $(BENCH)
+
+# Fails if ours has become slower than benchmarks/stored.json says.
+bench-guard: $(VENV)/installed
+	$(BIN)/python benchmarks/guard.py
+
+# docs/benchmarks.md and its pictures, from the last make bench.
+bench-docs: $(VENV)/installed-bench
+	$(BIN)/python benchmarks/bench.py --page docs/benchmarks.md
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "onlineboost needs Python 3.11 or newer; try: make PYTHON=python3.12")'
@@ -27,8 +40,27 @@ $(VENV)/installed-dev: $(VENV)/installed
 	touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[river]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[river,report]'
+	touch $@
+
+# Libraries to compare with, in environments of their own: CapyMOA needs Java, torch and an old pandas. All are optional:
+# what cannot be installed is left out of the benchmark, and tried again the next time.
+.PHONY: peers
+peers:
+	@$(MAKE) -s .bench/capymoa/installed || echo 'CapyMOA is left out: see above. It needs Java and the package capymoa.'
+	@$(MAKE) -s .bench/vw/installed || echo 'Vowpal Wabbit is left out: see above.'
+
+.bench/capymoa/installed:
+	@java -version >/dev/null 2>&1 || { echo 'There is no java on the PATH.'; exit 1; }
+	$(PYTHON) -m venv .bench/capymoa
+	.bench/capymoa/bin/python -m pip install -q --disable-pip-version-check $(TORCH)
+	.bench/capymoa/bin/python -m pip install -q --disable-pip-version-check 'capymoa>=0.15'
+	touch $@
+
+.bench/vw/installed:
+	$(PYTHON) -m venv .bench/vw
+	.bench/vw/bin/python -m pip install -q --disable-pip-version-check numpy vowpalwabbit
 	touch $@
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .bench

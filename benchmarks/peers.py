@@ -1,0 +1,272 @@
+"""One model on one stream, in a process of its own, so that time and memory are its own too.
+
+    python benchmarks/peers.py river-ada stream.npz out.json --rows 2000 --learners 100 --seconds 20
+
+`bench.py` calls this once per model, with the Python of the environment the model is installed in: nothing but NumPy
+and the model's own package is imported here. Every example is predicted, then learned. Turning rows into what a package
+wants (dicts, Java instances, parsed text) is not timed. Nor is a first run by another model of the kind: over a few
+rows, which compiles our kernels, or for some seconds (`--warm`) where a Java machine compiles as it goes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.metadata
+import inspect
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+WARM_ROWS = 300
+CHUNK_SECONDS = 0.5  # about how often progress is shown and the clock looked at
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Rows as numbers: nominal columns and labels are codes 0, 1, ...; NaN is missing."""
+
+    X: np.ndarray
+    y: np.ndarray
+    nominal: dict[int, int]  # column: how many values
+    n_classes: int
+
+    @classmethod
+    def load(cls, path: Path, rows: int | None) -> Stream:
+        with np.load(path) as file:
+            nominal = {int(column): int(values) for column, values in file["nominal"]}
+            return cls(file["X"][:rows], file["y"][:rows], nominal, int(file["n_classes"]))
+
+    def save(self, path: Path) -> None:
+        pairs = np.array(list(self.nominal.items()), np.int64).reshape(-1, 2)
+        np.savez(path, X=self.X, y=self.y, nominal=pairs, n_classes=self.n_classes)
+
+    def head(self, rows: int) -> Stream:
+        return Stream(self.X[:rows], self.y[:rows], self.nominal, self.n_classes)
+
+
+@dataclass
+class Run:
+    """What a run has shown so far. A mark is (rows, seconds, CPU seconds) since the start."""
+
+    predicted: list[np.ndarray] = field(default_factory=list)
+    marks: list[tuple[int, float, float]] = field(default_factory=list)
+
+
+Show = Callable[[int], None]
+Prepare = Callable[[np.ndarray, np.ndarray], Sequence[Any]]  # rows and labels as the package wants them
+Step = Callable[[Any], Any]  # one example: predict, learn, return the predicted code
+
+
+# ------------------------------------------------------------------------------------------------------- ours
+
+
+def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int = 1) -> Run:
+    """Default settings but the number of learners; `prequential`, as a user would."""
+    import onlineboost
+
+    model_class = {"olm": onlineboost.AdaBoostOLM, "mbbm": onlineboost.OnlineMBBM}[name]
+    settings: dict[str, Any] = {"categorical_features": list(stream.nominal) or None}
+    if "n_jobs" in inspect.signature(model_class).parameters:
+        settings["n_jobs"] = n_jobs
+    elif n_jobs > 1:
+        sys.exit(f"{model_class.__name__} has no n_jobs in this version")
+    classes = np.arange(stream.n_classes)
+    warm = stream.head(WARM_ROWS)
+    onlineboost.prequential(model_class(min(4, learners), **settings), warm.X, warm.y, classes=classes)
+
+    run = Run()
+    start, cpu = time.perf_counter(), time.process_time()
+
+    def progress(seen: int, _: float) -> None:
+        run.marks.append((seen, time.perf_counter() - start, time.process_time() - cpu))
+        show(seen)
+
+    model = model_class(learners, **settings)
+    result = onlineboost.prequential(model, stream.X, stream.y, classes=classes, progress=progress)
+    run.predicted.append(np.asarray(result.predictions, np.int64))
+    return run
+
+
+# ------------------------------------------------------------------------------------------------------ river
+
+
+def make_river(name: str, stream: Stream, learners: int) -> tuple[Prepare, Step]:
+    from river import ensemble, forest, tree
+
+    models = {
+        "ada": lambda: ensemble.AdaBoostClassifier(tree.HoeffdingTreeClassifier(), n_models=learners, seed=0),
+        "bole": lambda: ensemble.BOLEClassifier(tree.HoeffdingTreeClassifier(), n_models=learners, seed=0),
+        "arf": lambda: forest.ARFClassifier(n_models=learners, seed=0),
+        "amf": lambda: forest.AMFClassifier(n_estimators=learners, seed=0),
+    }
+    model = models[name]()
+    names = [f"x{j}" for j in range(stream.X.shape[1])]
+    as_text = () if name == "amf" else tuple(stream.nominal)  # AMF cuts numbers only
+
+    def prepare(X: np.ndarray, y: np.ndarray) -> list[tuple[dict[str, Any], int]]:
+        rows = []
+        for values, label in zip(X.tolist(), y.tolist(), strict=True):
+            for j in as_text:
+                values[j] = str(values[j])
+            rows.append((dict(zip(names, values, strict=True)), label))
+        return rows
+
+    def step(row: tuple[dict[str, Any], int]) -> Any:
+        x, y = row
+        predicted = model.predict_one(x)
+        model.learn_one(x, y)
+        return predicted
+
+    return prepare, step
+
+
+# ---------------------------------------------------------------------------------------------------- CapyMOA
+
+
+def make_capymoa(name: str, stream: Stream, learners: int) -> tuple[Prepare, Step]:
+    from capymoa import classifier
+    from capymoa.core import LabeledInstance
+    from capymoa.stream import Schema
+
+    names = [f"x{j}" for j in range(stream.X.shape[1])]
+    categories = {names[j]: [str(v) for v in range(values)] for j, values in stream.nominal.items()}
+    categories["class"] = [str(label) for label in range(stream.n_classes)]
+    schema = Schema.from_custom([*names, "class"], target="class", categories=categories, name="stream")
+    models = {
+        "oza": lambda: classifier.OzaBoost(schema, boosting_iterations=learners),
+        "arf": lambda: classifier.AdaptiveRandomForestClassifier(schema, ensemble_size=learners),
+        "srp": lambda: classifier.StreamingRandomPatches(schema, ensemble_size=learners),
+    }
+    model = models[name]()
+
+    def prepare(X: np.ndarray, y: np.ndarray) -> list[Any]:
+        rows = [LabeledInstance.from_array(schema, x, int(label)) for x, label in zip(X, y, strict=True)]
+        for row in rows:
+            _ = row.java_instance  # made on first use
+        return rows
+
+    def step(instance: Any) -> Any:
+        predicted = model.predict(instance)
+        model.train(instance)
+        return predicted
+
+    return prepare, step
+
+
+# ---------------------------------------------------------------------------------------------- Vowpal Wabbit
+
+
+def make_vw(name: str, stream: Stream, learners: int) -> tuple[Prepare, Step]:
+    """Boosted linear learners. Boosting is binary there, so k > 2 classes take k boosters, one against all."""
+    from vowpalwabbit import pyvw
+
+    k = stream.n_classes
+    algorithm = {"bbm": "BBM", "ada": "adaptive"}[name]
+    model = pyvw.Workspace(f"--quiet --boosting {learners} --alg {algorithm}" + (f" --oaa {k}" if k > 2 else ""))
+    n_columns = stream.X.shape[1]
+    first = dict(zip(stream.nominal, n_columns + np.cumsum([0, *stream.nominal.values()]), strict=False))
+
+    def text(values: list[float], label: int) -> str:
+        """Numbers as they are, a value of a nominal column as a feature of its own."""
+        words = [f"{first[j] + int(v)}" if j in first else f"{j}:{v:.9g}" for j, v in enumerate(values) if v == v]
+        return f"{label + 1 if k > 2 else 2 * label - 1} | {' '.join(words)}"
+
+    def prepare(X: np.ndarray, y: np.ndarray) -> list[Any]:
+        return [model.parse(text(x, label)) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
+
+    def step(example: Any) -> int:
+        model.learn(example)  # predicts with what it was before this example, then learns
+        if k > 2:
+            predicted = example.get_multiclass_prediction() - 1
+        else:
+            predicted = int(example.get_simplelabel_prediction() > 0.0)
+        model.finish_example(example)
+        return predicted
+
+    return prepare, step
+
+
+# --------------------------------------------------------------------------------------------------- any peer
+
+
+def run_rows(peer: tuple[Prepare, Step], stream: Stream, seconds: float, show: Show) -> Run:
+    """Row after row, until the stream or the time is over. The clock stops while rows are prepared."""
+    prepare, step = peer
+    run, done, size, wall, cpu = Run(), 0, 100, 0.0, 0.0
+    while done < len(stream.y) and wall < seconds:
+        rows = prepare(stream.X[done : done + size], stream.y[done : done + size])
+        start, start_cpu = time.perf_counter(), time.process_time()
+        predicted = [step(row) for row in rows]
+        took = time.perf_counter() - start
+        wall, cpu, done = wall + took, cpu + time.process_time() - start_cpu, done + len(rows)
+        run.predicted.append(np.array([-1 if p is None else int(p) for p in predicted]))
+        run.marks.append((done, wall, cpu))
+        show(done)
+        size = int(np.clip(len(rows) * CHUNK_SECONDS / max(took, 1e-9), 50, 5000)) // 50 * 50
+    return run
+
+
+PACKAGES = {"ours": "onlineboost", "river": "river", "capymoa": "capymoa", "vw": "vowpalwabbit"}
+MAKERS = {"river": make_river, "capymoa": make_capymoa, "vw": make_vw}
+
+
+def run_model(model: str, stream: Stream, learners: int, seconds: float, warm: float, show: Show) -> Run:
+    """`model` is a package and a name, as in "river-ada"; "ours-olm:2" runs with n_jobs=2."""
+    package, _, name = model.partition("-")
+    if package == "ours":
+        name, _, n_jobs = name.partition(":")
+        return run_ours(name, stream, learners, show, int(n_jobs or 1))
+    if package == "capymoa":
+        run_rows(make_capymoa(name, stream, learners), stream, warm, lambda seen: None)
+    return run_rows(MAKERS[package](name, stream, learners), stream, seconds, show)
+
+
+def peak_megabytes() -> float:
+    """The most memory this process has had resident."""
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss of a child starts at what its parent had, on Linux
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("stream", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--learners", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--warm", type=float, default=8.0)
+    asked = parser.parse_args()
+    stream = Stream.load(asked.stream, asked.rows)
+    model, learners, seconds = asked.model, asked.learners, asked.seconds
+    run = run_model(model, stream, learners, seconds, asked.warm, lambda seen: print(seen, flush=True))
+    predicted = np.concatenate(run.predicted)
+    right = predicted == stream.y[: len(predicted)]
+    package = PACKAGES[asked.model.partition("-")[0]]
+    result = {
+        "model": asked.model,
+        "version": importlib.metadata.version(package),
+        "learners": asked.learners,
+        "rows": len(predicted),
+        "marks": run.marks,
+        "peak_megabytes": peak_megabytes(),
+        "right": np.packbits(right).tobytes().hex(),
+        "predicted_sha256": hashlib.sha256(predicted.tobytes()).hexdigest(),
+    }
+    asked.out.write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""The benchmark: what it counts, what it compares with what, and what it says when something is missing."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from onlineboost import AdaBoostOLM, load_dataset, prequential
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+
+import bench
+import bench_page
+import guard
+import peers
+import scaling
+
+
+def a_run(rows=1000, learners=10, marks=((500, 1.0, 1.0), (1000, 3.0, 3.0)), **changes):
+    right = np.arange(rows) % 2 == 0
+    right[-rows // 5 :] = True
+    kept = {"rows": rows, "learners": learners, "marks": marks, "right": right, "peak_megabytes": 100.0}
+    return kept | {"version": "1", "predicted_sha256": "a"} | changes
+
+
+def test_figures_are_of_the_rows_that_were_done():
+    row = bench.figures(a_run(), 10, None)
+    assert row["accuracy"] == 0.6
+    assert row["tail"] == 1.0
+    assert row["examples_per_second"] == pytest.approx(1000 / 3)
+    assert row["us"] == pytest.approx(1e6 * 3.0 / 1000 / 10)
+
+
+def test_ours_is_compared_on_the_rows_of_the_other():
+    """The other did 250 rows: ours took half a second for these, and was right on every second one."""
+    other = a_run(rows=250, marks=((250, 5.0, 5.0),))
+    ours = bench.figures(other, 20, a_run())["ours"]
+    assert ours["accuracy"] == 0.5
+    assert ours["us"] == pytest.approx(1e6 * 0.5 / 250 / 10)
+    assert ours["times_per_example"] == pytest.approx(10.0)
+    assert ours["times_per_learner"] == pytest.approx(5.0)  # the other has twice as many learners
+
+
+def test_a_stream_is_the_data_set_in_numbers():
+    data = load_dataset("car")
+    stream = bench.as_stream(data, 50)
+    shuffled = data.shuffled(0)
+    assert stream.nominal == {0: 4, 1: 4, 2: 4, 3: 3, 4: 3, 5: 3}
+    assert [data.classes[code] for code in stream.y] == list(shuffled.y[:50])
+    values = list(data.X.categories["safety"])
+    assert [values[int(code)] for code in stream.X[:, 5]] == list(shuffled.X.columns[5][:50])
+
+
+def test_a_process_of_its_own_gives_the_same_predictions(tmp_path):
+    stream = scaling.make_stream(200)
+    stream.save(tmp_path / "stream.npz")
+    seen = []
+    result = bench.run_child(Path(sys.executable), "ours-olm", tmp_path / "stream.npz", seen.append, learners=3)
+    expected = prequential(AdaBoostOLM(3), stream.X, stream.y).predictions == stream.y
+    np.testing.assert_array_equal(result["right"], expected)
+    assert seen == [200]
+    assert result["peak_megabytes"] > 20
+
+
+def test_a_failing_process_says_why(tmp_path):
+    scaling.make_stream(20).save(tmp_path / "stream.npz")
+    with pytest.raises(bench.ChildError, match="KeyError: 'nonesuch'"):
+        bench.run_child(Path(sys.executable), "ours-nonesuch", tmp_path / "stream.npz", print)
+
+
+def test_a_slow_peer_stops_when_its_time_is_over():
+    stream = scaling.make_stream(1000)
+    peer = (lambda X, y: y, lambda label: label)
+    assert peers.run_rows(peer, stream, 1e-9, lambda seen: None).marks[-1][0] == 100  # what it did in one go
+    whole = peers.run_rows(peer, stream, 60.0, lambda seen: None)
+    np.testing.assert_array_equal(np.concatenate(whole.predicted), stream.y)
+    assert whole.marks[-1][0] == 1000
+
+
+def test_what_is_not_installed_is_left_out_with_a_note(tmp_path):
+    environments = bench.ENVIRONMENTS | {"capymoa": tmp_path / "python", "vw": tmp_path / "python"}
+    runner = bench.Bench(Console(quiet=True), tmp_path, environments, 10)
+    assert bench.choose_models(runner, "ours-olm,capymoa") == ["ours-olm"]
+    assert runner.left_out == [{"what": "capymoa", "why": "not installed; make bench installs it where it can"}]
+    with pytest.raises(Exception, match="'riber' is not a model or package"):
+        bench.choose_models(runner, "riber")
+
+
+def test_exponents_of_powers_are_found():
+    points = [
+        {"axis": "classes", "model": "AdaBoostOLM", "size": k, "us": 3.0 * k**1.5, "peak_megabytes": 1.0}
+        for k in (2, 5, 20)
+    ]
+    (fit,) = scaling.fits(points)
+    assert fit["all"] == pytest.approx(1.5)
+    assert fit["end"] == pytest.approx(1.5)
+
+
+def test_a_long_run_is_cut_into_spans_that_double():
+    marks = [(100 * i, float(i), 1e-6 * (100 * i) ** 2) for i in range(1, 9)]
+    assert [at for at, _ in scaling.spans(marks)] == [100, 200, 400, 800]
+    for at, us in scaling.spans(marks)[1:]:
+        assert us == pytest.approx(at + at / 2)  # (at^2 - (at/2)^2) / (at/2)
+
+
+def test_the_guard_lets_25_percent_pass_and_no_more():
+    verdicts = [
+        row[-1] for row in guard.judge({"a": 1.24, "b": 1.26, "c": 0.5, "d": 1.0}, {"a": 1.0, "b": 1.0, "c": 1.0})
+    ]
+    assert verdicts == ["+24 %", "slower: +26 %", "-50 %", "not stored yet"]
+
+
+def test_the_guard_has_a_stored_ratio_for_every_case():
+    assert json.loads(guard.STORED.read_text())["ratios"].keys() == guard.cases().keys()
+
+
+def results_of(*runs):
+    systems = []
+    for model, changes in runs:
+        row = bench.figures(a_run(**changes), 10, a_run())
+        systems.append({"stream": "balance", "model": model, "label": bench.MODELS[model], **row})
+    return {
+        "settings": {"quick": False, "learners": 10, "seconds": 15.0, "warm": 8.0},
+        "machine": {"processor": "a processor"},
+        "streams": [{"name": "balance", "rows": 1000, "columns": 4, "classes": 3}],
+        "systems": systems,
+        "scaling": [],
+        "left_out": [{"what": "capymoa", "why": "no Java"}],
+    }
+
+
+def test_the_page_holds_the_figures_and_what_is_left_out():
+    text = bench_page.page_text(results_of(("river-ada", {"marks": ((1000, 30.0, 30.0),)})), with_pictures=False)
+    assert "| river AdaBoost | 10 | 1,000 | 0.6000 | 1.0000 | 1.0000 | 33 | 3,000 | 10.0 × | 100 |" in text
+    assert "| river AdaBoost | 10.0 to 10.0 |" in text
+    assert "* capymoa: no Java" in text
+    assert "busy" not in text
+
+
+def test_the_page_warns_of_a_busy_machine_and_of_threads_that_differ():
+    busy = results_of(("ours-olm", {"marks": ((1000, 3.0, 1.5),)}), ("ours-olm:2", {"predicted_sha256": "b"}))
+    first, second = bench_page.warnings_of(busy)
+    assert "50 % of a core" in first
+    assert second == "BUG: ours-olm:2 predicted differently from one thread on balance."
+    assert "| balance | AdaBoostOLM, n_jobs=2 | 1.00 × | **no** |" in bench_page.page_text(busy)
+
+
+def test_pictures_are_drawn(tmp_path):
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    results = results_of(("ours-olm", {}), ("river-ada", {}))
+    results["scaling"] = [
+        {"axis": "learners", "model": "AdaBoostOLM", "size": n, "us": 2.0 * n, "peak_megabytes": 9.0} for n in (10, 100)
+    ]
+    written = bench_page.write(results, tmp_path / "benchmarks.md")
+    assert [path.name for path in written if path.suffix == ".svg"] == [
+        "benchmark_systems.svg",
+        "benchmark_scaling.svg",
+    ]
+    assert (tmp_path / "pictures" / "benchmark_systems.png").read_bytes().startswith(b"\x89PNG")

@@ -40,6 +40,7 @@ QUICK_STREAMS = ("synthetic", "electricity")
 OURS = "ours-olm"  # what the others are compared with
 MODELS = {
     "ours-olm": "AdaBoostOLM",
+    "ours-restart": "AdaBoostOLM, restart",
     "ours-mbbm": "OnlineMBBM",
     "ours-olm:2": "AdaBoostOLM, n_jobs=2",
     "ours-mbbm:2": "OnlineMBBM, n_jobs=2",

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.metadata
-import inspect
 import json
 import sys
 import time
@@ -68,15 +67,13 @@ Step = Callable[[Any], Any]  # one example: predict, learn, return the predicted
 
 
 def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int = 1) -> Run:
-    """Default settings but the number of learners; `prequential`, as a user would."""
+    """Default settings but the number of learners, and restarts if so named; `prequential`, as a user would."""
     import onlineboost
 
-    model_class = {"olm": onlineboost.AdaBoostOLM, "mbbm": onlineboost.OnlineMBBM}[name]
-    settings: dict[str, Any] = {"categorical_features": list(stream.nominal) or None}
-    if "n_jobs" in inspect.signature(model_class).parameters:
-        settings["n_jobs"] = n_jobs
-    elif n_jobs > 1:
-        sys.exit(f"{model_class.__name__} has no n_jobs in this version")
+    model_class = onlineboost.OnlineMBBM if name == "mbbm" else onlineboost.AdaBoostOLM
+    settings: dict[str, Any] = {"categorical_features": list(stream.nominal) or None, "n_jobs": n_jobs}
+    if name == "restart":
+        settings["restart"] = True
     classes = np.arange(stream.n_classes)
     warm = stream.head(WARM_ROWS)
     onlineboost.prequential(model_class(min(4, learners), **settings), warm.X, warm.y, classes=classes)

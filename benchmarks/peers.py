@@ -70,10 +70,12 @@ def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int =
     """Default settings but the number of learners, and restarts if so named; `prequential`, as a user would."""
     import onlineboost
 
-    model_class = onlineboost.OnlineMBBM if name == "mbbm" else onlineboost.AdaBoostOLM
-    settings: dict[str, Any] = {"categorical_features": list(stream.nominal) or None, "n_jobs": n_jobs}
-    if name == "restart":
-        settings["restart"] = True
+    model_class, more = {
+        "olm": (onlineboost.AdaBoostOLM, {}),
+        "restart": (onlineboost.AdaBoostOLM, {"restart": True}),
+        "mbbm": (onlineboost.OnlineMBBM, {}),
+    }[name]
+    settings: dict[str, Any] = {"categorical_features": list(stream.nominal) or None, "n_jobs": n_jobs, **more}
     classes = np.arange(stream.n_classes)
     warm = stream.head(WARM_ROWS)
     onlineboost.prequential(model_class(min(4, learners), **settings), warm.X, warm.y, classes=classes)

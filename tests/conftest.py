@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import settings
 
 from helpers import mixed_stream, number_stream
+
+# A shell starts commands in the background with Ctrl-C ignored, and they hand that on. Some tests press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A kernel's first call compiles it, so no deadline; the same examples on every run, so that a failure can be repeated.
 settings.register_profile("onlineboost", deadline=None, derandomize=True, max_examples=60, database=None)

@@ -73,6 +73,8 @@ class _Line:
         self.most = 2 * threads + 2  # blocks on the line at a time: a bound on memory, more than threads can work on
         self.error: BaseException | None = None
         self.news = threading.Condition(threading.Lock())
+        self.ended = 0  # threads that have done their last task, under the lock of `end`
+        self.end = threading.Condition(threading.Lock())
         self.threads = [threading.Thread(target=self._work, name=f"onlineboost-{i}") for i in range(threads)]
 
     def run(self) -> int:
@@ -86,26 +88,40 @@ class _Line:
                 started.append(thread)
             if not started:
                 self._work()
-            _join(started)
+            self._wait_for(started)
         except BaseException:  # not from a step, but from whoever interrupts this thread
             with self.news:
                 self.stop = lambda: True
                 self.news.notify_all()
-            _join(started)
+            self._wait_for(started)
             raise
         if self.error is not None:
             raise self.error
         return self.n_blocks
 
+    def _wait_for(self, threads: Iterable[threading.Thread]) -> None:
+        """Until all threads are done. (A `join` that an exception interrupts takes running threads for ended ones.)"""
+        threads = list(threads)
+        with self.end:
+            while self.ended < len(threads):
+                self.end.wait(LOOK_UP)
+        for thread in threads:
+            thread.join()
+
     def _work(self) -> None:
-        while (task := self._take()) is not None:
-            j, b = task
-            try:
-                self.steps[j](b)
-            except BaseException as error:
-                self._give_back(j, error)
-                return
-            self._give_back(j)
+        try:
+            while (task := self._take()) is not None:
+                j, b = task
+                try:
+                    self.steps[j](b)
+                except BaseException as error:
+                    self._give_back(j, error)
+                    return
+                self._give_back(j)
+        finally:
+            with self.end:
+                self.ended += 1
+                self.end.notify_all()
 
     def _take(self) -> tuple[int, int] | None:
         """Wait for a task (step, block) and mark it as taken. None: there will be none."""
@@ -145,12 +161,6 @@ class _Line:
                 self.news.notify_all()
             else:  # at most two tasks have become ready, and this thread takes one of them
                 self.news.notify()
-
-
-def _join(threads: Iterable[threading.Thread]) -> None:
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(LOOK_UP)
 
 
 def spread(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, rows: int, threads: int) -> np.ndarray:

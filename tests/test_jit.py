@@ -45,8 +45,8 @@ def test_without_the_compiler_the_run_is_the_same():
 
 def test_the_cache_folder_is_named_after_the_sources():
     """An edit in one module makes all kernels anew: Numba by itself looks at one file only."""
-    assert _jit._source_hash() in str(_jit.CACHE_DIR)
-    assert len(_jit._source_hash()) == 12
+    assert _jit.source_hash() in str(_jit.CACHE_DIR)
+    assert len(_jit.source_hash()) == 12
 
 
 def test_kernels_without_reference_counts_call_no_array_methods():

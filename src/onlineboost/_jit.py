@@ -10,7 +10,7 @@ import hashlib
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -23,11 +23,12 @@ CAN_STOP_COUNTING = hasattr(CPUTargetOptions, "_nrt")  # Numba does not promise 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _source_hash() -> str:
+def source_hash(without: Collection[str] = ()) -> str:
+    """A hash of this package's sources, but for the modules named."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
+        if path.stem not in without:
+            digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -39,7 +40,7 @@ def _cache_home() -> Path:
     return Path(base).expanduser() / "onlineboost"
 
 
-CACHE_DIR = _cache_home() / f"kernels-{_source_hash()}"
+CACHE_DIR = _cache_home() / f"kernels-{source_hash()}"
 try:
     CACHE_DIR.mkdir(parents=True, exist_ok=True)
     _usable = os.access(CACHE_DIR, os.W_OK)

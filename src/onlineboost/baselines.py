@@ -9,11 +9,10 @@ import numpy as np
 
 from onlineboost import stages
 from onlineboost.chain import Chain, Rows, TreeSegment
-from onlineboost.estimators import AdaBoostOLM, Booster, HoeffdingTree, Range, _scales, _stage
+from onlineboost.estimators import AdaBoostOLM, Booster, HoeffdingTree, Range, _olm_stage, _scales
 from onlineboost.experts import EXPERT_RULES
 from onlineboost.fastmath import child_key
-from onlineboost.forest import N_LEAVES, N_NODES, Forest
-from onlineboost.losses import LOSSES
+from onlineboost.forest import N_LEAVES, N_NODES, Forest, trees_of
 from onlineboost.online import Model, OnlineClassifier
 from onlineboost.ova import GroupSegment, OneVsAllChain
 from onlineboost.oza import CORRECT, WRONG, OzaSegment
@@ -203,13 +202,8 @@ class TreeBag(OnlineClassifier):
         for segment in model.chain.segments:
             n = len(segment.stage.alpha)
             if i < n and isinstance(segment, TreeSegment):
-                one = {
-                    name: getattr(segment.forest, name)[i : i + 1]
-                    for name in ("roots", "grace", "log_delta", "tie", "unit")
-                }
-                TreeSegment(segment.forest._replace(**one), stages.part_of(segment.stage, i, i + 1)).predict(
-                    rows, 1, None
-                )
+                one = trees_of(segment.forest, slice(i, i + 1))
+                TreeSegment(one, stages.part_of(segment.stage, i, i + 1)).predict(rows, 1, None)
                 break
             i -= n
         return rows
@@ -383,15 +377,11 @@ class AdaBoostOVA(Booster):
         self.n_jobs = n_jobs
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
         self._rule()
-        scale = _scales(self.weight_scale, self.n_learners, seed)
-        stage = _stage(stages.OLM, LOSSES[self.loss], self.ballot, scale, seed)
-        forest = self._trees(n_numeric, nominal_sizes, scale, seed)
-        none = {name: getattr(forest, name)[:0] for name in ("roots", "grace", "log_delta", "tie", "unit")}
+        stage = _olm_stage(self.loss, self.ballot, self.weight_scale, self.n_learners, seed)
+        forest = self._trees(n_numeric, nominal_sizes, stage.scale, seed)
         forest.used[[N_NODES, N_LEAVES]] = 0
-        return Chain([GroupSegment(forest._replace(**none), stage)], n_numeric)
+        return Chain([GroupSegment(trees_of(forest, slice(0)), stage)], n_numeric)
 
     def _trees(self, n_numeric: int, nominal_sizes: list[int], unit: np.ndarray, seed: int) -> Forest:
         return _tree(self.learner, "AdaBoostOVA")._forest(n_numeric, nominal_sizes, unit, seed)

@@ -221,14 +221,10 @@ class AdaBoostOLM(Booster):
         self.n_jobs = n_jobs
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
         if not isinstance(self.restart, bool | np.bool_):
             raise ValueError(f"restart must be True or False, got {self.restart!r}")
         self._rule()
-        stage = _stage(
-            stages.OLM, LOSSES[self.loss], self.ballot, _scales(self.weight_scale, self.n_learners, seed), seed
-        )
+        stage = _olm_stage(self.loss, self.ballot, self.weight_scale, self.n_learners, seed)
         return _chain_of(self.learner, stage, n_numeric, nominal_sizes, k, seed)
 
     def _rounds_to_tuning(self, t: int) -> int:
@@ -358,6 +354,12 @@ def _stage(kind: int, loss: int, ballot: str, scale: np.ndarray, seed: int) -> s
     if ballot not in stages.BALLOTS:
         raise ValueError(f"ballot must be one of {', '.join(stages.BALLOTS)}, got {ballot!r}")
     return stages.new_stage(kind, loss, stages.BALLOTS[ballot], seed, scale)
+
+
+def _olm_stage(loss: str, ballot: str, weight_scale: Any, n_learners: int, seed: int) -> stages.Stage:
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+    return _stage(stages.OLM, LOSSES[loss], ballot, _scales(weight_scale, n_learners, seed), seed)
 
 
 def _scales(given: Any, n: int, seed: int) -> np.ndarray:

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost import paper_tables
+from onlineboost._jit import source_hash
 from onlineboost.baselines import AdaBoostOVA, OneVsAll, OzaBoost, TreeBag
 from onlineboost.datasets import describe_datasets, load_dataset
 from onlineboost.estimators import AdaBoostOLM, HoeffdingTree, OnlineMBBM
@@ -147,11 +148,7 @@ NOT_LEARNING = {
 @cache
 def code_version() -> str:
     """A hash of the sources that results depend on: cells of another version are not mixed with ours."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem not in NOT_LEARNING:
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
+    return source_hash(NOT_LEARNING)
 
 
 # CPU seconds of a cell with 100 learners, to put long cells first and to tell the time left; only ratios matter.

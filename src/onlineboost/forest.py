@@ -64,6 +64,9 @@ MAJORITY, BAYES, ADAPTIVE = range(3)  # Forest.leaf
 LEAF_RULES = {"majority": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 
 
+PER_TREE = ("grace", "log_delta", "tie", "unit")  # fields of Forest: settings of the trees, beside `roots`
+
+
 class Forest(NamedTuple):
     """The trees of one segment. Arrays that can run full (nodes, rows, stats, free_stats) are grown by `make_room`."""
 
@@ -155,6 +158,11 @@ def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
         new["free_stats"] = np.empty(len(new["stats"]), np.int32)
         new["free_stats"][: len(forest.free_stats)] = forest.free_stats
     return forest._replace(**new)
+
+
+def trees_of(forest: Forest, part: slice) -> Forest:
+    """These trees alone, in the same tables; for a forest with tables of its own see `regroup.select`."""
+    return forest._replace(roots=forest.roots[part], **{name: getattr(forest, name)[part] for name in PER_TREE})
 
 
 def nbytes(forest: Forest) -> dict[str, int]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from onlineboost.estimators import AdaBoostOLM, OnlineMBBM
 from onlineboost.potentials import asymptotic_error
-from onlineboost.theory import HEDGE_RATE, _first, best_expert_bound, hedge_bound, olm_bound
+from onlineboost.theory import HEDGE_RATE, best_expert_bound, first_where, hedge_bound, olm_bound
 
 
 @dataclass(frozen=True)
@@ -135,4 +135,4 @@ def _says_something_from(loss: str, edges: np.ndarray, k: int, delta: float) -> 
         return olm_bound(loss, edges, k, T, delta=delta) <= T
 
     most = 1 << 62
-    return _first(good, 0, most) if good(most) else math.inf
+    return first_where(good, 0, most) if good(most) else math.inf

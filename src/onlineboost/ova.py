@@ -11,7 +11,7 @@ import numpy as np
 
 from onlineboost._jit import kernel
 from onlineboost.chain import Chain, Rows, Segment, TreeSegment, expert, new_rows
-from onlineboost.forest import N_LEAVES, N_NODES, Forest, make_room
+from onlineboost.forest import N_LEAVES, N_NODES, PER_TREE, Forest, make_room
 from onlineboost.potentials import Cache
 from onlineboost.stages import cast, update, vote, weigh
 from onlineboost.trees import has_room, leaf_distribution, learn, room_needed, route
@@ -118,9 +118,7 @@ class GroupSegment(TreeSegment):
         def beside(old: np.ndarray, new: np.ndarray) -> np.ndarray:
             return np.column_stack([old.reshape(n, -1), new]).ravel()
 
-        settings: dict[str, Any] = {
-            name: beside(getattr(forest, name), getattr(trees, name)) for name in ("grace", "log_delta", "tie", "unit")
-        }
+        settings: dict[str, Any] = {name: beside(getattr(forest, name), getattr(trees, name)) for name in PER_TREE}
         self.forest = forest._replace(roots=beside(forest.roots, (first + trees.roots).astype(np.int32)), **settings)
 
 

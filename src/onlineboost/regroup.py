@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.forest import FREE_ROW, N_LEAVES, N_NODES, N_ROWS, N_STATS, Forest
-
-PER_TREE = ("grace", "log_delta", "tie", "unit")
+from onlineboost.forest import FREE_ROW, N_LEAVES, N_NODES, N_ROWS, N_STATS, PER_TREE, Forest
 
 
 def select(forest: Forest, start: int, stop: int) -> Forest:

@@ -18,17 +18,16 @@ Reviews fall into fixed rounds, and all draws are counter-based: how the stream 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from sklearn.base import clone
 
 from onlineboost._jit import kernel
 from onlineboost.chain import Chain, LearnerSegment, TreeSegment
 from onlineboost.fastmath import RESTART, child_key, uniform
-from onlineboost.forest import FREE_ROW, N_FREE_STATS, N_LEAVES, N_NODES, Forest
+from onlineboost.forest import N_LEAVES, N_NODES, Forest
 from onlineboost.regroup import select
 from onlineboost.stages import OLM, edges_of
+from onlineboost.trees import free_rows, start_leaf
 
 PERIOD = 256  # rounds between reviews
 LEAST_SHARE, MOST_SHARE = 0.01, 0.08  # of the learners restart in a review (one at least)
@@ -97,7 +96,7 @@ def _take_settings(chain: Chain, forest: Forest, i: int, donor: int, draw: list[
 @kernel
 def clear(forest, root, t):
     """Make the tree at this root a single leaf that has learned nothing. Its other nodes stay behind, unused."""
-    nodes, rows, used = forest.nodes, forest.rows, forest.used
+    nodes, used = forest.nodes, forest.used
     todo = [np.int64(root)]
     while len(todo):
         at = todo.pop()
@@ -106,24 +105,8 @@ def clear(forest, root, t):
             for child in range(nodes[at].first, nodes[at].first + nodes[at].n_children):
                 todo.append(np.int64(child))
             continue
-        row = np.int64(nodes[at].first)
-        while row >= 0:
-            following = np.int64(rows[row].next)
-            if rows[row].stat >= 0:
-                forest.free_stats[used[N_FREE_STATS]] = rows[row].stat
-                used[N_FREE_STATS] += 1
-            rows[row].next = used[FREE_ROW]
-            used[FREE_ROW] = row
-            row = following
-    nodes[root].feature = -1
-    nodes[root].first = -1
-    nodes[root].n_children = 0
-    nodes[root].heavy = -1
-    nodes[root].threshold = math.nan
-    nodes[root].mass = 0.0
-    nodes[root].since = 0.0
-    nodes[root].bayes_lead = 0.0
-    nodes[root].key = child_key(nodes[root].key, t)
+        free_rows(forest, nodes[at].first)
+    start_leaf(nodes, root, child_key(nodes[root].key, t))
 
 
 @kernel

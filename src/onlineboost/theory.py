@@ -361,7 +361,7 @@ def mbbm_learners(n_classes: int, gamma: float, error: float) -> int:
 
     if good(1):
         return 1
-    found = _first(good, 1, enough)
+    found = first_where(good, 1, enough)
     # With ties lost, one vote more can do harm: N even is worse than N - 1. So look at a few smaller N.
     while any(good(n) for n in range(max(2, found - 6), found)):
         found = next(n for n in range(max(2, found - 6), found) if good(n))
@@ -402,7 +402,7 @@ def least_learners(n_classes: int, gamma: float, error: float) -> int:
     enough = min(chernoff_learners(n_classes, 2.0 * gamma, error), MOST_EXACT)
     if least_error(n_classes, 1, gamma) <= error:
         return 1
-    return _first(lambda n: least_error(n_classes, n, gamma) <= error, 1, enough)
+    return first_where(lambda n: least_error(n_classes, n, gamma) <= error, 1, enough)
 
 
 def olm_learners(n_classes: int, gamma: float, error: float) -> int:
@@ -445,10 +445,10 @@ def olm_examples(n_classes: int, n_learners: int, gamma: float, error: float, de
         return olm_bound("logistic", edges, n_classes, n, delta=delta) <= error * n
 
     most = 1 << 62
-    return _first(good, 0, most) if good(most) else math.inf
+    return first_where(good, 0, most) if good(most) else math.inf
 
 
-def _first(good: Callable[[int], bool], low: int, high: int) -> int:
+def first_where(good: Callable[[int], bool], low: int, high: int) -> int:
     """The n where bad turns good, low < n <= high, given that high is good."""
     while high - low > 1:
         middle = (low + high) // 2

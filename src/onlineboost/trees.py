@@ -369,6 +369,36 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
 
 
 @bare_kernel
+def start_leaf(nodes, at, key):
+    """Make this node a leaf that knows no class."""
+    nodes[at].feature = -1
+    nodes[at].first = -1
+    nodes[at].n_children = 0
+    nodes[at].heavy = -1
+    nodes[at].threshold = math.nan
+    nodes[at].mass = 0.0
+    nodes[at].since = 0.0
+    nodes[at].bayes_lead = 0.0
+    nodes[at].unused = 0
+    nodes[at].key = key
+
+
+@bare_kernel
+def free_rows(forest, first_row):
+    """Class rows of a leaf, and their statistics, may be used again."""
+    rows, used = forest.rows, forest.used
+    row = np.int64(first_row)
+    while row >= 0:
+        following = np.int64(rows[row].next)
+        if rows[row].stat >= 0:
+            forest.free_stats[used[N_FREE_STATS]] = rows[row].stat
+            used[N_FREE_STATS] += 1
+        rows[row].next = used[FREE_ROW]
+        used[FREE_ROW] = row
+        row = following
+
+
+@bare_kernel
 def split(forest, leaf, feature, threshold, t):
     """Turn a leaf into an inner node whose children inherit its class masses, branch by branch."""
     nodes, rows, used = forest.nodes, forest.rows, forest.used
@@ -389,16 +419,7 @@ def split(forest, leaf, feature, threshold, t):
     heavy = first
     for b in range(branches):
         child = first + b
-        nodes[child].feature = -1
-        nodes[child].first = -1
-        nodes[child].n_children = 0
-        nodes[child].heavy = -1
-        nodes[child].threshold = math.nan
-        nodes[child].mass = 0.0
-        nodes[child].since = 0.0
-        nodes[child].bayes_lead = 0.0
-        nodes[child].unused = 0
-        nodes[child].key = child_key(nodes[leaf].key, b)
+        start_leaf(nodes, child, child_key(nodes[leaf].key, b))
         row = first_row
         while row >= 0:
             s = rows[row].stat
@@ -420,16 +441,7 @@ def split(forest, leaf, feature, threshold, t):
                 new_row(forest, child, rows[row].label, 1e-6 * rows[row].mass)
                 nodes[child].mass += 1e-6 * rows[row].mass
                 row = rows[row].next
-    # The leaf's rows are free again.
-    row = np.int64(first_row)
-    while row >= 0:
-        following = np.int64(rows[row].next)
-        if rows[row].stat >= 0:
-            forest.free_stats[used[N_FREE_STATS]] = rows[row].stat
-            used[N_FREE_STATS] += 1
-        rows[row].next = used[FREE_ROW]
-        used[FREE_ROW] = row
-        row = following
+    free_rows(forest, first_row)
     nodes[leaf].feature = feature
     nodes[leaf].first = first
     nodes[leaf].n_children = branches

@@ -78,7 +78,7 @@ def parts(name: str, learners: int, console: Console) -> dict[str, float]:
     runs = {
         "find the leaf": (lambda segment, rows: walk(segment.forest, rows, *scratch[:2]), None),
         "distribution (naive Bayes)": (lambda segment, rows: walk_and_ask(segment.forest, rows, *scratch), None),
-        "vote": (lambda segment, rows: segment.predict(rows, learners), None),
+        "vote": (lambda segment, rows: segment.predict(rows, learners, None), None),
         "weigh, step, statistics": (learn, 1e300),
         "split tries and splits": (learn, None),
     }

@@ -21,11 +21,10 @@ def costs_of_kernel(name, s):
     """The whole cost matrix, entry by entry from the kernels."""
     s = np.array(s, float)
     e, k = np.exp(np.minimum(s, 700.0)), len(s)
+    near = losses.in_reach(LOSSES[name], s, k, np.inf)
+    votes = LOSSES[name], near, s, e
     return [
-        [
-            -losses.off_diagonal(LOSSES[name], s, e, r, k) if l == r else losses.pair_cost(LOSSES[name], s, e, r, l)
-            for l in range(k)
-        ]
+        [-losses.off_diagonal(*votes, r, k) if l == r else losses.pair_cost(*votes, r, l) for l in range(k)]
         for r in range(k)
     ]
 
@@ -104,13 +103,29 @@ def test_expected_costs_over_the_classes_with_mass_equal_those_over_all(name, s,
     p = np.zeros(k)
     p[labels] = mass / mass.sum()
     for temper in (False, True):
-        cost, row = np.empty(k), np.empty(k)
+        cost, row = np.zeros(k), np.empty(k)
         q = mass / mass.sum()
-        losses.expected_costs(LOSSES[name], np.array(s), np.exp(s), k, labels, q, len(labels), temper, cost, row)
+        votes = LOSSES[name], name == "logistic", np.array(s), np.exp(s), k
+        for least, below in ((0.2, 2.0), (1e-300, 0.2)):
+            losses.add_costs(*votes, labels, q, len(labels), least, below, temper, cost, row)
         C = reference.cost_matrix(name, s)
         C = reference.tempered(C) if temper else C
         size = max(abs(entry) for row in C for entry in row)
         np.testing.assert_allclose(cost, reference.expected_costs(C, p.tolist()), rtol=1e-12, atol=1e-13 * size)
+
+
+@given(names, votes, st.booleans(), st.data())
+def test_labels_that_are_left_out_cannot_change_the_cheapest(name, s, temper, data):
+    k = len(s)
+    exponents = data.draw(st.lists(st.floats(-9.0, 0.0), min_size=k, max_size=k))
+    p = 10.0 ** np.array(exponents) / (10.0 ** np.array(exponents)).sum()
+    votes = LOSSES[name], name == "logistic", np.array(s), np.exp(s), k, np.arange(k), p, k
+    some, all_, row = np.zeros(k), np.zeros(k), np.empty(k)
+    losses.likely_costs(*votes, p.max(), temper, some, row)
+    size = losses.add_costs(*votes, 0.0, 2.0, temper, all_, row)
+    label, low, second = losses.two_lowest(all_, k)
+    assert [low, second] == sorted(all_)[:2]
+    assert losses.two_lowest(some, k)[0] == label or second - low <= 1e-11 * size
 
 
 @given(names, st.integers(2, 30), st.integers(1, 300), st.integers(1, 10**6), st.data())

@@ -102,13 +102,14 @@ def test_weight_alpha_and_edge_follow_the_paper(history):
         C = reference.cost_matrix(name, s)
         now, e = np.array(s), np.exp(s)
 
-        w = stages.weigh(stage, None, 0, i, now, e, k, y)
+        own = stages.own_cost(stage, None, 0, now, e, k, y)
+        w = stages.weigh(stage, None, i, k, own)
         assert w == pytest.approx(scale[i] * reference.weight_of(C, y), rel=1e-11)
         assert w >= 0.0
         if name == "logistic":
             assert w <= scale[i] * (1.0 + 1e-12)
 
-        stages.update(stage, None, 0, i, t, now, e, k, l, y, weight, *nothing)
+        stages.update(stage, None, 0, i, t, now, e, k, l, y, own, weight, *nothing)
         moved = list(s)
         moved[l] += alpha
         np.testing.assert_allclose(now, moved, rtol=1e-12, atol=1e-12)  # s^i = s^{i-1} + alpha e_l
@@ -132,9 +133,9 @@ def test_always_right_has_edge_one_and_always_wrong_at_two_classes_minus_one():
     for vote, edge in ((1, 1.0), (0, -1.0)):
         stage = new_stage(OLM, LOSSES["logistic"], COST, 0, np.ones(1))
         for t in range(1, 30):
-            stages.update(
-                stage, None, 0, 0, t, np.zeros(2), np.ones(2), 2, vote, 1, 1.0, np.empty(0, np.int64), np.empty(0), 0
-            )
+            s, e, nothing = np.zeros(2), np.ones(2), (np.empty(0, np.int64), np.empty(0), 0)
+            own = stages.own_cost(stage, None, 0, s, e, 2, 1)
+            stages.update(stage, None, 0, 0, t, s, e, 2, vote, 1, own, 1.0, *nothing)
         assert stages.edges(stage, 3)[0] == edge
         assert np.sign(stage.alpha[0]) == edge
 
@@ -149,15 +150,17 @@ def test_a_new_stage_knows_nothing():
 def test_with_one_class_there_is_nothing_to_learn_and_nothing_breaks():
     stage = new_stage(OLM, LOSSES["logistic"], COST, 0, np.ones(1))
     s, e = np.zeros(1), np.ones(1)
-    assert stages.weigh(stage, None, 0, 0, s, e, 1, 0) == 0.0
-    stages.update(stage, None, 0, 0, 1, s, e, 1, 0, 0, 1.0, np.zeros(1, np.int64), np.ones(1), 1)
+    own = stages.own_cost(stage, None, 0, s, e, 1, 0)
+    assert stages.weigh(stage, None, 0, 1, own) == 0.0
+    stages.update(stage, None, 0, 0, 1, s, e, 1, 0, 0, own, 1.0, np.zeros(1, np.int64), np.ones(1), 1)
     assert (stage.alpha[0], stages.edges(stage, 3)[0]) == (0.0, 0.0)
 
 
 def test_a_plain_stage_adds_up_distributions_and_weighs_nothing():
     stage = new_stage(PLAIN, 0, ARGMAX, 0, np.array([1.0, 3.0]))
     s, e = np.array([0.5, 0.0, 0.0]), np.ones(3)
-    assert stages.weigh(stage, None, 0, 1, s, e, 3, 2) == 3.0
-    stages.update(stage, None, 0, 1, 1, s, e, 3, 2, 0, 1.0, np.array([2, 0]), np.array([0.75, 0.25]), 2)
+    own = stages.own_cost(stage, None, 0, s, e, 3, 2)
+    assert stages.weigh(stage, None, 1, 3, own) == 3.0
+    stages.update(stage, None, 0, 1, 1, s, e, 3, 2, 0, own, 1.0, np.array([2, 0]), np.array([0.75, 0.25]), 2)
     assert s.tolist() == [0.75, 0.0, 0.75]
     assert not stage.alpha.any()

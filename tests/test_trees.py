@@ -108,16 +108,18 @@ def test_a_leaf_knows_weight_mean_squares_and_range_of_every_class(leaf_and_twin
 
 def test_merits_and_thresholds_of_all_columns(leaf_and_twin):
     forest, tree, past = leaf_and_twin
-    stats = np.empty(splits.count_learned(forest, 0), np.int64)
-    splits.learned_classes(forest, 0, stats)
+    first = forest.nodes[0]["first"]
+    stats = np.empty(splits.learned_classes(forest.rows, first, np.empty(0, np.int64)), np.int64)
+    splits.learned_classes(forest.rows, first, stats)
     for c in range(past.n_numeric):
         want = tree.merit(tree.root, c, 200)
-        merit, threshold = splits.numeric_merit(forest, stats, c, np.empty((splits.N_WORK, splits.LANES)))
+        work = np.empty((splits.N_WORK, splits.LANES))
+        merit, threshold = splits.numeric_merit(forest.stats, forest.n_numeric, stats, c, work)
         assert merit == pytest.approx(want[0], abs=1e-10)
         assert threshold == pytest.approx(want[1], rel=1e-13)
     for j in range(2):
         merit, _ = tree.merit(tree.root, past.n_numeric + j, 200)
-        assert splits.nominal_merit(forest, stats, j) == pytest.approx(merit, abs=1e-12)
+        assert splits.nominal_merit(forest.stats, *forest.offset[j : j + 2], stats) == pytest.approx(merit, abs=1e-12)
 
 
 def test_the_columns_looked_at_are_drawn_evenly_and_anew():
@@ -126,7 +128,7 @@ def test_the_columns_looked_at_are_drawn_evenly_and_anew():
     tries = []
     for t in range(1, 2001):
         columns = np.empty(forest.n_candidates, np.int64)
-        splits.candidates(forest, 12345, t, columns)
+        splits.candidates(12345, t, 10, columns)
         tries.append(tuple(columns.tolist()))
     assert {len(columns) for columns in tries} == {4}
     assert all(list(columns) == sorted(set(columns)) for columns in tries)

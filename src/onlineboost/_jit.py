@@ -60,7 +60,11 @@ _announced = False
 
 
 def _compile(
-    function: F, fastmath: set[str] | bool = False, inline: Literal["never", "always"] = "never", counted: bool = False
+    function: F,
+    fastmath: set[str] | bool = False,
+    inline: Literal["never", "always"] = "never",
+    counted: bool = False,
+    small: bool = False,
 ) -> F:
     options: dict[str, Any] = {
         "cache": True,
@@ -68,6 +72,7 @@ def _compile(
         "error_model": "numpy",
         "fastmath": fastmath,
         "inline": inline,
+        "forceinline": small,
     }
     before = config.CACHE_DIR
     if _usable and not before:  # a user's own NUMBA_CACHE_DIR goes first
@@ -97,18 +102,26 @@ def bare_kernel(function: F) -> F:
     return _compile(function)
 
 
+def small_kernel(function: F) -> F:
+    """A bare kernel that always becomes part of its callers' machine code.
+
+    Handing over an array means to write seven numbers to memory and read them back: as much as a short loop takes.
+    """
+    return _compile(function, small=True)
+
+
 def fused_kernel(function: F) -> F:
-    """A bare kernel that may multiply and add in one step, rounding once instead of twice: faster polynomials."""
-    return _compile(function, {"contract"})
+    """A small kernel that may multiply and add in one step, rounding once instead of twice: faster polynomials."""
+    return _compile(function, {"contract"}, small=True)
 
 
 def summing_kernel(function: F) -> F:
-    """A bare kernel whose sums may be added up in any order, so that they vectorise.
+    """A small kernel whose sums may be added up in any order, so that they vectorise.
 
     The order is fixed for one machine and one length, so a run is repeatable there; between kinds of processors the
     last bits may differ. Never a flag that assumes there is no NaN: NaN is data here (a missing value).
     """
-    return _compile(function, {"reassoc", "contract"})
+    return _compile(function, {"reassoc", "contract"}, small=True)
 
 
 def inlined_kernel(function: F) -> F:

@@ -27,7 +27,7 @@ from onlineboost.forest import Forest, make_room, widen
 from onlineboost.pipeline import flow
 from onlineboost.potentials import Cache, Tables, build_cache
 from onlineboost.regroup import join, select
-from onlineboost.stages import PLAIN, Stage, cast, part_of, prepare, update, vote, weigh
+from onlineboost.stages import OLM, PLAIN, Stage, cast, own_cost, part_of, prepare, update, vote, weigh
 from onlineboost.trees import fetch_leaf, find_leaves, has_room, leaf_distribution, learn, room_needed, route
 
 
@@ -112,35 +112,68 @@ def learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b):
     Stops before the first (learner, row) it has no room for, and returns it with the room it needs:
     (i, b, nodes, class rows, rows of stats). i = number of learners: all done.
     """
+    n = rows.X.shape[0]
     labels, p, cost = np.empty(rows.k, np.int64), np.empty(2 * rows.k), np.empty(2 * rows.k)
-    leaves, walking = np.empty(rows.X.shape[0], np.int64), np.empty(rows.X.shape[0], np.uint64)
-    return _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, leaves, walking, labels, p, cost)
+    leaves, walking, own = np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n)
+    scratch = leaves, walking, own, labels, p, cost
+    return _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, *scratch)
 
 
 @bare_kernel
-def _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, leaves, walking, labels, p, cost):
-    """`learn_trees` with scratch: a leaf and a number per row, k labels, 2 k probabilities and 2 k costs."""
+def _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, leaves, walking, own, labels, p, cost):
+    """`learn_trees` with scratch: a leaf and two numbers per row, k labels, 2 k probabilities and 2 k costs.
+
+    Adaboost.OLM's costs are the same before and after the tree has learned the block, and its alpha does not matter to
+    the tree. So its part is done in loops of its own, which are short enough for the processor to work on several rows
+    at once.
+    """
+    apart = cache is None and stage.kind == OLM
     for i in range(from_i, forest.roots.size):
         first, last = from_b if i == from_i else 0, rows.X.shape[0] - 1
         find_leaves(forest.nodes, forest.roots[i], rows.X, first, leaves, walking)
+        if apart:
+            own_costs(stage, rows, y, own)
         for b in range(first, last + 1):
             fetch_leaf(forest, leaves[min(b + 8, last)], leaves[min(b + 4, last)])
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
             t = rows.t + b
             leaf = route(forest, leaves[b], x)  # on from there, if a row before this one has split it
             at = prepare(stage, tables, cache, i, s)
-            w = weight[b] * weigh(stage, cache, at, i, s, e, rows.k, y[b])
+            if not apart:
+                own[b] = own_cost(stage, cache, at, s, e, rows.k, y[b])
+            w = weight[b] * weigh(stage, cache, i, rows.k, own[b])
             if w > 0.0:
                 n_nodes, n_rows, n_stats = room_needed(forest, i, leaf, w)
                 if not has_room(forest, n_nodes, n_rows, n_stats):
                     return i, b, n_nodes, n_rows, n_stats
             n, majority, bayes = leaf_distribution(forest, i, leaf, x, rows.missing[b], labels, p)
             l = vote(stage, cache, at, i, t, s, e, rows.k, labels, p, n, cost)
-            update(stage, cache, at, i, t, s, e, rows.k, l, y[b], weight[b], labels, p, n)
+            rows.experts[b, stage.offset + i] = l  # for now
+            if not apart:
+                update(stage, cache, at, i, t, s, e, rows.k, l, y[b], own[b], weight[b], labels, p, n)
+                rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
             if w > 0.0:
                 learn(forest, i, leaf, x, rows.spread[b], y[b], w, majority, bayes, t)
-            rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
+        if apart:
+            count_votes(stage, rows, i, y, own, weight, labels, p)
     return forest.roots.size, 0, 0, 0, 0
+
+
+@bare_kernel
+def own_costs(stage, rows, y, own):
+    """`own_cost` of every row, for Adaboost.OLM."""
+    for b in range(y.size):
+        own[b] = own_cost(stage, None, 0, rows.s[b], rows.e[b], rows.k, y[b])
+
+
+@bare_kernel
+def count_votes(stage, rows, i, y, own, weight, labels, p):
+    """Learner i's votes stand where expert i's predictions belong: cast them, row after row, and let alpha learn."""
+    for b in range(y.size):
+        s, e = rows.s[b], rows.e[b]
+        l = np.int64(rows.experts[b, stage.offset + i])
+        update(stage, None, 0, i, rows.t + b, s, e, rows.k, l, y[b], own[b], weight[b], labels, p, 0)
+        rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
 
 
 class Segment(ABC):
@@ -268,9 +301,10 @@ def learn_given(stage, tables, cache, rows, i, b, p, y, weight):
     s, e = rows.s[b], rows.e[b]
     labels = np.arange(rows.k)
     at = prepare(stage, tables, cache, i, s)
-    w = weight * weigh(stage, cache, at, i, s, e, rows.k, y)
+    own = own_cost(stage, cache, at, s, e, rows.k, y)
+    w = weight * weigh(stage, cache, i, rows.k, own)
     l = vote(stage, cache, at, i, rows.t + b, s, e, rows.k, labels, p, rows.k, np.empty(2 * rows.k))
-    update(stage, cache, at, i, rows.t + b, s, e, rows.k, l, y, weight, labels, p, rows.k)
+    update(stage, cache, at, i, rows.t + b, s, e, rows.k, l, y, own, weight, labels, p, rows.k)
     rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
     return w
 

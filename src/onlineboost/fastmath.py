@@ -1,7 +1,8 @@
 """Logarithm, normal distribution function and counter-based random numbers, as kernels that inline and vectorise.
 
 ``math.log`` and ``math.erf`` are calls into the C library, one value at a time, and split tries are made of
-little else. These are plain arithmetic, so that the compiler runs them on four or eight values at once.
+little else. These are plain arithmetic, so that the compiler runs them on four or eight values at once. Polynomials are
+added up in pairs, pairs of pairs and so on (Estrin), where single values wait for them.
 """
 
 from __future__ import annotations
@@ -84,15 +85,10 @@ def log(x):
     m = bits_float((shifted & MANTISSA) + HALF_BITS)
     u = (m - 1.0) / (m + 1.0)
     z = u * u
-    series = 1.0 / 17.0
-    series = series * z + 1.0 / 15.0
-    series = series * z + 1.0 / 13.0
-    series = series * z + 1.0 / 11.0
-    series = series * z + 1.0 / 9.0
-    series = series * z + 1.0 / 7.0
-    series = series * z + 1.0 / 5.0
-    series = series * z + 1.0 / 3.0
-    return e * LN2 + 2.0 * u * (1.0 + series * z)
+    z2 = z * z
+    low = (1.0 / 3.0 + 1.0 / 5.0 * z) + (1.0 / 7.0 + 1.0 / 9.0 * z) * z2
+    high = (1.0 / 11.0 + 1.0 / 13.0 * z) + (1.0 / 15.0 + 1.0 / 17.0 * z) * z2
+    return e * LN2 + 2.0 * u * (1.0 + (low + high * (z2 * z2)) * z)
 
 
 @bare_kernel
@@ -110,22 +106,19 @@ _ROUND = 1.5 * 2.0**52  # adding it rounds to a whole number, which the lowest b
 
 
 @fused_kernel
-def exp_down(x):
-    """exp(x) for -700 <= x <= 0, to 1e-14 of its value: 2^j exp(r), |r| <= log(2)/2, by the series of exp."""
+def exp(x):
+    """exp(x) for -700 <= x <= 700, to 3e-14 of its value, and 1e-15 up to |x| = 20.
+
+    2^j exp(r), |r| <= log(2)/2, by the series of exp.
+    """
     rounded = x * _LOG2E + _ROUND
     r = x - (rounded - _ROUND) * LN2
-    series = 1.0 / 39916800.0
-    series = series * r + 1.0 / 3628800.0
-    series = series * r + 1.0 / 362880.0
-    series = series * r + 1.0 / 40320.0
-    series = series * r + 1.0 / 5040.0
-    series = series * r + 1.0 / 720.0
-    series = series * r + 1.0 / 120.0
-    series = series * r + 1.0 / 24.0
-    series = series * r + 1.0 / 6.0
-    series = series * r + 0.5
-    series = series * r + 1.0
-    series = series * r + 1.0
+    r2 = r * r
+    r4 = r2 * r2
+    low = (1.0 + r) + (1.0 / 2.0 + 1.0 / 6.0 * r) * r2
+    middle = (1.0 / 24.0 + 1.0 / 120.0 * r) + (1.0 / 720.0 + 1.0 / 5040.0 * r) * r2
+    high = (1.0 / 40320.0 + 1.0 / 362880.0 * r) + (1.0 / 3628800.0 + 1.0 / 39916800.0 * r) * r2
+    series = low + (middle + (high + 1.0 / 479001600.0 * r4) * r4) * r4
     return series * bits_float(((float_bits(rounded) + 1023) & 0x7FF) << 52)
 
 
@@ -149,7 +142,7 @@ def normal_cdf(z):
     tail = tail * u + 0.12585525515929755
     tail = tail * u + -0.1871396987852899
     tail = tail * u + 0.10634515363359275
-    tail *= exp_down(-0.5 * a * a)
+    tail *= exp(-0.5 * a * a)
     return 1.0 - tail if z > 0.0 else tail
 
 

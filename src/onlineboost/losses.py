@@ -20,46 +20,37 @@ import math
 
 import numpy as np
 
-from onlineboost._jit import bare_kernel, summing_kernel
+from onlineboost._jit import bare_kernel, small_kernel, summing_kernel
 
 LOGISTIC, EXPONENTIAL, SQUARED_HINGE = range(3)
 LOSSES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "squared_hinge": SQUARED_HINGE}
 
+TIE = 1e-12  # costs (and probabilities) that differ by less, relatively, differ by rounding alone
+UNLIKELY = 0.01  # a label with less, times the largest, probability
 E_REACH = 300.0  # exp(s) is trusted up to |s| = 300: sums and ratios of two such numbers are finite
 
 
-@bare_kernel
-def pair_cost(loss, s, e, r, l):
-    """C[r, l] for l != r."""
-    if loss == LOGISTIC:
-        if max(abs(s[l]), abs(s[r])) <= E_REACH:
-            return e[l] / (e[l] + e[r])
-        return 1.0 / (1.0 + math.exp(s[r] - s[l]))
-    if loss == EXPONENTIAL:
-        return math.exp(s[l] - s[r])
-    return max(0.0, s[l] - s[r] + 1.0)
-
-
-@bare_kernel
-def in_reach(s, k):
-    """Whether exp(s) can be trusted for all labels."""
+@small_kernel
+def in_reach(loss, s, k, most):
+    """Whether costs can be had from e = exp(s), for all labels; `most` is a bound on |s| known beforehand."""
+    if loss != LOGISTIC or most <= E_REACH:
+        return loss == LOGISTIC
     reach = 0.0
     for l in range(k):
         reach = max(reach, abs(s[l]))
     return reach <= E_REACH
 
 
-@summing_kernel
-def logistic_row(e, r, k, row):
-    """`cost_row` of the logistic loss, for votes in reach."""
-    own = e[r]
-    total = 0.0
-    for l in range(k):
-        cost = e[l] / (e[l] + own)
-        row[l] = cost
-        total += cost if l != r else 0.0
-    row[r] = 0.0
-    return total
+@small_kernel
+def pair_cost(loss, near, s, e, r, l):
+    """C[r, l] for l != r. `near` is what `in_reach` said."""
+    if near:
+        return e[l] / (e[l] + e[r])
+    if loss == LOGISTIC:
+        return 1.0 / (1.0 + math.exp(s[r] - s[l]))
+    if loss == EXPONENTIAL:
+        return math.exp(s[l] - s[r])
+    return max(0.0, s[l] - s[r] + 1.0)
 
 
 @summing_kernel
@@ -72,55 +63,100 @@ def logistic_total(e, r, k):
     return total
 
 
-@bare_kernel
-def off_diagonal(loss, s, e, r, k):
+@small_kernel
+def off_diagonal(loss, near, s, e, r, k):
     """-C[r, r] = sum over l != r of C[r, l]."""
-    if loss == LOGISTIC and in_reach(s, k):
-        return logistic_total(e, r, k)
+    if k == 2:
+        return pair_cost(loss, near, s, e, r, 1 - r)
+    return logistic_total(e, r, k) if near else any_total(loss, s, e, r, k)
+
+
+@bare_kernel
+def any_total(loss, s, e, r, k):
+    """`off_diagonal` of any loss."""
     total = 0.0
     for l in range(k):
         if l != r:
-            total += pair_cost(loss, s, e, r, l)
+            total += pair_cost(loss, False, s, e, r, l)
+    return total
+
+
+@summing_kernel
+def logistic_row(e, r, k, row):
+    """`cost_row` of the logistic loss, for votes in reach."""
+    own = e[r]
+    total = 0.0
+    for l in range(k):
+        cost = e[l] / (e[l] + own) if l != r else 0.0
+        row[l] = cost
+        total += cost
     return total
 
 
 @bare_kernel
 def cost_row(loss, s, e, r, k, row):
-    """row[l] = C[r, l] for l != r, and row[r] = 0; returns -C[r, r], their sum."""
-    if loss == LOGISTIC and in_reach(s, k):
-        return logistic_row(e, r, k, row)
+    """row[l] = C[r, l] for l != r, and row[r] = 0; returns -C[r, r], their sum. For any loss."""
     total = 0.0
     for l in range(k):
-        row[l] = pair_cost(loss, s, e, r, l) if l != r else 0.0
+        row[l] = pair_cost(loss, False, s, e, r, l) if l != r else 0.0
         total += row[l]
     return total
 
 
-@bare_kernel
-def expected_costs(loss, s, e, k, labels, p, n, tempered, cost, row):
-    """cost[l] = sum_r p_r C[r, l] for all l, over the n labels that p gives mass to; O(k n). `row` is scratch.
+@small_kernel
+def add_costs(loss, near, s, e, k, labels, p, n, least, below, tempered, cost, row):
+    """cost[l] += sum_r p_r C[r, l] for all l, over those of the n labels with least <= p_r < below; O(k n).
 
     Tempered: every row of C is divided by the square root of its weight -C[r, r] (see `stages.vote`). Returns the size
-    of the numbers that were added up, to judge differences by.
+    of the numbers that were added up, to judge differences by. `row` is scratch.
     """
-    cost[:k] = 0.0
     size = 0.0
-    near = loss == LOGISTIC and in_reach(s, k)
     for j in range(n):
-        if p[j] == 0.0:
+        if not least <= p[j] < below:
             continue
         r = labels[j]
         total = logistic_row(e, r, k, row) if near else cost_row(loss, s, e, r, k, row)
         if total > 0.0:  # a row of zeros costs nothing, whatever the vote
             mass = p[j] / math.sqrt(total) if tempered else p[j]
-            for l in range(k):
-                cost[l] += mass * row[l]
-            cost[r] -= mass * total
+            for l in range(k):  # all of cost in one loop: a vector read right after one number in it changed is slow
+                cost[l] += mass * (row[l] if l != r else -total)
             size += mass * total
     return size
 
 
-@bare_kernel
+@small_kernel
+def two_lowest(cost, k):
+    """The label of least cost, its cost, and the least of the others'."""
+    label, low, second = 0, math.inf, math.inf
+    for l in range(k):
+        if cost[l] < low:
+            label, low, second = l, cost[l], low
+        elif cost[l] < second:
+            second = cost[l]
+    return label, low, second
+
+
+@small_kernel
+def likely_costs(loss, near, s, e, k, labels, p, n, top, tempered, cost, row):
+    """`add_costs` of the n labels, the likeliest of which has p = `top`, as far as the cheapest label depends on them.
+
+    A row of C can move the costs of two labels apart by at most 2 sqrt(-C[r, r]) p_r (without the square root: not
+    tempered), and for the logistic loss -C[r, r] < k - 1. So the unlikely labels can often be left out.
+    """
+    floor = UNLIKELY * top if near else 0.0
+    size = add_costs(loss, near, s, e, k, labels, p, n, floor, 2.0, tempered, cost, row)
+    unlikely = 0.0
+    for j in range(n):
+        unlikely += p[j] if p[j] < floor else 0.0
+    if unlikely > 0.0:
+        others = k - 1.0
+        _, low, second = two_lowest(cost, k)
+        if second <= low + TIE * size + 2.01 * unlikely * (math.sqrt(others) if tempered else others):
+            size += add_costs(loss, near, s, e, k, labels, p, n, 1e-300, floor, tempered, cost, row)
+    return size
+
+
+@small_kernel
 def step_size(loss, k, n_learners, i, t):
     """eta of learner i (counted from 1) in round t (counted from 1)."""
     others = max(k - 1.0, 1.0)
@@ -132,7 +168,7 @@ def step_size(loss, k, n_learners, i, t):
     return math.sqrt(2.0) * c / ((others + c * n_learners) * math.sqrt(t))
 
 
-@bare_kernel
+@small_kernel
 def alpha_bound(loss, n_learners):
     """The feasible set of alpha is F = [-bound, bound]."""
     return 1.0 / math.sqrt(n_learners) if loss == SQUARED_HINGE else 2.0

@@ -13,7 +13,7 @@ from onlineboost._jit import kernel
 from onlineboost.chain import Chain, Rows, Segment, TreeSegment, expert, new_rows
 from onlineboost.forest import N_LEAVES, N_NODES, PER_TREE, Forest, make_room
 from onlineboost.potentials import Cache
-from onlineboost.stages import cast, update, vote, weigh
+from onlineboost.stages import cast, own_cost, update, vote, weigh
 from onlineboost.trees import has_room, leaf_distribution, learn, room_needed, route
 
 MINE = 1  # the label that a class's own examples have in its binary trees; all others have 0
@@ -71,7 +71,8 @@ def learn_groups(forest, stage, rows, y, weight, from_i, from_b):
             s, e = rows.s[b], rows.e[b]
             t = rows.t + b
             ask(forest, i, rows, b, leaves, opinions, labels, q, p)
-            w = weight[b] * weigh(stage, None, 0, i, s, e, k, y[b])
+            own = own_cost(stage, None, 0, s, e, k, y[b])
+            w = weight[b] * weigh(stage, None, i, k, own)
             if w > 0.0:
                 n_nodes = n_rows = n_stats = 0
                 for j in range(k):
@@ -80,7 +81,7 @@ def learn_groups(forest, stage, rows, y, weight, from_i, from_b):
                 if not has_room(forest, n_nodes, n_rows, n_stats):
                     return i, b, n_nodes, n_rows, n_stats
             l = vote(stage, None, 0, i, t, s, e, k, all_labels, p, k, cost)
-            update(stage, None, 0, i, t, s, e, k, l, y[b], weight[b], all_labels, p, k)
+            update(stage, None, 0, i, t, s, e, k, l, y[b], own, weight[b], all_labels, p, k)
             if w > 0.0:
                 for j in range(k):
                     mine, x = int(y[b] == j), rows.X[b]

@@ -100,7 +100,8 @@ def _play(stage, tables, cache, votes, y, t, k, experts, lost, before, alphas):
                 before[b, i] = s
                 alphas[b, i] = stage.alpha[i]
             at = stages.prepare(stage, tables, cache, i, s)
-            stages.update(stage, cache, at, i, t + b, s, e, k, l, y[b], 1.0, labels, p, k)
+            own = stages.own_cost(stage, cache, at, s, e, k, y[b])
+            stages.update(stage, cache, at, i, t + b, s, e, k, l, y[b], own, 1.0, labels, p, k)
             lead = leader(s, k, lead, l)
             experts[b, i] = lead
         lost[b] = False

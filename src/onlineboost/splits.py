@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from onlineboost._jit import bare_kernel, kernel
+from onlineboost._jit import bare_kernel, inlined_kernel, kernel
 from onlineboost.fastmath import COLUMNS, LN2, normal_cdf, uniform, xlogx
 from onlineboost.forest import HIGH, LOW, MEAN, SQUARES, WEIGHT
 
@@ -22,9 +22,8 @@ SAME_MERIT = 1e-9  # bits; merits that differ by less differ by rounding alone
 
 
 @bare_kernel
-def candidates(forest, key, t, out):
-    """The columns a leaf looks at in round t, in increasing order: as many as `out` has room for, drawn anew."""
-    n = forest.n_numeric + forest.offset.size - 1
+def candidates(key, t, n, out):
+    """The columns of n a leaf looks at in round t, in increasing order: as many as `out` has room for, drawn anew."""
     m = 0
     for c in range(n):
         if uniform(key, COLUMNS, c, t) * (n - c) < out.size - m:  # as many as are needed, of those that are left
@@ -33,53 +32,61 @@ def candidates(forest, key, t, out):
 
 
 @bare_kernel
-def count_learned(forest, leaf):
-    """Number of classes learned at this leaf."""
+def learned_classes(rows, first, out):
+    """The rows of stats of a leaf, one per class learned there: as many as `out` has room for, and their number."""
     m = 0
-    row = forest.nodes[leaf].first
+    row = np.int64(first)
     while row >= 0:
-        m += forest.rows[row].stat >= 0
-        row = forest.rows[row].next
+        if rows[row].stat >= 0:
+            if m < out.size:
+                out[m] = rows[row].stat
+            m += 1
+        row = np.int64(rows[row].next)
     return m
 
 
-@bare_kernel
-def learned_classes(forest, leaf, out):
-    """The rows of stats of this leaf, one per class learned here."""
-    m = 0
-    row = forest.nodes[leaf].first
-    while row >= 0:
-        if forest.rows[row].stat >= 0:
-            out[m] = forest.rows[row].stat
-            m += 1
-        row = forest.rows[row].next
+@inlined_kernel
+def best_split(forest, i, leaf, t):
+    """(column, threshold) to split this leaf on, or column -1 to leave it: Domingos and Hulten's test."""
+    node = forest.nodes[leaf]
+    return _best_split(
+        forest.rows,
+        forest.stats,
+        forest.offset,
+        forest.n_numeric,
+        node.first,
+        node.key,
+        node.mass,
+        forest.log_delta[i],
+        forest.tie[i],
+        forest.n_candidates,
+        t,
+    )
 
 
 @kernel
-def best_split(forest, i, leaf, t):
-    """(column, threshold) to split this leaf on, or column -1 to leave it: Domingos and Hulten's test."""
-    classes = count_learned(forest, leaf)
+def _best_split(rows, table, offset, n, first, key, mass, log_delta, tie, n_candidates, t):
+    """`best_split` with the few arrays it needs: handing over a whole forest takes as long as looking at a column."""
+    classes = learned_classes(rows, first, np.empty(0, np.int64))
     if classes < 2:
         return -1, math.nan  # one class: no split gains anything
-    stats, columns = np.empty(classes, np.int64), np.empty(forest.n_candidates, np.int64)
-    work = np.empty((N_WORK, LANES))
-    learned_classes(forest, leaf, stats)
-    candidates(forest, forest.nodes[leaf].key, t, columns)
-    return best_column(forest, i, leaf, stats, columns, work)
+    stats, columns = np.empty(classes, np.int64), np.empty(n_candidates, np.int64)
+    learned_classes(rows, first, stats)
+    candidates(key, t, n + offset.size - 1, columns)
+    bound = math.log2(classes) * math.sqrt(log_delta / (2.0 * mass))
+    return best_column(table, offset, n, stats, columns, bound, bound < tie, np.empty((N_WORK, LANES)))
 
 
 @bare_kernel
-def best_column(forest, i, leaf, stats, columns, work):
-    """`best_split` among some columns."""
-    bound = math.log2(stats.size) * math.sqrt(forest.log_delta[i] / (2.0 * forest.nodes[leaf].mass))
-    tie = bound < forest.tie[i]
+def best_column(table, offset, n, stats, columns, bound, tie, work):
+    """The column that beats the others by more than the bound, and where to cut it; the best one anyway in a tie."""
     best = second = 0.0  # not splitting at all has merit 0
     feature, threshold = -1, math.nan
     for c in columns:
-        if c < forest.n_numeric:
-            merit, where = numeric_merit(forest, stats, c, work)
+        if c < n:
+            merit, where = numeric_merit(table, n, stats, c, work)
         else:
-            merit, where = nominal_merit(forest, stats, c - forest.n_numeric), math.nan
+            merit, where = nominal_merit(table, offset[c - n], offset[c - n + 1], stats), math.nan
         if merit > best + SAME_MERIT:
             second, best = best, merit
             feature, threshold = c, where
@@ -91,19 +98,18 @@ def best_column(forest, i, leaf, stats, columns, work):
 
 
 @bare_kernel
-def numeric_merit(forest, stats, c, work):
+def numeric_merit(table, n, stats, c, work):
     """The best information gain (bits) of `x <= threshold` over ten thresholds of numeric column c, and where.
 
     The thresholds lie evenly between the column's smallest and largest value here. A class's weight left of one is
     that of its normal distribution, and all or nothing outside its own range. `work` is scratch, (N_WORK, LANES).
     """
-    n = forest.n_numeric
     low, high = math.inf, -math.inf
     total = before = 0.0
     for s in stats:
-        w = forest.stats[s, WEIGHT * n + c]
-        low = min(low, forest.stats[s, LOW * n + c])
-        high = max(high, forest.stats[s, HIGH * n + c])
+        w = table[s, WEIGHT * n + c]
+        low = min(low, table[s, LOW * n + c])
+        high = max(high, table[s, HIGH * n + c])
         total += w
         before -= xlogx(w)
     before += xlogx(total)  # weight times entropy, in nats
@@ -114,9 +120,9 @@ def numeric_merit(forest, stats, c, work):
         at[j] = low + (j + 1.0) / (N_THRESHOLDS + 1.0) * (high - low)
         left[j] = inner[j] = 0.0
     for s in stats:
-        w, mean = forest.stats[s, WEIGHT * n + c], forest.stats[s, MEAN * n + c]
-        squares = forest.stats[s, SQUARES * n + c]
-        below, above = forest.stats[s, LOW * n + c], forest.stats[s, HIGH * n + c]
+        w, mean = table[s, WEIGHT * n + c], table[s, MEAN * n + c]
+        squares = table[s, SQUARES * n + c]
+        below, above = table[s, LOW * n + c], table[s, HIGH * n + c]
         if below < above and below <= at[N_THRESHOLDS - 1] and above > at[0]:
             precision = math.sqrt(w / squares) if squares > 0.0 else 0.0  # 1 / standard deviation
             for j in range(LANES):
@@ -149,20 +155,20 @@ def numeric_merit(forest, stats, c, work):
 
 
 @bare_kernel
-def nominal_merit(forest, stats, j):
-    """Information gain (bits) of one branch per value of nominal column j."""
+def nominal_merit(table, start, stop, stats):
+    """Information gain (bits) of one branch per value of the nominal column in these places of the rows of stats."""
     before = after = total = 0.0
     heavy = 0  # branches with more than 1 % of the weight
     for s in stats:
-        w = forest.stats[s, forest.offset[j]]
+        w = table[s, start]
         total += w
         before += xlogx(w)
     before = xlogx(total) - before
-    for v in range(forest.offset[j] + 1, forest.offset[j + 1]):
+    for v in range(start + 1, stop):
         w = inner = 0.0
         for s in stats:
-            w += forest.stats[s, v]
-            inner += xlogx(forest.stats[s, v])
+            w += table[s, v]
+            inner += xlogx(table[s, v])
         after += xlogx(w) - inner
         if w > 0.01 * total:
             heavy += 1
@@ -172,9 +178,8 @@ def nominal_merit(forest, stats, j):
 
 
 @bare_kernel
-def share_below(forest, stat, c, threshold):
-    """The share of a class's weight that lies at or below the threshold in numeric column c."""
-    n = forest.n_numeric
+def share_below(stat, n, c, threshold):
+    """The share of a class's weight that lies at or below the threshold in numeric column c of n."""
     w = stat[WEIGHT * n + c]
     if w <= 0.0 or threshold < stat[LOW * n + c]:
         return 0.0

@@ -10,14 +10,22 @@ OnlineMBBM has its costs from potentials: `prepare` looks them up for the votes 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from onlineboost._jit import inlined_kernel
-from onlineboost.fastmath import VOTE_TIE, uniform
-from onlineboost.losses import alpha_bound, expected_costs, off_diagonal, pair_cost, step_size
+from onlineboost._jit import bare_kernel, inlined_kernel
+from onlineboost.fastmath import VOTE_TIE, exp, uniform
+from onlineboost.losses import (
+    TIE,
+    alpha_bound,
+    in_reach,
+    likely_costs,
+    off_diagonal,
+    pair_cost,
+    step_size,
+    two_lowest,
+)
 from onlineboost.potentials import excess_cost, find_costs, label_weight, make_costs
 from onlineboost.potentials import expected_costs as expected_excess
 
@@ -25,7 +33,7 @@ OLM, MBBM, PLAIN, OZA = range(4)  # Stage.kind: Adaboost.OLM; OnlineMBBM; trees 
 TEMPERED, COST, ARGMAX = range(3)  # Stage.ballot
 BALLOTS = {"tempered": TEMPERED, "cost": COST, "argmax": ARGMAX}
 TYPICAL, MOST = 0.3, 3.0  # OnlineMBBM's weights before scaling: of an example of mean weight, and the largest
-TIE = 1e-12  # costs (and probabilities) that differ by less, relatively, differ by rounding alone
+E_MOST = 700.0  # exp of more overflows; beyond `losses.E_REACH` it is not used
 
 
 class Stage(NamedTuple):
@@ -86,6 +94,12 @@ def prepare(stage, tables, cache, i, s):
 
 
 @inlined_kernel
+def votes_in_reach(stage, s, k):
+    """`losses.in_reach` of the votes s: no learner adds more to a vote than alpha's bound."""
+    return in_reach(stage.loss, s, k, stage.n_learners * alpha_bound(stage.loss, stage.n_learners))
+
+
+@inlined_kernel
 def vote(stage, cache, at, i, t, s, e, k, labels, p, n, cost):
     """The label learner i votes for in round t: the one of least expected cost under its distribution.
 
@@ -98,40 +112,40 @@ def vote(stage, cache, at, i, t, s, e, k, labels, p, n, cost):
     p[:n] are the probabilities of labels[:n], all others have 0. Ties go to the higher p, then to a draw.
     `cost` is scratch for 2 k numbers.
     """
-    possible, only = 0, 0
+    top = rest = 0.0
+    likeliest = 0
     for j in range(n):
-        if p[j] > 0.0:
-            possible += 1
-            only = labels[j]
-    if possible == 1:  # a row of C is lowest at its own label
-        return only
-    if stage.ballot == ARGMAX:
-        cost[:k] = 0.0
-        size = 0.0
-    elif cache is not None:
-        expected_excess(cache, at, labels, p, n, stage.ballot == TEMPERED, cost)
-        size = 0.0
-        for l in range(k):
-            size = max(size, cost[l])
-    else:
-        size = expected_costs(stage.loss, s, e, k, labels, p, n, stage.ballot == TEMPERED, cost, cost[k:])
-    low = math.inf
+        rest += min(top, p[j])
+        likeliest = labels[j] if p[j] > top else likeliest
+        top = max(top, p[j])
+    if rest == 0.0 and top > 0.0:  # a row of C is lowest at its own label
+        return likeliest
     for l in range(k):
-        if cost[l] < low:
-            low = cost[l]
-            only = l
-    limit = low + TIE * size
-    cheap = 0
-    for l in range(k):
-        cheap += cost[l] <= limit
-    if cheap == 1:
+        cost[l] = 0.0
+    size = 0.0
+    if stage.ballot != ARGMAX:
+        if cache is not None:
+            expected_excess(cache, at, labels, p, n, stage.ballot == TEMPERED, cost)
+            for l in range(k):
+                size = max(size, cost[l])
+        else:
+            near = votes_in_reach(stage, s, k)
+            size = likely_costs(stage.loss, near, s, e, k, labels, p, n, top, stage.ballot == TEMPERED, cost, cost[k:])
+    only, low, second = two_lowest(cost, k)
+    if second > low + TIE * size:
         return only
-    top = 0.0  # highest p among the cheapest
+    draw = uniform(stage.seed, VOTE_TIE, stage.offset + i, t)
+    return break_tie(labels, p, n, low + TIE * size, draw, cost, k)
+
+
+@bare_kernel
+def break_tie(labels, p, n, limit, draw, cost, k):
+    """Of the labels that cost no more than the limit, the one of highest p, or by a draw in [0, 1). Spoils `cost`."""
+    top = 0.0
     for j in range(n):
         if cost[labels[j]] <= limit:
             top = max(top, p[j])
-    # Mark the labels that are as good: `cost` is scratch from here on.
-    for l in range(k):
+    for l in range(k):  # mark the labels that are as good
         cost[l] = 1.0 if cost[l] <= limit else 0.0
     ties, choice = 0, 0
     if top > 0.0:
@@ -146,7 +160,7 @@ def vote(stage, cache, at, i, t, s, e, k, labels, p, n, cost):
     if not ties:
         for l in range(k):
             ties += cost[l] == mark
-    drawn = int(uniform(stage.seed, VOTE_TIE, stage.offset + i, t) * ties) if ties > 1 else 0
+    drawn = int(draw * ties)
     for l in range(k):
         if cost[l] == mark:
             choice = l
@@ -166,42 +180,50 @@ def cast(stage, i, l, s, e, labels, p, n):
         s[l] += 1.0
     else:
         s[l] += stage.alpha[i]
-        e[l] = math.exp(s[l])
+        e[l] = exp(min(max(s[l], -E_MOST), E_MOST))
 
 
 @inlined_kernel
-def weigh(stage, cache, at, i, s, e, k, y):
-    """Weight of learner i's training example, from the votes before its own, times the learner's scale.
+def own_cost(stage, cache, at, s, e, k, y):
+    """How much label y is asked for at the votes s. Adaboost.OLM: -C[y, y]; OnlineMBBM: sum_l (C[y, l] - C[y, y])."""
+    if cache is not None:
+        return label_weight(cache, at, y)
+    if stage.kind == PLAIN:
+        return max(k - 1.0, 1.0)
+    return off_diagonal(stage.loss, votes_in_reach(stage, s, k), s, e, y, k)
+
+
+@inlined_kernel
+def weigh(stage, cache, i, k, own):
+    """Weight of learner i's training example, from `own_cost` before its vote, times the learner's scale.
 
     Adaboost.OLM: -C[y, y] / (k - 1), in [0, 1] for the logistic loss. OnlineMBBM: w = sum_l (C[y, l] - C[y, y]), over
     the mean of w so far. The weak learning condition asks for w / max w, but how large w can get depends much on gamma
     and on i, and a Hoeffding tree's speed on the size of its weights: this keeps them alike.
     """
     if cache is not None:
-        w = label_weight(cache, at, y)
         mean = stage.edge_sums[i, 1] / max(stage.edge_sums[i, 2], 1.0)
-        return stage.scale[i] * min(TYPICAL * w / mean, MOST) if mean > 0.0 else stage.scale[i] * TYPICAL
-    if stage.kind == PLAIN:
-        return stage.scale[i]
-    return stage.scale[i] * off_diagonal(stage.loss, s, e, y, k) / max(k - 1.0, 1.0)
+        return stage.scale[i] * min(TYPICAL * own / mean, MOST) if mean > 0.0 else stage.scale[i] * TYPICAL
+    return stage.scale[i] * own / max(k - 1.0, 1.0)
 
 
 @inlined_kernel
-def update(stage, cache, at, i, t, s, e, k, l, y, weight, labels, p, n):
-    """Cast learner i's vote l, and let its edge and its alpha learn the label y."""
+def update(stage, cache, at, i, t, s, e, k, l, y, own, weight, labels, p, n):
+    """Cast learner i's vote l, let its edge and alpha learn the label y; `own` is the `own_cost` before the vote."""
     stage.edge_sums[i, 2] += weight
     if cache is not None:
         stage.edge_sums[i, 0] += weight * excess_cost(cache, at, y, l)
-        stage.edge_sums[i, 1] += weight * label_weight(cache, at, y)
+        stage.edge_sums[i, 1] += weight * own
     if stage.kind != OLM:
         cast(stage, i, l, s, e, labels, p, n)
         return
-    row = off_diagonal(stage.loss, s, e, y, k)  # -C[y, y] before the vote
-    stage.edge_sums[i, 0] += weight * (-row if l == y else pair_cost(stage.loss, s, e, y, l))
-    stage.edge_sums[i, 1] -= weight * row
+    near = votes_in_reach(stage, s, k)
+    stage.edge_sums[i, 0] += weight * (-own if l == y else pair_cost(stage.loss, near, s, e, y, l))
+    stage.edge_sums[i, 1] -= weight * own
     cast(stage, i, l, s, e, labels, p, n)
     # f'(alpha) = C[y, l] after the vote (see losses.py); alpha <- Pi(alpha - eta f').
-    slope = -off_diagonal(stage.loss, s, e, y, k) if l == y else pair_cost(stage.loss, s, e, y, l)
+    near = votes_in_reach(stage, s, k)
+    slope = -off_diagonal(stage.loss, near, s, e, y, k) if l == y else pair_cost(stage.loss, near, s, e, y, l)
     eta = step_size(stage.loss, k, stage.n_learners, stage.offset + i + 1, t - stage.born[i])
     bound = alpha_bound(stage.loss, stage.n_learners)
     stage.alpha[i] = min(bound, max(-bound, stage.alpha[i] - eta * weight * slope))

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from onlineboost._jit import bare_kernel, inlined_kernel, summing_kernel
-from onlineboost.fastmath import HALF_BITS, LN2, MANTISSA, bits_float, child_key, float_bits, log, prefetch
+from onlineboost._jit import bare_kernel, inlined_kernel, small_kernel, summing_kernel
+from onlineboost.fastmath import HALF_BITS, LN2, MANTISSA, bits_float, child_key, exp, float_bits, log, prefetch
 from onlineboost.forest import (
     BAYES,
     FREE_ROW,
@@ -28,6 +28,7 @@ from onlineboost.splits import best_split, share_below
 
 PRIOR_EXAMPLES = 3.0  # naive Bayes: a class's variance starts from the column's, with the weight of so many examples
 LAPLACE = 0.01  # naive Bayes: examples added with this value of a nominal column, and as many without
+MANY = 1024  # numbers between 0.7 and 1.42 can be multiplied without overflow
 HOPELESS = 70.0  # naive Bayes: a class that is exp(70) = 2e30 times less likely than the best gets probability 0
 
 # ---------------------------------------------------------------------------------------------- predicting
@@ -107,19 +108,25 @@ def squared_distance(x, mean, inverse):
 
 @summing_kernel
 def log_product(factors):
-    """Sum of the logs of some positive numbers; 0 stands for a number left out.
+    """Sum of the logs of at most MANY positive numbers; 0 stands for a number left out.
 
     One logarithm for all of them: 2^e m is taken apart, the m multiplied, the e added up.
     """
+    exponents = 0
+    product = 1.0
+    for c in range(factors.size):
+        bits = float_bits(factors[c] if factors[c] > 0.0 else 1.0) - HALF_BITS
+        exponents += bits >> 52
+        product *= bits_float((bits & MANTISSA) + HALF_BITS)
+    return exponents * LN2 + log(product)
+
+
+@bare_kernel
+def long_log_product(factors):
+    """`log_product` of any number of factors."""
     total = 0.0
-    for start in range(0, factors.size, 1024):  # up to 2^512
-        exponents = 0
-        product = 1.0
-        for c in range(start, min(start + 1024, factors.size)):
-            bits = float_bits(factors[c] if factors[c] > 0.0 else 1.0) - HALF_BITS
-            exponents += bits >> 52
-            product *= bits_float((bits & MANTISSA) + HALF_BITS)
-        total += exponents * LN2 + log(product)
+    for start in range(0, factors.size, MANY):
+        total += log_product(factors[start : start + MANY])
     return total
 
 
@@ -153,6 +160,17 @@ def bayes_score(forest, i, row, x, missing):
                 score += log(product)
                 product = 1.0
     return score + log(product)
+
+
+@summing_kernel
+def softmax(scores, n, top, p):
+    """p[:n] in proportion to exp(scores), whose largest is `top`, with sum 1."""
+    total = 0.0
+    for j in range(n):
+        p[j] = exp(scores[j] - top) if scores[j] > top - HOPELESS else 0.0
+        total += p[j]
+    for j in range(n):
+        p[j] /= total
 
 
 @inlined_kernel
@@ -206,12 +224,7 @@ def leaf_distribution(forest, i, leaf, x, missing, labels, p):
             m += 1
             row = rows[row].next
         if use_bayes and bayes >= 0:
-            total = 0.0
-            for j in range(n):
-                p[j] = math.exp(scores[j] - top) if scores[j] > top - HOPELESS else 0.0
-                total += p[j]
-            for j in range(n):
-                p[j] /= total
+            softmax(scores, n, top, p)
             return n, majority, bayes
     for j in range(n):
         p[j] /= node.mass
@@ -291,7 +304,7 @@ def new_stat(forest):
     return s
 
 
-@bare_kernel
+@small_kernel
 def add_numeric(stat, x, weight, n):
     """Update weight, mean, squares, low and high of the numeric columns; a missing value changes nothing.
 
@@ -317,7 +330,7 @@ def add_numeric(stat, x, weight, n):
         high[c] = x[c] if x[c] > high[c] else high[c]
 
 
-@bare_kernel
+@small_kernel
 def set_variances(stat, spread, prior, n):
     """Inverse variances for naive Bayes, each shrunk towards the column's variance."""
     w = stat[WEIGHT * n : (WEIGHT + 1) * n]
@@ -355,7 +368,8 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
         if forest.leaf != MAJORITY:
             set_variances(stat, spread, PRIOR_EXAMPLES * forest.unit[i], n)
     if forest.leaf != MAJORITY:
-        rows[row].prior = log(rows[row].mass) + 0.5 * log_product(stat[INVERSE * n : (INVERSE + 1) * n])
+        inverse = stat[INVERSE * n : (INVERSE + 1) * n]
+        rows[row].prior = log(rows[row].mass) + 0.5 * (log_product(inverse) if n <= MANY else long_log_product(inverse))
     for j in range(forest.offset.size - 1):
         if x[n + j] == x[n + j]:
             stat[forest.offset[j]] += weight
@@ -425,7 +439,7 @@ def split(forest, leaf, feature, threshold, t):
             s = rows[row].stat
             if s >= 0:
                 if feature < n:
-                    share = share_below(forest, forest.stats[s], feature, threshold)
+                    share = share_below(forest.stats[s], n, feature, threshold)
                     mass = forest.stats[s, WEIGHT * n + feature] * (share if b == 0 else 1.0 - share)
                 else:
                     mass = forest.stats[s, forest.offset[j] + 1 + b]

@@ -34,7 +34,7 @@ REPEATS = 5
 def walk(forest, rows, leaves, walking):
     """All rows to their leaves, in all trees."""
     for i in range(forest.roots.size):
-        find_leaves(forest.nodes, forest.roots[i], rows.X, 0, leaves, walking)
+        find_leaves(forest.nodes, forest.details, forest.roots[i], rows.X, 0, leaves, walking)
 
 
 @bare_kernel
@@ -42,7 +42,7 @@ def walk_and_ask(forest, rows, leaves, walking, labels, p):
     """The same, and the distribution of every leaf."""
     last = rows.X.shape[0] - 1
     for i in range(forest.roots.size):
-        find_leaves(forest.nodes, forest.roots[i], rows.X, 0, leaves, walking)
+        find_leaves(forest.nodes, forest.details, forest.roots[i], rows.X, 0, leaves, walking)
         for b in range(last + 1):
             fetch_leaf(forest, leaves[min(b + 8, last)], leaves[min(b + 4, last)])
             leaf_distribution(forest, i, leaves[b], rows.X[b], rows.missing[b], labels, p)

@@ -72,9 +72,14 @@ def twins_of(forest, past, seed):
     ]
 
 
+def node_of(forest, at):
+    """All there is in the tables of nodes about one node, by name."""
+    return {name: record[name] for record in (forest.nodes[at], forest.details[at]) for name in record.dtype.names}
+
+
 def assert_same_tree(forest, at, node, *, lead=True, rel=1e-8):
     """Table and twin hold the same tree below this node: splits, masses, counters."""
-    record = forest.nodes[at]
+    record = node_of(forest, at)
     assert record["key"] == node.key
     if node.column is None:
         assert record["feature"] == -1
@@ -123,7 +128,7 @@ def leaves(forest):
             out.append(at)
         else:
             first = int(forest.nodes[at]["first"])
-            todo += range(first, first + int(forest.nodes[at]["n_children"]))
+            todo += range(first, first + int(forest.details[at]["n_children"]))
     return out
 
 
@@ -143,7 +148,7 @@ def _learned(forest, stat, sizes):
 
 def tree_state(forest, at, sizes):
     """All there is to know of the tree below a node, bit by bit, wherever its parts are stored."""
-    node = forest.nodes[at]
+    node = node_of(forest, at)
     if node["feature"] >= 0:
         first, count = int(node["first"]), int(node["n_children"])
         below = tuple(tree_state(forest, at, sizes) for at in range(first, first + count))
@@ -200,7 +205,7 @@ def assert_finite(clf):
         assert np.isfinite(segment.stage.alpha).all()
         assert np.isfinite(segment.stage.edge_sums).all()
         forest = segment.forest
-        nodes = forest.nodes[: forest.used[0]]
+        nodes = forest.details[: forest.used[0]]
         for name in ("mass", "since", "bayes_lead"):
             assert np.isfinite(nodes[name]).all(), name
         n = forest.n_numeric

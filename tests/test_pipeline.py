@@ -357,7 +357,7 @@ def test_trees_are_the_same_in_any_forest(mixed):
             got = np.concatenate([getattr(part, name) for part in trees])
             np.testing.assert_array_equal(got, getattr(forest, name))
     assert len(join(parts).nodes) < len(forest.nodes)  # no room that is not used
-    parts[0].nodes["mass"] = -1.0
+    parts[0].details["mass"] = -1.0
     assert [tree_state(forest, root, sizes) for root in forest.roots] == want  # nothing is shared
 
 
@@ -498,7 +498,7 @@ def test_the_size_is_that_of_all_arrays(make, mixed, eager):
     parts = clf.nbytes_by_part_
     assert clf.nbytes_ == sum(parts.values()) > small
     forests = [segment.forest for segment in clf._model.chain.segments]
-    assert parts["nodes"] == sum(forest.nodes.nbytes for forest in forests)
+    assert parts["nodes"] == sum(forest.nodes.nbytes + forest.details.nbytes for forest in forests)
     assert parts["statistics"] == sum(forest.stats.nbytes for forest in forests)
     assert ("potentials" in parts) == (make is mbbm)
     compact = clf.snapshot()

@@ -222,13 +222,13 @@ def test_children_of_values_not_seen_at_the_leaf_start_from_the_parents_classes(
     forest = forest_of(clf)
     x = int(forest.nodes[0]["first"])
     p, r, q = range(forest.nodes[x]["first"], forest.nodes[x]["first"] + 3)
-    assert (forest.nodes[x]["feature"], forest.nodes[x]["n_children"]) == (1, 3)
+    assert (forest.nodes[x]["feature"], forest.details[x]["n_children"]) == (1, 3)
     assert list(leaf_masses(forest, p)) == [0]
     assert list(leaf_masses(forest, q)) == [1]
     inherited = leaf_masses(forest, r)
     assert list(inherited) == [0, 1]
-    assert sum(inherited.values()) == pytest.approx(1e-6 * forest.nodes[x]["mass"])
-    assert forest.nodes[r]["mass"] == pytest.approx(sum(inherited.values()))
+    assert sum(inherited.values()) == pytest.approx(1e-6 * forest.details[x]["mass"])
+    assert forest.details[r]["mass"] == pytest.approx(sum(inherited.values()))
     assert clf.predict(np.array([["x", "r"], ["x", "p"], ["x", "q"]], object)).tolist() == ["a", "a", "b"]
 
 
@@ -250,7 +250,7 @@ def test_of_classes_that_are_equally_heavy_the_first_met_is_the_majority():
     """So the last two examples are ones that naive Bayes had right, and the majority rule had not."""
     clf = HoeffdingTree(leaf="nba", grace_period=100.0)
     clf.partial_fit([[0.0], [1.0], [10.0], [11.0], [10.0]], ["a", "a", "b", "b", "b"])
-    assert forest_of(clf).nodes[0]["bayes_lead"] == 2.0
+    assert forest_of(clf).details[0]["bayes_lead"] == 2.0
 
 
 # --------------------------------------------------------------------------------------------------------- tables
@@ -292,7 +292,7 @@ def test_bytes_in_use_are_those_of_nodes_class_rows_and_statistics(grown):
     forest = forest_of(grown)
     rows, _, stats, _ = accounts(forest)
     size = forest_tables.nbytes(forest)
-    assert size["used"] == 64 * int(forest.used[N_NODES]) + 32 * rows + 8 * forest.stats.shape[1] * stats
+    assert size["used"] == 56 * int(forest.used[N_NODES]) + 32 * rows + 8 * forest.stats.shape[1] * stats
     assert size["allocated"] >= forest.nodes.nbytes + forest.rows.nbytes + forest.stats.nbytes
 
 
@@ -325,6 +325,7 @@ def test_tables_that_start_full_give_the_same_trees(block):
     forest = segment.forest
     segment.forest = forest._replace(
         nodes=forest.nodes[: forest.used[N_NODES]].copy(),
+        details=forest.details[: forest.used[N_NODES]].copy(),
         rows=forest.rows[: forest.used[N_ROWS]].copy(),
         stats=forest.stats[: forest.used[N_STATS]].copy(),
         free_stats=forest.free_stats[: forest.used[N_STATS]].copy(),

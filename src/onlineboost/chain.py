@@ -94,7 +94,7 @@ def _predict_trees(forest, stage, tables, cache, rows, n_learners, leaves, walki
     """`predict_trees` with scratch: a leaf and a number per row, k labels, 2 k probabilities and 2 k costs."""
     last = rows.X.shape[0] - 1
     for i in range(n_learners):
-        find_leaves(forest.nodes, forest.roots[i], rows.X, 0, leaves, walking)
+        find_leaves(forest.nodes, forest.details, forest.roots[i], rows.X, 0, leaves, walking)
         for b in range(last + 1):
             fetch_leaf(forest, leaves[min(b + 8, last)], leaves[min(b + 4, last)])
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
@@ -130,7 +130,7 @@ def _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, 
     apart = cache is None and stage.kind == OLM
     for i in range(from_i, forest.roots.size):
         first, last = from_b if i == from_i else 0, rows.X.shape[0] - 1
-        find_leaves(forest.nodes, forest.roots[i], rows.X, first, leaves, walking)
+        find_leaves(forest.nodes, forest.details, forest.roots[i], rows.X, first, leaves, walking)
         if apart:
             own_costs(stage, rows, y, own)
         for b in range(first, last + 1):
@@ -276,7 +276,7 @@ class TreeSegment(Segment):
 
     def nbytes(self) -> dict[str, int]:
         forest = self.forest
-        tables = {"nodes": forest.nodes, "class rows": forest.rows, "statistics": forest.stats}
+        tables = {"nodes": (forest.nodes, forest.details), "class rows": forest.rows, "statistics": forest.stats}
         parts = {name: _array_bytes(table) for name, table in tables.items()}
         return {**parts, "settings": _array_bytes((forest, self.stage)) - sum(parts.values())}
 
@@ -383,7 +383,7 @@ def any_missing(X, n_numeric, missing):
                 missing[b] = True
 
 
-BLOCK = 2048  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
+BLOCK = 4096  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
 SEGMENTS_PER_THREAD = 4  # enough to keep all threads busy; every one costs 5 us more per call
 LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from so many rows each, and so many rows x learners, at a time
 

@@ -1,12 +1,14 @@
 """The state of a forest of Hoeffding trees: shared arrays, and how they grow.
 
-All trees of a segment live in three tables:
+All trees of a segment live in four tables:
 
-* ``nodes``: one 64-byte record per node, all that routing an example needs;
+* ``nodes``: one 16-byte record per node, all that sending an example down a tree needs (but for nominal and missing
+  values);
+* ``details``: one 40-byte record per node, in the same order, for what else is known of it;
 * ``rows``: one 32-byte record per (leaf, class seen there), a linked list per leaf: its label and mass;
 * ``stats``: one wide row of float64 per (leaf, class *learned* there): what a split try and naive Bayes need.
 
-Prediction by majority touches the first two only. A leaf pays for the classes it has seen, and a class that was
+Prediction by majority does without the last. A leaf pays for the classes it has seen, and a class that was
 merely inherited from the parent costs 32 bytes. Rows of a leaf that has been split are used again.
 
 The columns of an encoded example come numeric first, then nominal (codes 0, 1, ... in order of first appearance).
@@ -25,24 +27,18 @@ from onlineboost.fastmath import child_key
 NODE = np.dtype(
     [
         ("feature", np.int32),  # column this node splits on; -1: a leaf
-        (
-            "first",
-            np.int32,
-        ),  # inner node: its first child, the others follow; leaf: its first class row, -1: none
+        ("first", np.int32),  # inner node: its first child, the others follow; leaf: its first class row, -1: none
+        ("threshold", np.float64),  # numeric split: x <= threshold goes to the first child; NaN: nominal split
+    ]
+)
+DETAIL = np.dtype(
+    [
         ("n_children", np.int32),
         ("heavy", np.int32),  # the child for a missing value and for a value with no branch of its own
-        (
-            "threshold",
-            np.float64,
-        ),  # numeric split: x <= threshold goes to the first child; NaN: nominal split
         ("mass", np.float64),  # leaf: weight of its classes, inherited weight included
         ("since", np.float64),  # leaf: weight learned since the last split try
-        (
-            "bayes_lead",
-            np.float64,
-        ),  # leaf: weight predicted rightly by naive Bayes, less that by the majority class
+        ("bayes_lead", np.float64),  # leaf: weight predicted rightly by naive Bayes, less that by the majority class
         ("key", np.int64),  # a hash of the path from the root, for what is drawn at random here
-        ("unused", np.int64),
     ]
 )
 ROW = np.dtype(
@@ -55,8 +51,8 @@ ROW = np.dtype(
         ("prior", np.float64),  # log(mass) - (sum of log variances of the numeric columns) / 2, for naive Bayes
     ]
 )
-NODE, ROW = np.dtype((np.record, NODE.descr)), np.dtype((np.record, ROW.descr))  # attributes without the compiler too
-assert (NODE.itemsize, ROW.itemsize) == (64, 32)
+NODE, DETAIL, ROW = (np.dtype((np.record, kind.descr)) for kind in (NODE, DETAIL, ROW))  # attributes for Python too
+assert (NODE.itemsize, DETAIL.itemsize, ROW.itemsize) == (16, 40, 32)
 
 N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES = range(6)  # what Forest.used holds
 MEAN, INVERSE, WEIGHT, SQUARES, LOW, HIGH = range(6)  # the stretches of a row of stats; naive Bayes reads the first two
@@ -68,9 +64,10 @@ PER_TREE = ("grace", "log_delta", "tie", "unit")  # fields of Forest: settings o
 
 
 class Forest(NamedTuple):
-    """The trees of one segment. Arrays that can run full (nodes, rows, stats, free_stats) are grown by `make_room`."""
+    """The trees of one segment. Arrays that can run full are grown by `make_room`."""
 
     nodes: np.ndarray  # NODE
+    details: np.ndarray  # DETAIL, of the same nodes
     rows: np.ndarray  # ROW
     stats: np.ndarray  # float64 (rows, 6 numeric + values of nominal)
     free_stats: np.ndarray  # int32, a stack of unused rows of stats
@@ -111,11 +108,13 @@ def plant(
     nodes = np.zeros(max(64, 4 * n_trees), NODE)
     nodes["feature"] = -1
     nodes["first"] = -1
-    nodes["key"][:n_trees] = [child_key(child_key(0, seed), first + i) for i in range(n_trees)]
+    details = np.zeros(len(nodes), DETAIL)
+    details["key"][:n_trees] = [child_key(child_key(0, seed), first + i) for i in range(n_trees)]
     used = np.zeros(6, np.int64)
     used[[N_NODES, N_LEAVES, FREE_ROW]] = n_trees, n_trees, -1
     return Forest(
         nodes=nodes,
+        details=details,
         rows=np.zeros(max(64, 4 * n_trees), ROW),
         stats=np.empty((max(16, n_trees), offset[-1])),
         free_stats=np.empty(max(16, n_trees), np.int32),
@@ -151,6 +150,8 @@ def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
     new: dict[str, Any] = {}
     if used[N_NODES] + nodes > len(forest.nodes):
         new["nodes"] = _longer(forest.nodes, used[N_NODES] + nodes)
+        new["details"] = np.empty(len(new["nodes"]), DETAIL)
+        new["details"][: len(forest.details)] = forest.details
     if used[N_ROWS] + rows > len(forest.rows):
         new["rows"] = _longer(forest.rows, used[N_ROWS] + rows)
     if used[N_STATS] + stats > len(forest.stats):
@@ -183,7 +184,7 @@ def nbytes(forest: Forest) -> dict[str, int]:
         free_rows += 1
         at = forest.rows["next"][at]
     live = (
-        int(used[N_NODES]) * NODE.itemsize
+        int(used[N_NODES]) * (NODE.itemsize + DETAIL.itemsize)
         + (int(used[N_ROWS]) - free_rows) * ROW.itemsize
         + int(used[N_STATS] - used[N_FREE_STATS]) * forest.stats.strides[0]
     )

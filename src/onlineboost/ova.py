@@ -114,6 +114,7 @@ class GroupSegment(TreeSegment):
         forest = make_room(self.forest, n, 0, 0)
         first = int(forest.used[N_NODES])
         forest.nodes[first : first + n] = trees.nodes[trees.roots]
+        forest.details[first : first + n] = trees.details[trees.roots]
         forest.used[[N_NODES, N_LEAVES]] += n
 
         def beside(old: np.ndarray, new: np.ndarray) -> np.ndarray:

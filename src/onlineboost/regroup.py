@@ -16,13 +16,13 @@ from onlineboost.forest import FREE_ROW, N_LEAVES, N_NODES, N_ROWS, N_STATS, PER
 def select(forest: Forest, start: int, stop: int) -> Forest:
     """A forest of its own for trees start, ..., stop - 1."""
     old = _nodes_of(forest, forest.roots[start:stop])
-    nodes = forest.nodes[old]
+    nodes, details = forest.nodes[old], forest.details[old]
     moved = np.full(len(forest.nodes), -1, np.int32)
     moved[old] = np.arange(len(old), dtype=np.int32)
     roots = moved[forest.roots[start:stop]]
     inner = np.flatnonzero(nodes["feature"] >= 0)
-    for link in ("first", "heavy"):
-        nodes[link][inner] = moved[nodes[link][inner]]
+    nodes["first"][inner] = moved[nodes["first"][inner]]
+    details["heavy"][inner] = moved[details["heavy"][inner]]
 
     leaves = np.flatnonzero(nodes["feature"] < 0)
     old = _rows_of(forest, nodes["first"][leaves])
@@ -37,6 +37,7 @@ def select(forest: Forest, start: int, stop: int) -> Forest:
     rows["stat"][learned] = np.arange(len(learned), dtype=np.int32)
     return forest._replace(
         nodes=nodes,
+        details=details,
         rows=rows,
         stats=stats,
         free_stats=np.empty(len(stats), np.int32),
@@ -56,13 +57,14 @@ def join(forests: Sequence[Forest]) -> Forest:
         nodes, rows = forest.nodes, forest.rows
         inner = nodes["feature"] >= 0
         nodes["first"] += np.where(inner, n_nodes, np.where(nodes["first"] >= 0, n_rows, 0)).astype(np.int32)
-        nodes["heavy"] += np.where(inner, n_nodes, 0).astype(np.int32)
+        forest.details["heavy"] += np.where(inner, n_nodes, 0).astype(np.int32)
         rows["next"] += np.where(rows["next"] >= 0, n_rows, 0).astype(np.int32)
         rows["stat"] += np.where(rows["stat"] >= 0, n_stats, 0).astype(np.int32)
         roots.append(forest.roots + np.int32(n_nodes))
         n_nodes, n_rows, n_stats = n_nodes + len(nodes), n_rows + len(rows), n_stats + len(forest.stats)
     return compact[0]._replace(
         nodes=np.concatenate([forest.nodes for forest in compact]),
+        details=np.concatenate([forest.details for forest in compact]),
         rows=np.concatenate([forest.rows for forest in compact]),
         stats=np.concatenate([forest.stats for forest in compact]),
         free_stats=np.empty(n_stats, np.int32),
@@ -89,7 +91,7 @@ def _nodes_of(forest: Forest, roots: np.ndarray) -> np.ndarray:
     while at.size:
         inner = forest.nodes["feature"][at] >= 0
         at, tree = at[inner], tree[inner]
-        count = forest.nodes["n_children"][at]
+        count = forest.details["n_children"][at]
         before = np.repeat(np.cumsum(count) - count, count)
         at = np.repeat(forest.nodes["first"][at], count) + np.arange(count.sum()) - before
         tree = np.repeat(tree, count)

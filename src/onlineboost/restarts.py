@@ -101,12 +101,13 @@ def clear(forest, root, t):
     while len(todo):
         at = todo.pop()
         if nodes[at].feature >= 0:
-            used[N_LEAVES] -= nodes[at].n_children - 1
-            for child in range(nodes[at].first, nodes[at].first + nodes[at].n_children):
+            n_children = forest.details[at].n_children
+            used[N_LEAVES] -= n_children - 1
+            for child in range(nodes[at].first, nodes[at].first + n_children):
                 todo.append(np.int64(child))
             continue
         free_rows(forest, nodes[at].first)
-    start_leaf(nodes, root, child_key(nodes[root].key, t))
+    start_leaf(forest, root, child_key(forest.details[root].key, t))
 
 
 @kernel
@@ -119,7 +120,7 @@ def live_nodes(forest):
         at = todo.pop()
         count += 1
         if nodes[at].feature >= 0:
-            for child in range(nodes[at].first, nodes[at].first + nodes[at].n_children):
+            for child in range(nodes[at].first, nodes[at].first + forest.details[at].n_children):
                 todo.append(np.int64(child))
     return count
 

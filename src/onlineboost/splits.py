@@ -48,15 +48,15 @@ def learned_classes(rows, first, out):
 @inlined_kernel
 def best_split(forest, i, leaf, t):
     """(column, threshold) to split this leaf on, or column -1 to leave it: Domingos and Hulten's test."""
-    node = forest.nodes[leaf]
+    detail = forest.details[leaf]
     return _best_split(
         forest.rows,
         forest.stats,
         forest.offset,
         forest.n_numeric,
-        node.first,
-        node.key,
-        node.mass,
+        forest.nodes[leaf].first,
+        detail.key,
+        detail.mass,
         forest.log_delta[i],
         forest.tie[i],
         forest.n_candidates,

@@ -35,15 +35,15 @@ HOPELESS = 70.0  # naive Bayes: a class that is exp(70) = 2e30 times less likely
 
 
 @inlined_kernel
-def step(nodes, at, x):
+def step(nodes, details, at, x):
     """The child of an inner node that x goes to."""
     value = x[np.uint64(nodes[at].feature)]  # an unsigned index: a negative one would count from the end, at a cost
     threshold = nodes[at].threshold
     if value == value and threshold == threshold:
         return np.int64(nodes[at].first) + int(value > threshold)
-    if value < nodes[at].n_children and threshold != threshold:
+    if value < details[at].n_children and threshold != threshold:
         return np.int64(nodes[at].first) + int(value)
-    return np.int64(nodes[at].heavy)  # missing, or a value with no branch of its own
+    return np.int64(details[at].heavy)  # missing, or a value with no branch of its own
 
 
 @inlined_kernel
@@ -51,12 +51,12 @@ def route(forest, start, x):
     """The leaf that x falls into, from this node on."""
     at = np.int64(start)
     while forest.nodes[at].feature >= 0:
-        at = step(forest.nodes, at, x)
+        at = step(forest.nodes, forest.details, at, x)
     return at
 
 
 @bare_kernel
-def find_leaves(nodes, root, X, first, leaves, walking):
+def find_leaves(nodes, details, root, X, first, leaves, walking):
     """The leaves that rows first, first + 1, ... fall into. `walking` is scratch of the same length (uint64).
 
     All rows go down one level, then all go down the next: no walk waits for another's node to arrive from memory, and
@@ -72,7 +72,7 @@ def find_leaves(nodes, root, X, first, leaves, walking):
         left = 0
         for j in range(many):
             b = walking[j]
-            at = np.uint64(step(nodes, np.uint64(leaves[b]), X[b]))
+            at = np.uint64(step(nodes, details, np.uint64(leaves[b]), X[b]))
             leaves[b] = at
             walking[np.uint64(left)] = b
             left += int(nodes[at].feature >= 0)
@@ -88,6 +88,7 @@ def fetch_leaf(forest, far, near):
     if forest.nodes[far].feature < 0 and forest.nodes[far].first >= 0:
         prefetch(forest.rows, forest.nodes[far].first, 0)
     if forest.nodes[near].feature < 0:
+        prefetch(forest.details, near, 8)
         row = forest.nodes[near].first
         if row >= 0:
             if forest.rows[row].stat >= 0:
@@ -181,12 +182,11 @@ def leaf_distribution(forest, i, leaf, x, missing, labels, p):
     `learn` credits them.
     """
     rows = forest.rows
-    node = forest.nodes[leaf]
     n = 0
     majority = bayes = -1
     best = 0.0
     learned = 0  # classes that have statistics
-    row = node.first
+    row = forest.nodes[leaf].first
     while row >= 0:
         labels[n] = rows[row].label
         p[n] = rows[row].mass
@@ -198,7 +198,7 @@ def leaf_distribution(forest, i, leaf, x, missing, labels, p):
             learned += 1
         n += 1
         row = rows[row].next
-    use_bayes = forest.leaf == BAYES or node.bayes_lead >= 0.0
+    use_bayes = forest.leaf == BAYES or forest.details[leaf].bayes_lead >= 0.0
     if forest.leaf == MAJORITY or learned == 0:
         bayes = -1
     elif learned == 1:  # naive Bayes has no choice
@@ -210,7 +210,7 @@ def leaf_distribution(forest, i, leaf, x, missing, labels, p):
         bayes = -1
         top = -math.inf
         m = 0
-        row = node.first
+        row = forest.nodes[leaf].first
         scores = p[p.size // 2 :]
         while row >= 0:
             scores[m] = -math.inf
@@ -227,7 +227,7 @@ def leaf_distribution(forest, i, leaf, x, missing, labels, p):
             softmax(scores, n, top, p)
             return n, majority, bayes
     for j in range(n):
-        p[j] /= node.mass
+        p[j] /= forest.details[leaf].mass
     return n, majority, bayes
 
 
@@ -237,14 +237,13 @@ def leaf_distribution(forest, i, leaf, x, missing, labels, p):
 @inlined_kernel
 def room_needed(forest, i, leaf, weight):
     """Nodes, class rows and rows of stats that learning one example here can take at most."""
-    node = forest.nodes[leaf]
-    if node.since + weight <= forest.grace[i]:
+    if forest.details[leaf].since + weight <= forest.grace[i]:
         return 0, 1, 1
     branches = 2
     for j in range(forest.offset.size - 1):
         branches = max(branches, forest.offset[j + 1] - forest.offset[j] - 1)
     classes = 1
-    row = node.first
+    row = forest.nodes[leaf].first
     while row >= 0:
         classes += 1
         row = forest.rows[row].next
@@ -348,10 +347,10 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
     `spread` is the variance of the numeric columns over the stream so far, `majority` and `bayes` are the labels
     `leaf_distribution` returned for x. The caller has made room.
     """
-    nodes, rows = forest.nodes, forest.rows
-    nodes[leaf].bayes_lead += weight * (int(bayes == y) - int(majority == y))
-    nodes[leaf].mass += weight
-    nodes[leaf].since += weight
+    nodes, details, rows = forest.nodes, forest.details, forest.rows
+    details[leaf].bayes_lead += weight * (int(bayes == y) - int(majority == y))
+    details[leaf].mass += weight
+    details[leaf].since += weight
 
     row = np.int64(nodes[leaf].first)
     while row >= 0 and rows[row].label != y:
@@ -375,26 +374,26 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
             stat[forest.offset[j]] += weight
             stat[forest.offset[j] + 1 + int(x[n + j])] += weight
 
-    if nodes[leaf].since > forest.grace[i]:
-        nodes[leaf].since = 0.0
+    if details[leaf].since > forest.grace[i]:
+        details[leaf].since = 0.0
         feature, threshold = best_split(forest, i, leaf, t)
         if feature >= 0:
             split(forest, leaf, feature, threshold, t)
 
 
 @bare_kernel
-def start_leaf(nodes, at, key):
+def start_leaf(forest, at, key):
     """Make this node a leaf that knows no class."""
-    nodes[at].feature = -1
-    nodes[at].first = -1
-    nodes[at].n_children = 0
-    nodes[at].heavy = -1
-    nodes[at].threshold = math.nan
-    nodes[at].mass = 0.0
-    nodes[at].since = 0.0
-    nodes[at].bayes_lead = 0.0
-    nodes[at].unused = 0
-    nodes[at].key = key
+    node, detail = forest.nodes[at], forest.details[at]
+    node.feature = -1
+    node.first = -1
+    node.threshold = math.nan
+    detail.n_children = 0
+    detail.heavy = -1
+    detail.mass = 0.0
+    detail.since = 0.0
+    detail.bayes_lead = 0.0
+    detail.key = key
 
 
 @bare_kernel
@@ -415,7 +414,7 @@ def free_rows(forest, first_row):
 @bare_kernel
 def split(forest, leaf, feature, threshold, t):
     """Turn a leaf into an inner node whose children inherit its class masses, branch by branch."""
-    nodes, rows, used = forest.nodes, forest.rows, forest.used
+    nodes, details, rows, used = forest.nodes, forest.details, forest.rows, forest.used
     n = forest.n_numeric
     j = feature - n
     if feature < n:
@@ -428,12 +427,11 @@ def split(forest, leaf, feature, threshold, t):
     first = used[N_NODES]
     used[N_NODES] += branches
     used[N_LEAVES] += branches - 1
-    parent_mass = nodes[leaf].mass
     first_row = nodes[leaf].first
     heavy = first
     for b in range(branches):
         child = first + b
-        start_leaf(nodes, child, child_key(nodes[leaf].key, b))
+        start_leaf(forest, child, child_key(details[leaf].key, b))
         row = first_row
         while row >= 0:
             s = rows[row].stat
@@ -445,20 +443,19 @@ def split(forest, leaf, feature, threshold, t):
                     mass = forest.stats[s, forest.offset[j] + 1 + b]
                 if mass > 0.0:
                     new_row(forest, child, rows[row].label, mass)
-                    nodes[child].mass += mass
+                    details[child].mass += mass
             row = rows[row].next
-        if nodes[child].mass > nodes[heavy].mass:
+        if details[child].mass > details[heavy].mass:
             heavy = child
-        if nodes[child].mass == 0.0:  # a value not seen here: the parent's classes, with next to no weight
+        if details[child].mass == 0.0:  # a value not seen here: the parent's classes, with next to no weight
             row = first_row
             while row >= 0:
                 new_row(forest, child, rows[row].label, 1e-6 * rows[row].mass)
-                nodes[child].mass += 1e-6 * rows[row].mass
+                details[child].mass += 1e-6 * rows[row].mass
                 row = rows[row].next
     free_rows(forest, first_row)
     nodes[leaf].feature = feature
     nodes[leaf].first = first
-    nodes[leaf].n_children = branches
-    nodes[leaf].heavy = heavy
     nodes[leaf].threshold = threshold
-    nodes[leaf].mass = parent_mass
+    details[leaf].n_children = branches
+    details[leaf].heavy = heavy

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from helpers import number_stream
-from onlineboost import AdaBoostOLM, load_dataset, prequential
+from onlineboost import AdaBoostOLM, cli, load_dataset, prequential
 from onlineboost.cli import MODELS, main
 from onlineboost.datasets import dataset_names
 
@@ -82,6 +82,14 @@ def test_settings_reach_the_model(events):
         for more in ([], ["--loss", "squared_hinge"], ["--vote", "last"], ["--seed", "9"])
     ]
     assert len(set(answers)) > 1
+
+
+def test_restarts_are_the_defaults_of_the_classifier_unless_given(monkeypatch):
+    given = []
+    monkeypatch.setattr(cli, "AdaBoostOLM", lambda *_, restart, **__: given.append(restart) or AdaBoostOLM(2))
+    for more in ([], ["--restart"], ["--no-restart"]):
+        assert call("run", "balance", *QUICK, *more).exit_code == 0
+    assert given == [AdaBoostOLM().restart, True, False]
 
 
 def test_a_file_is_read_to_its_end_without_a_limit(events):

@@ -84,12 +84,12 @@ def test_settings_reach_the_model(events):
     assert len(set(answers)) > 1
 
 
-def test_restarts_are_the_defaults_of_the_classifier_unless_given(monkeypatch):
-    given = []
-    monkeypatch.setattr(cli, "AdaBoostOLM", lambda *_, restart, **__: given.append(restart) or AdaBoostOLM(2))
+def test_restarts_are_the_default_of_the_classifier_unless_asked_for():
+    common = [3, 0, "logistic", "hedge"]
+    made = [cli._make("adaboost-olm", *common, restart, "auto", 1).restart for restart in (None, True, False)]
+    assert made == [AdaBoostOLM().restart, True, False]
     for more in ([], ["--restart"], ["--no-restart"]):
         assert call("run", "balance", *QUICK, *more).exit_code == 0
-    assert given == [AdaBoostOLM().restart, True, False]
 
 
 def test_a_file_is_read_to_its_end_without_a_limit(events):

@@ -187,6 +187,7 @@ def model_state(clf):
         "classes": labels.classes.tolist(),
         "log_v": model.log_v.tobytes(),
         "seed": model.seed,
+        "watch": vars(model.watch) | {"before": model.watch.before.tobytes()},
         "chain": chain_state(model.chain, encoder.sizes),
     }
 

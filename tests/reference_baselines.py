@@ -138,19 +138,30 @@ class Restarting(AdaboostOLM):
     After every `period` rounds, of the learners that are `least_age` rounds old, those with the smallest edges in these
     rounds restart: settings near those of one drawn from the best quarter, and a head start for alpha's steps. How
     many: `least_share` to `most_share`, as the mean place of the young, from worst to best, goes from `low` to `high`.
+
+    With `auto` that is done only while the mean lead of young learners over neighbours that are `gap` rounds older says
+    so; otherwise the probes at the end of the chain restart in turn.
     """
 
-    def __init__(self, learners, *settings, period, least_share, most_share, low, high, least_age, head_start, young):
+    def __init__(
+        self, learners, *settings, period, least_share, most_share, low, high, least_age, head_start, young, auto
+    ):
         super().__init__(learners, *settings)
         self.period, self.least_age, self.head_start, self.young = period, least_age, head_start, young
         self.least_share, self.most_share, self.low, self.high = least_share, most_share, low, high
         self.before = [[0.0, 0.0] for _ in learners]
         self.restarted = []
+        self.auto, self.lead, self.compared, self.changing = auto, 0.0, 0.0, False
+        self.probed = 0
 
     def round(self, x, y, k, weight=1.0):
         prediction = super().round(x, y, k, weight)
         t = self.t - 1
-        if t % self.period == 0:
+        period = self.period
+        if self.auto and not self.changing:
+            while period < self.auto["longest"] and t - 1 >= self.auto["rarely"] * period:
+                period *= 2
+        if t % period == 0:
             self.review(t)
             self.before = [list(sums) for sums in self.cost_sums]
         return prediction
@@ -169,6 +180,11 @@ class Restarting(AdaboostOLM):
             part = min(1.0, max(0.0, (place - self.low) / (self.high - self.low)))
             share += part * (self.most_share - self.least_share)
         chosen = [i for i in order if t - self.born[i] >= self.least_age][: max(1, round(share * n))]
+        if self.auto and not self.changes(t, order, start):
+            probes = range(n - 1, n - 1 - 2 * round(self.auto["probes"] * n), -2)
+            due = n >= self.auto["fewest"] and t - min(self.born) >= self.auto["gap"]
+            chosen = [i for i in probes if due and t - self.born[i] >= self.least_age]
+            self.probed += len(chosen)
         good = [i for i in sorted(order[-max(1, n // 4) :]) if i not in chosen]
         for i in chosen:
             tree = self.learners[i]
@@ -185,3 +201,17 @@ class Restarting(AdaboostOLM):
             )
             self.alpha[i], self.cost_sums[i], self.born[i] = 0.0, [0.0, 0.0], t - self.head_start
             self.restarted.append((t, i))
+
+    def changes(self, t, order, start):
+        place = {learner: at / (len(order) - 1) for at, learner in enumerate(order)}
+        self.lead, self.compared = self.lead * self.auto["fade"], self.compared * self.auto["fade"]
+        for i in start:
+            if self.period <= t - start[i] < self.auto["grown"]:
+                near = [j for j in order if abs(i - j) <= self.auto["near"]]
+                old = [place[j] for j in near if self.born[i] - self.born[j] >= self.auto["gap"]]
+                if old:
+                    self.lead += place[i] - sum(old) / len(old)
+                    self.compared += 1.0
+        mean = self.lead / (self.compared + self.auto["doubt"])
+        self.changing = mean > self.auto["shut" if self.changing else "open"]
+        return self.changing

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from helpers import number_stream
-from onlineboost import AdaBoostOLM, load_dataset, prequential
+from onlineboost import AdaBoostOLM, cli, load_dataset, prequential
 from onlineboost.cli import MODELS, main
 from onlineboost.datasets import dataset_names
 
@@ -82,6 +82,14 @@ def test_settings_reach_the_model(events):
         for more in ([], ["--loss", "squared_hinge"], ["--vote", "last"], ["--seed", "9"])
     ]
     assert len(set(answers)) > 1
+
+
+def test_restarts_are_the_default_of_the_classifier_unless_asked_for():
+    common = [3, 0, "logistic", "hedge"]
+    made = [cli._make("adaboost-olm", *common, restart, "auto", 1).restart for restart in (None, True, False)]
+    assert made == [AdaBoostOLM().restart, True, False]
+    for more in ([], ["--restart"], ["--no-restart"]):
+        assert call("run", "balance", *QUICK, *more).exit_code == 0
 
 
 def test_a_file_is_read_to_its_end_without_a_limit(events):

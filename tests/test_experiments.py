@@ -74,6 +74,14 @@ def test_a_cell_is_one_prequential_run():
     assert json.loads(json.dumps(record)) == record
 
 
+def test_nothing_restarts_in_the_papers_algorithms():
+    assert make_model("adaboost-olm", "paper", 5, 0).restart is False
+    assert make_model("adaboost-olm", "default", 5, 0).restart == "auto"
+    assert make_model("adaboost-olm:no-restart", "default", 5, 0).restart is False
+    for settings in ("paper", "default"):
+        assert make_model("adaboost-olm:restart", settings, 5, 0).restart is True
+
+
 def test_dt_is_the_best_tree_in_hindsight():
     data = load_dataset("balance").shuffled(1)
     result = prequential(make_model("tree-bag", "paper", 5, 1), data.X[:150], data.y[:150])

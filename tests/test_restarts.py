@@ -31,13 +31,15 @@ from test_chain import encoded_stream, segmented
 
 QUICK = {"period": 50, "least_share": 0.1, "most_share": 0.5, "low": 0.3, "high": 0.6, "least_age": 100}
 QUICK |= {"head_start": 20, "young": (1, 4)}
+AUTO = {"rarely": 4, "longest": 100, "probes": 0.25, "fewest": 8, "gap": 100, "grown": 150, "near": 3}
+AUTO |= {"fade": 0.9, "doubt": 0.5, "open": -0.05, "shut": -0.1}
 TREE = HoeffdingTree(grace_period=(5, 15), tie_threshold=(0.2, 0.6), max_features=0.5)
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Reviews often enough for a short stream."""
-    for name, value in QUICK.items():
+    for name, value in (QUICK | AUTO).items():
         monkeypatch.setattr(restarts, name.upper(), value)
 
 
@@ -50,10 +52,18 @@ def forest_of(clf):
     return clf._model.chain.segments[0].forest
 
 
-def test_the_rule_is_the_twins(quick):
+def swapping(n, every, seed=0):
+    """Four classes that swap places again and again."""
+    X = np.random.default_rng(seed).uniform(-1.0, 1.0, size=(n, 5))
+    return X, ((X[:, 0] * X[:, 1] > 0.0) + 2 * (X[:, 2] > 0.0) + np.arange(n) // every) % 4
+
+
+@pytest.mark.parametrize("restart", [True, "auto"])
+def test_the_rule_is_the_twins(restart, quick):
     seed = 3
-    X, y, weight = mixed_stream(350, seed)
-    clf = booster(seed)
+    X, y, weight = mixed_stream(600, seed)
+    y[350:] = np.roll(y, 1)[350:]  # nothing that was learned is of use any more
+    clf = booster(seed, restart=restart)
     settings = clone(clf).partial_fit(X[:1], y[:1])
     said = in_blocks(clf, X, y, 57, weight)
 
@@ -61,12 +71,15 @@ def test_the_rule_is_the_twins(quick):
     past = reference.Past(3, 2)
     scale = settings._model.chain.gather("scale").tolist()
     trees = twins_of(forest_of(settings), past, seed)
-    twin = Restarting(trees, "logistic", scale, seed, clf.ballot, **QUICK)
+    twin = Restarting(trees, "logistic", scale, seed, clf.ballot, **QUICK, auto=AUTO if restart == "auto" else None)
     want = reference.run(twin, past, plain(X), [names.index(label) for label in y], weight)
     assert said == [None if code is None else names[code] for code in want]
     assert len(twin.restarted) >= 8
     counts = np.unique([t for t, _ in twin.restarted], return_counts=True)[1]
     assert len(set(counts.tolist())) > 1  # not always as many
+    if restart == "auto":
+        assert 0 < twin.probed < len(twin.restarted)
+        assert clf._model.watch.lead == pytest.approx(twin.lead)
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
     np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-9)
     forest = forest_of(clf)
@@ -78,11 +91,12 @@ def test_the_rule_is_the_twins(quick):
     np.testing.assert_allclose(clf.ages_, [weight[last.get(i, 0) :].sum() for i in range(8)])
 
 
-def test_block_sizes_change_nothing(quick):
+@pytest.mark.parametrize("restart", [True, "auto"])
+def test_block_sizes_change_nothing(restart, quick):
     X, y, weight = mixed_stream(500, seed=8)
     runs = []
     for block in (1, 7, 1000):
-        clf = booster(2)
+        clf = booster(2, restart=restart)
         runs.append((in_blocks(clf, X, y, block, weight), model_state(clf)))
     assert runs[0] == runs[1] == runs[2]
     assert np.ptp(clf.ages_) > 0.0
@@ -103,13 +117,12 @@ def test_segments_are_reviewed_as_one_chain(sizes, quick):
     encoded, y, weight, births = encoded_stream()
     results = []
     for cut in ((7,), sizes):
-        chain, before, chosen = segmented(cut), np.zeros((7, 3)), []
+        chain, watch, chosen = segmented(cut), restarts.Watch(np.zeros((7, 3))), []
         for a in range(0, len(y), 50):
             for segment in chain.segments:
                 segment.new_values([len(born) for born in births], births)
             chain.learn(encoded[a : a + 50], y[a : a + 50], weight[a : a + 50], 4)
-            chosen.append(restarts.review(chain, before, 4, 9).tolist())
-            before = chain.gather("edge_sums")
+            chosen.append(restarts.review(chain, watch, 4, 9, auto=False).tolist())
         settings = [np.concatenate([getattr(s.forest, name) for s in chain.segments]) for name in restarts.SETTINGS]
         results.append((chosen, np.array(settings).tobytes(), chain_state(chain, [len(born) for born in births])))
     assert results[0] == results[1]
@@ -171,14 +184,44 @@ def test_other_learners_restart_too(quick):
 
 def test_restarts_keep_up_where_the_concept_changes_again_and_again():
     """Every change leaves the old trees with more to unlearn."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1.0, 1.0, size=(6000, 5))
-    y = (X[:, 0] * X[:, 1] > 0.0) + 2 * (X[:, 2] > 0.0) + np.arange(6000) // 1000
+    X, y = swapping(6000, every=1000)
     right = {}
-    for restart in (False, True):
-        said = AdaBoostOLM(30, restart=restart).test_then_train(X, y % 4, classes=range(4))
-        right[restart] = (said == y % 4)[3000:].mean()
+    for restart in (False, True, "auto"):
+        clf = AdaBoostOLM(30, restart=restart)
+        right[restart] = (clf.test_then_train(X, y, classes=range(4)) == y)[4000:].mean()
     assert right[True] > right[False] + 0.08
+    assert right["auto"] > right[False] + 0.08
+    assert clf._model.watch.changing
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_where_nothing_changes_only_probes_restart(noise):
+    """Noise in the labels is no change, and the experts before the probes are those of a chain without restarts."""
+    X, y = swapping(6000, every=6000)
+    rng = np.random.default_rng(1)
+    y = np.where(rng.random(6000) < noise, rng.integers(4, size=6000), y)
+    clf = AdaBoostOLM(30).partial_fit(X, y, classes=range(4))
+    plain = AdaBoostOLM(30, restart=False).partial_fit(X, y, classes=range(4))
+    assert not clf._model.watch.changing
+    assert np.flatnonzero(clf.ages_ < 6000.0).tolist() == [29]
+    assert clf._model.log_v[:29].tolist() == plain._model.log_v[:29].tolist()
+
+
+def test_auto_leaves_short_streams_and_short_chains_alone():
+    X, y = swapping(restarts.GAP - 1, every=500)
+    assert (AdaBoostOLM(20).fit(X, y).ages_ == len(y)).all()
+    X, y = swapping(restarts.GAP + 600, every=500)
+    assert (AdaBoostOLM(restarts.FEWEST - 1).fit(X, y).ages_ == len(y)).all()
+
+
+def test_threads_change_nothing():
+    X, y = swapping(6000, every=1000)
+    states = []
+    for n_jobs in (1, 3):
+        clf = AdaBoostOLM(30, n_jobs=n_jobs).partial_fit(X, y, classes=range(4))
+        states.append(model_state(clf))
+    assert states[0] == states[1]
+    assert clf._model.watch.changing
 
 
 def test_a_setting_that_all_trees_share_is_kept(quick):

@@ -21,6 +21,7 @@ from onlineboost.losses import LOSSES, alpha_bound
 from onlineboost.potentials import asymptotic_error
 from onlineboost.simulate import Outcome, Simulation, alpha_regrets, draw_labels, draw_votes
 from onlineboost.theory import (
+    best_expert_bound,
     excess_of_votes,
     hedge_bound,
     least_error,
@@ -260,6 +261,23 @@ def test_the_guarantee_of_adaboost_olm():
         assert found.mistakes <= found.vote_bound
         assert (found.edge_bound is None) == (vote != "hedge")
         assert all(isinstance(text, str) for line in found.lines() for text in line)
+
+
+@pytest.mark.parametrize("restart", [True, "auto"])
+def test_only_learners_before_the_first_that_restarted_add_to_the_guarantee(restart):
+    """Up to there the chain is that of the paper; an edge since a restart says nothing of the stream before."""
+    data = load_dataset("nursery").shuffled(1)
+    clf, paper = AdaBoostOLM(20, restart=restart), AdaBoostOLM(20, restart=False)
+    wrong = [(~prequential(booster, data.X[:3500], data.y[:3500]).right).sum() for booster in (clf, paper)]
+    found = guarantee(clf, wrong[0])
+    assert found.examples == 3500
+    assert found.mistakes <= found.vote_bound
+    lasting = np.cumsum(clf.ages_ < 3500.0) == 0
+    assert not lasting.all()
+    weights = -paper._model.chain.gather("edge_sums")[:, 1]
+    want = best_expert_bound("logistic", np.where(lasting, paper.edges_, 0.0), 4, 3500, weights)
+    assert found.expert_bound == pytest.approx(want)
+    assert found.expert_bound >= guarantee(paper, wrong[1]).expert_bound
 
 
 def test_the_guarantee_of_online_mbbm_counts_the_lost_examples_without_looking():

@@ -107,10 +107,11 @@ class Stream:
 
 
 def _make(
-    name: str, learners: int, seed: int, loss: str, vote: str, restart: bool, gamma: float | str, jobs: int
+    name: str, learners: int, seed: int, loss: str, vote: str, restart: bool | None, gamma: float | str, jobs: int
 ) -> Any:
     if name == "adaboost-olm":
-        return AdaBoostOLM(learners, loss=loss, vote=vote, restart=restart, random_state=seed, n_jobs=jobs)
+        when = "auto" if restart is None else restart
+        return AdaBoostOLM(learners, loss=loss, vote=vote, restart=when, random_state=seed, n_jobs=jobs)
     if name == "online-mbbm":
         return OnlineMBBM(learners, gamma=gamma, random_state=seed, n_jobs=jobs)
     if name == "adaboost-ova":
@@ -228,7 +229,11 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
                 type=click.Choice(list(EXPERT_RULES)),
                 help="Which expert adaboost-olm and adaboost-ova follow.",
             ),
-            click.option("--restart", is_flag=True, help="Let the worst trees of adaboost-olm start again."),
+            click.option(
+                "--restart/--no-restart",
+                default=None,
+                help="Let the worst trees of adaboost-olm start again all the time, or never. [default: if need be]",
+            ),
             click.option("--gamma", default="auto", show_default=True, help="Edge of online-mbbm: a number or auto."),
             click.option(
                 "--seed",

@@ -164,9 +164,10 @@ class AdaBoostOLM(Booster):
     ballot : {"tempered", "cost", "argmax"}
         What a learner votes for: the label of least expected cost under its distribution (with "tempered" costs, or as
         in the paper), or simply the likeliest label.
-    restart : bool
-        Whether the learners that have lately been worst start again, with settings like those of the best. For streams
-        that change with time: see :mod:`onlineboost.restarts` for the rule.
+    restart : {"auto", True, False}
+        Whether the learners that have lately been worst start again, with settings like those of the best: while the
+        stream seems to change with time, which a few learners at the end of the chain find out ("auto"); all the time;
+        or never, as in the paper. See :mod:`onlineboost.restarts` for the rule.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
     random_state : int, RandomState or None
@@ -184,7 +185,7 @@ class AdaBoostOLM(Booster):
     expert_weights_ : array of shape (n_learners,)
         Hedge's probabilities of following each expert.
     ages_ : array of shape (n_learners,)
-        Weight of the examples each learner has met since it started; with `restart`, some are younger than the stream.
+        Weight of the examples each learner has met since it last started.
 
     Examples
     --------
@@ -204,7 +205,7 @@ class AdaBoostOLM(Booster):
         weight_scale: Range | Sequence[float] | str = "rising",
         vote: str = "hedge",
         ballot: str = "tempered",
-        restart: bool = False,
+        restart: bool | str = "auto",
         categorical_features: Sequence[int | str] | None = None,
         random_state: Any = 0,
         n_jobs: int | None = 1,
@@ -221,18 +222,19 @@ class AdaBoostOLM(Booster):
         self.n_jobs = n_jobs
 
     def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
-        if not isinstance(self.restart, bool | np.bool_):
-            raise ValueError(f"restart must be True or False, got {self.restart!r}")
+        if not isinstance(self.restart, bool | np.bool_) and self.restart != "auto":
+            raise ValueError(f'restart must be "auto", True or False, got {self.restart!r}')
         self._rule()
         stage = _olm_stage(self.loss, self.ballot, self.weight_scale, self.n_learners, seed)
         return _chain_of(self.learner, stage, n_numeric, nominal_sizes, k, seed)
 
-    def _rounds_to_tuning(self, t: int) -> int:
-        return restarts.rounds_to_review(t) if self.restart else super()._rounds_to_tuning(t)
+    def _rounds_to_tuning(self, model: Model, t: int) -> int:
+        if not self.restart:
+            return super()._rounds_to_tuning(model, t)
+        return restarts.rounds_to_review(model.watch, t, self.restart == "auto")
 
     def _tune(self, model: Model, k: int) -> None:
-        restarts.review(model.chain, model.tuned, k, model.seed)
-        model.tuned = model.chain.gather("edge_sums")
+        restarts.review(model.chain, model.watch, k, model.seed, self.restart == "auto")
 
     @property
     def alphas_(self) -> np.ndarray:

@@ -37,6 +37,7 @@ N_LEARNERS = 100
 # ------------------------------------------------------------------------------------------------------- systems
 
 WEIGHTLESS: dict[str, Any] = {"oza-boost": OzaBoost, "tree-bag": TreeBag}  # no weight scale
+RESTARTS = {"adaboost-olm:restart": True, "adaboost-olm:no-restart": False}
 BOOSTERS: dict[str, Any] = {"adaboost-olm": AdaBoostOLM, "one-vs-all": OneVsAll, "adaboost-ova": AdaBoostOVA}
 
 
@@ -46,10 +47,11 @@ def paper_tree() -> HoeffdingTree:
 
 
 def make_model(model: str, settings: str, n_learners: int, seed: int) -> Any:
-    """A model by its name: one of BOOSTERS or WEIGHTLESS, adaboost-olm:restart, online-mbbm or online-mbbm:GAMMA.
+    """A model by its name: one of BOOSTERS or WEIGHTLESS, adaboost-olm:restart, adaboost-olm:no-restart, online-mbbm or
+    online-mbbm:GAMMA.
 
-    `settings` is "default", or "paper": the paper's weak learners, and the weight scale of its authors' code. The
-    algorithms are ours either way, with all corrections (docs/paper.md).
+    `settings` is "default", or "paper": the paper's weak learners, the weight scale of its authors' code, and no
+    restarts unless the name asks for them. The algorithms are ours either way, with all corrections (docs/paper.md).
     """
     if settings == "default":
         paper: dict[str, Any] = {}
@@ -57,11 +59,12 @@ def make_model(model: str, settings: str, n_learners: int, seed: int) -> Any:
         paper = {"learner": paper_tree()}
     else:
         paper = {"learner": paper_tree(), "weight_scale": (5, 200)}
+        model = "adaboost-olm:no-restart" if model == "adaboost-olm" else model
     name, _, option = model.partition(":")
     if name == "online-mbbm":
         return OnlineMBBM(n_learners, gamma=float(option) if option else "auto", random_state=seed, **paper)
-    if model == "adaboost-olm:restart":
-        return AdaBoostOLM(n_learners, random_state=seed, restart=True, **paper)
+    if model in RESTARTS:
+        return AdaBoostOLM(n_learners, random_state=seed, restart=RESTARTS[model], **paper)
     if model not in BOOSTERS and model not in WEIGHTLESS:
         known = ", ".join([*BOOSTERS, *WEIGHTLESS, "online-mbbm"])
         raise ValueError(f"{model!r} is not a model; there are {known}")

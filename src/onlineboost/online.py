@@ -26,6 +26,7 @@ from onlineboost.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain, Rows
 from onlineboost.encode import Encoded, Encoder, Labels, as_table
 from onlineboost.experts import EXPERT_RULES, HEDGE, WEIGHTED, draw_expert, expert_mass, play
 from onlineboost.pipeline import Interrupt, n_threads, spread
+from onlineboost.restarts import Watch
 from onlineboost.stream import DataError, Table
 
 
@@ -38,7 +39,7 @@ class Model:
     chain: Chain
     seed: int
     log_v: np.ndarray  # log weights of the prefix experts
-    tuned: np.ndarray  # what edge_sums were at the last tuning
+    watch: Watch  # what reviews remember (restarts.py)
 
     @property
     def k(self) -> int:
@@ -66,8 +67,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""
 
-    def _rounds_to_tuning(self, t: int) -> int:
-        """Rounds after round t until `_tune` is due. Fixed rounds, so that how blocks are cut makes no difference."""
+    def _rounds_to_tuning(self, model: Model, t: int) -> int:
+        """Rounds after round t until `_tune` is due: by what was learned alone, so that how blocks are cut makes no
+        difference."""
         return NEVER
 
     def _tune(self, model: Model, k: int) -> None:
@@ -173,7 +175,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         labels = Labels(np.unique(np.asarray(classes)) if classes is not None else np.empty(0), classes is not None)
         seed = _seed(self.random_state)
         chain = self._chain(len(encoder.numeric), encoder.sizes, len(labels.classes), seed)
-        return Model(encoder, labels, chain, seed, np.zeros(chain.n_learners), np.zeros((chain.n_learners, 3)))
+        n = chain.n_learners
+        return Model(encoder, labels, chain, seed, np.zeros(n), Watch(np.zeros((n, 3))))
 
     def _learn(
         self, encoded: Encoded, codes: np.ndarray, new: dict, weight: np.ndarray, interrupt: Interrupt
@@ -202,9 +205,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._set_classes(model, k)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
-                b = min(stop, done + self._rounds_to_tuning(chain.t))
+                b = min(stop, done + self._rounds_to_tuning(model, chain.t))
                 done += self._learn_run(model, X[done:b], codes[done:b], weight[done:b], k, out[done:b], interrupt)
-                if self._rounds_to_tuning(chain.t - 1) == 1:
+                if self._rounds_to_tuning(model, chain.t - 1) == 1:
                     self._tune(model, k)
             if first is not None:
                 out[start] = first
@@ -310,7 +313,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         encoder = sum(
             sys.getsizeof(part) for part in (model.encoder.names, *model.encoder.codes, *model.encoder.births)
         )
-        experts = model.log_v.nbytes + model.tuned.nbytes + model.chain.moments.nbytes
+        experts = model.log_v.nbytes + model.watch.before.nbytes + model.chain.moments.nbytes
         return {**model.chain.nbytes(), "columns and labels": encoder + model.labels.classes.nbytes, "experts": experts}
 
     @property

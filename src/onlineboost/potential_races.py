@@ -71,8 +71,8 @@ class Races(NamedTuple):
     log_limited: Floats  # (rates, rows) log E_c[0], E_c[0] = P(at most c draws)
     decay: Floats  # (rates, rows) K_c: |E_c[j]| and |E_{c-1}[j]| are below E_c[0] exp(-K_c (1 - cos theta_j))
     angle: Floats  # (rates, groups) 1 - cos theta of the first frequency of a group
-    one_over: Floats  # (rates, N) [n]: 2 / (M Pois(n; (k - 1) Lambda)); twice, for the conjugate frequencies
-    draws: Floats  # (N, x) [m, x]: Bin(x; m, p)
+    inverse: Floats  # (rates, rows) 1 / E_c[0]
+    weight: Floats  # (N, rows) [m, x]: 2 Bin(x; m, p) / (M Pois(n; (k - 1) Lambda)); 2, for the conjugate frequencies
     own_tail: Floats  # (N, x) [m, x]: probability of x or more draws of the correct label,
     other_tail: Floats  # (N, c) [m, c]: of c or more draws of another one
     longest: Ints  # (N,) more draws of the correct label than this have negligible probability
@@ -96,6 +96,9 @@ def race_tables(n_classes: int, gamma: Floats) -> Races:
         rows = max([1 + longest[m] + min(reach[m], N - 1 - m) for m in served], default=1)
         tables.append(_rate_tables(k, mean, likely, rows, lanes))
     others = [own_draws(m, k, -edge / (k - 1.0)) for m, edge in enumerate(gamma)]  # p of this edge is q of the other
+    one_over = [table.pop("one_over") for table in tables]
+    weights = [row * one_over[g][len(row) - 1 :: -1] for g, row in zip(rates, draws, strict=True)]
+    widest = max(len(table["decay"]) for table in tables)
     return Races(
         lanes=lanes,
         rate=rates,
@@ -104,7 +107,7 @@ def race_tables(n_classes: int, gamma: Floats) -> Races:
         **{name: np.concatenate([table[name].ravel() for table in tables]) for name in LONG},
         **{name: stack([table[name] for table in tables]) for name in tables[0] if name not in LONG},
         phase=stack([_in_groups(_turn(tables[g], -m), lanes)[:, :, 0] for m, g in enumerate(rates)]),
-        draws=stack(draws),
+        weight=np.stack([np.pad(row, (0, max(0, widest - len(row))))[:widest] for row in weights]),
         own_tail=stack([_tail(row) for row in draws]),
         other_tail=stack([_tail(row) for row in others]),
         longest=longest,
@@ -143,9 +146,8 @@ def _rate_tables(n_classes: int, mean: float, likely: Floats, rows: int, lanes: 
         angle = 1.0 - np.cos(2.0 * math.pi * np.arange(J) / M)
         decay = np.maximum(0.0, (-np.log(np.abs(E[:, 1:] / E[:, :1])) / angle[1:]).min(axis=1))
     decay[2:] = np.minimum(decay[2:], decay[1:-1])
-    one_over = np.zeros(N + 1)
-    there = total[: N + 1] > 1e-60
-    one_over[there] = 2.0 / (M * total[: N + 1][there])
+    one_over = np.zeros(N)  # left 0 where n is so unlikely that Bin(x; m, p) is negligible
+    one_over[total[:N] > 1e-60] = 2.0 / (M * total[:N][total[:N] > 1e-60])
     return {
         "free": np.array(free),
         "n_points": np.array(M),
@@ -156,6 +158,7 @@ def _rate_tables(n_classes: int, mean: float, likely: Floats, rows: int, lanes: 
         "unlimited": _in_groups(E[-1:], lanes)[:, :, 0],
         "step": _in_groups(root[None, :J], lanes)[:, :, 0],
         "log_limited": np.log(E[:, 0].real),
+        "inverse": 1.0 / E[:, 0].real,
         "decay": decay,
         "angle": np.append(angle[::lanes], math.inf),
         "one_over": one_over,
@@ -181,9 +184,11 @@ def fill_race(f, block, m, wanted):
     """Fill the wanted rows of excess costs. What a row is filled with does not depend on the others."""
     D = int(block[0])
     first, last = _limits(f, block, m)
+    if (last + int(block[1 + D])) * f.lanes >= f.stride[f.rate[m]]:
+        raise ValueError("the votes do not add up to the number of learners before this one")
     n = last - first + 1
     sums = np.zeros((D, D + 1))  # [a, b]: what r of tier a loses by a vote for l of tier b; [a, D]: gains by its own
-    weight = np.empty((D + 2, 2, n))
+    weight = np.empty((D + 2, 3, n))
     scratch = np.empty((8, n * f.lanes))
     ends = np.empty((D, 3), dtype=np.int64)
     _sum_up(f, block, m, wanted, first, ends, sums, weight, scratch)
@@ -223,64 +228,65 @@ def _at(row, i):
 
 @bare_kernel
 def _sum_up(f, block, m, wanted, first, ends, sums, weight, scratch):
-    """The sums over T and over all frequencies that matter."""
+    """The sums over all T and all frequencies that matter, by a bound for each term: its size at frequency 0."""
     D = int(block[0])
     g = f.rate[m]
-    end = f.free[g] + 1
     n = weight.shape[2]
-    size, decay = weight[D, 0], weight[D, 1]
-    fastest, bound = weight[D + 1, 0], weight[D + 1, 1]
+    size, decay, largest, fastest = weight[D, 0], weight[D, 1], weight[D, 2], weight[D + 1, 0]
     for t in range(n):
         size[t] = 0.0
         decay[t] = 0.0
+        largest[t] = 1e-300
         fastest[t] = 0.0
-        bound[t] = 1e-300
     for a in range(D):
-        behind = int(block[2 + a])
+        x = first + int(block[2 + a])
         many = block[2 + D + a]
-        now, more = weight[a, 0], weight[a, 1]
+        now, more, share = weight[a, 0], weight[a, 1], weight[a, 2]
+        of_x, log_limited, rate_of_decay, inverse = (
+            f.weight[m, x:],
+            f.log_limited[g, x:],
+            f.decay[g, x:],
+            f.inverse[g, x:],
+        )
+        more[0] = f.weight[m, x - 1] if x > 0 else 0.0
+        for t in range(1, n):
+            more[t] = of_x[t - 1]
         for t in range(n):
-            x = first + t + behind
-            i = min(x, end)
-            size[t] += many * f.log_limited[g, i]
-            decay[t] += many * f.decay[g, i]
-            fastest[t] = max(fastest[t], f.decay[g, i])
-            now[t] = f.draws[m, x] * f.one_over[g, m - x] if x <= m and t < n - 1 else 0.0
-            more[t] = f.draws[m, x - 1] * f.one_over[g, m - x + 1] if 0 < x <= m + 1 else 0.0
-            if first + t == 0 and a > 0:
-                now[t] = 0.0
-                more[t] = 0.0
-            bound[t] = max(bound[t], _share(f, g, weight[a], t, x))
+            now[t] = of_x[t]
+        now[n - 1] = 0.0
+        if first == 0 and a > 0:  # T = 0: only the leader can win
+            now[0] = 0.0
+            more[0] = 0.0
+        for t in range(n):
+            size[t] += many * log_limited[t]
+            decay[t] += many * rate_of_decay[t]
+            fastest[t] = max(fastest[t], rate_of_decay[t])
+            share[t] = (now[t] + more[t]) * inverse[t]
+            largest[t] = max(largest[t], share[t])
+    product = weight[D + 1, 1]
     scale = 8.0 * f.n_points[g] / NEGLIGIBLE
     for t in range(n):
-        bound[t] *= scale
-        fastest[t] = decay[t] - fastest[t]
-        decay[t] = scale * math.exp(size[t])
-        size[t] += math.log(bound[t])
+        product[t] = scale * math.exp(size[t])
+        size[t] += math.log(scale * largest[t])
+        decay[t] -= fastest[t]
     for a in range(D):  # the T that matter to row a
-        behind = int(block[2 + a])
+        share = weight[a, 2]
         low, high = 0, n
-        while low < high and _share(f, g, weight[a], low, first + low + behind) * decay[low] <= 1.0:
+        while low < high and share[low] * product[low] <= 1.0:
             low += 1
-        while low < high and _share(f, g, weight[a], high - 1, first + high - 1 + behind) * decay[high - 1] <= 1.0:
+        while low < high and share[high - 1] * product[high - 1] <= 1.0:
             high -= 1
         ends[a, 0] = low
         ends[a, 1] = high
     low, high = 0, n
     for group in range(f.groups[g]):
-        while low < high and size[low] <= fastest[low] * f.angle[g, group]:
+        while low < high and size[low] <= decay[low] * f.angle[g, group]:
             low += 1
-        while low < high and size[high - 1] <= fastest[high - 1] * f.angle[g, group]:
+        while low < high and size[high - 1] <= decay[high - 1] * f.angle[g, group]:
             high -= 1
         if low == high:
             break
         _add_group(f, block, m, wanted, g, group, first, low, high, ends, sums, weight, scratch)
-
-
-@bare_kernel
-def _share(f, g, weight, t, x):
-    """The weight of a term over r's own factor at frequency 0."""
-    return (weight[0, t] + weight[1, t]) * f.without[f.start[g] + min(x, f.free[g] + 1) * f.lanes]
 
 
 @summing_kernel

@@ -5,12 +5,12 @@ votes s only through how far each label is behind the leader. Labels with equal 
 holds one number for every pair of tiers (:func:`block_size` gives its layout). Four ways to fill a block:
 
 ``DENSE``        the recursion (potentialCond), run once over all states; for few classes or few learners
-``FOURIER``      the sum (potentialCompute) for one state, by a short Fourier transform; for all others (``potential_races.py``;
-                 :func:`fill_fourier` is for single numbers)
+``FOURIER``      the sum (potentialCompute) for one state, by a short Fourier transform; for all others
+                 (``potential_races.py``; :func:`fill_fourier` is for single numbers)
 ``PAIRWISE``     losses that are a sum over pairs of labels: a table over (m, difference of two votes) is enough
 ``MONTE_CARLO``  the authors' estimate of (potentialCompute) from 100 draws
 
-A row of a block depends on the tables, m and the tiers alone, bit for bit; what remembers blocks is in ``potentials.py``.
+A row of a block depends on the tables, m and the tiers alone, bit for bit; ``potentials.py`` remembers blocks.
 Symbols: k classes, N learners, m draws left, u_gamma^r = (p for r, q for each other label).
 """
 

@@ -87,8 +87,8 @@ def late_index() -> None:
     right = stages.prepare
 
     @inlined_kernel
-    def prepare(stage, tables, cache, i, s):
-        return right(stage, tables, cache, i - 1, s)
+    def prepare(stage, tables, cache, i, s, y, labels, p, n):
+        return right(stage, tables, cache, i - 1, s, y, labels, p, n)
 
     stages.prepare = prepare
     from onlineboost.estimators import OnlineMBBM

@@ -26,7 +26,6 @@ SIZES = {
     "columns": (5, 10, 20, 50, 100, 200),
 }
 MODELS = {"ours-olm": "AdaBoostOLM", "ours-mbbm": "OnlineMBBM"}
-MOST = {("learners", "ours-mbbm"): 200}  # beyond, its potentials alone take minutes
 ROWS = 5_000
 GROWTH = 2.0  # of the spans that a long run is cut into
 
@@ -47,13 +46,7 @@ def measure(bench: Bench, quick: bool, length: int, threads: bool) -> list[dict[
     sizes = {axis: values[1:5:3] if quick else values for axis, values in SIZES.items()}
     models = ["ours-olm"] if quick else list(MODELS)
     counts = [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= machine.cores()] if threads else []
-    plan = [
-        (axis, size, model)
-        for axis, values in sizes.items()
-        for size in values
-        for model in models
-        if size <= MOST.get((axis, model), size)
-    ]
+    plan = [(axis, size, model) for axis, values in sizes.items() for size in values for model in models]
     points: list[dict[str, Any]] = []
     with bench.bars(len(plan) + len(models) * (1 + len(counts)), "scaling"):
         for axis, size, model in plan:

@@ -99,7 +99,7 @@ def _predict_trees(forest, stage, tables, cache, rows, n_learners, leaves, walki
             fetch_leaf(forest, leaves[min(b + 8, last)], leaves[min(b + 4, last)])
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
             n, _, _ = leaf_distribution(forest, i, leaves[b], x, rows.missing[b], labels, p)
-            at = prepare(stage, tables, cache, i, s)
+            at = prepare(stage, tables, cache, i, s, -1, labels, p, n)
             l = vote(stage, cache, at, i, rows.t, s, e, rows.k, labels, p, n, cost)
             cast(stage, i, l, s, e, labels, p, n)
             rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
@@ -138,7 +138,8 @@ def _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, 
             x, s, e = rows.X[b], rows.s[b], rows.e[b]
             t = rows.t + b
             leaf = route(forest, leaves[b], x)  # on from there, if a row before this one has split it
-            at = prepare(stage, tables, cache, i, s)
+            n, majority, bayes = leaf_distribution(forest, i, leaf, x, rows.missing[b], labels, p)
+            at = prepare(stage, tables, cache, i, s, y[b], labels, p, n)
             if not apart:
                 own[b] = own_cost(stage, cache, at, s, e, rows.k, y[b])
             w = weight[b] * weigh(stage, cache, i, rows.k, own[b])
@@ -146,7 +147,6 @@ def _learn_trees(forest, stage, tables, cache, rows, y, weight, from_i, from_b, 
                 n_nodes, n_rows, n_stats = room_needed(forest, i, leaf, w)
                 if not has_room(forest, n_nodes, n_rows, n_stats):
                     return i, b, n_nodes, n_rows, n_stats
-            n, majority, bayes = leaf_distribution(forest, i, leaf, x, rows.missing[b], labels, p)
             l = vote(stage, cache, at, i, t, s, e, rows.k, labels, p, n, cost)
             rows.experts[b, stage.offset + i] = l  # for now
             if not apart:
@@ -289,7 +289,7 @@ def predict_given(stage, tables, cache, rows, i, b, p):
     """Learner i has given the distribution p for row b: vote."""
     s, e = rows.s[b], rows.e[b]
     labels = np.arange(rows.k)
-    at = prepare(stage, tables, cache, i, s)
+    at = prepare(stage, tables, cache, i, s, -1, labels, p, rows.k)
     l = vote(stage, cache, at, i, rows.t, s, e, rows.k, labels, p, rows.k, np.empty(2 * rows.k))
     cast(stage, i, l, s, e, labels, p, rows.k)
     rows.experts[b, stage.offset + i] = expert(stage, rows, b, l)
@@ -300,7 +300,7 @@ def learn_given(stage, tables, cache, rows, i, b, p, y, weight):
     """Learner i has given the distribution p for row b with label y: vote, update; the weight it is to learn with."""
     s, e = rows.s[b], rows.e[b]
     labels = np.arange(rows.k)
-    at = prepare(stage, tables, cache, i, s)
+    at = prepare(stage, tables, cache, i, s, y, labels, p, rows.k)
     own = own_cost(stage, cache, at, s, e, rows.k, y)
     w = weight * weigh(stage, cache, i, rows.k, own)
     l = vote(stage, cache, at, i, rows.t + b, s, e, rows.k, labels, p, rows.k, np.empty(2 * rows.k))

@@ -1,15 +1,16 @@
 """The numbers behind a row of costs: tables made once per (k, N, gamma), and blocks of costs made from them.
 
-The booster asks for C[r, l] = phi^r_m(s + e_l), eq. (costMatrix), for all pairs of labels at once. C depends on the
+The booster asks for C[r, l] = phi^r_m(s + e_l), eq. (costMatrix), for some labels r and all l. C depends on the
 votes s only through how far each label is behind the leader. Labels with equal votes form a *tier*, and a *block*
 holds one number for every pair of tiers (:func:`block_size` gives its layout). Four ways to fill a block:
 
 ``DENSE``        the recursion (potentialCond), run once over all states; for few classes or few learners
 ``FOURIER``      the sum (potentialCompute) for one state, by a short Fourier transform; for all others
+                 (``potential_races.py``; :func:`fill_fourier` is for single numbers)
 ``PAIRWISE``     losses that are a sum over pairs of labels: a table over (m, difference of two votes) is enough
 ``MONTE_CARLO``  the authors' estimate of (potentialCompute) from 100 draws
 
-A block depends on the tables, m and the tiers alone, bit for bit; what remembers blocks is in ``potentials.py``.
+A row of a block depends on the tables, m and the tiers alone, bit for bit; ``potentials.py`` remembers blocks.
 Symbols: k classes, N learners, m draws left, u_gamma^r = (p for r, q for each other label).
 """
 
@@ -17,21 +18,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlineboost import fastmath
-from onlineboost._jit import bare_kernel, fused_kernel, kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from onlineboost._jit import fused_kernel, kernel
+from onlineboost.potential_blocks import (
+    NEGLIGIBLE,
+    Floats,
+    Ints,
+    own_draws,
+    poisson,
+    set_excess,
+    stack,
+    vote_distribution,
+)
+from onlineboost.potential_races import Races, fill_race
 
 DENSE, FOURIER, PAIRWISE, MONTE_CARLO = range(4)
-
-NEGLIGIBLE = 2.0**-50  # what a sum leaves out, or counts twice, is below this
-RESOLUTION = 2.0**-44  # a difference of costs below this is rounding, and counts as zero: it must not decide a vote
 
 
 class Dense(NamedTuple):
@@ -90,52 +96,9 @@ class Tables(NamedTuple):
     key: Ints  # (N,) [m]: a random number that stands for these tables and m
     gap: Floats  # (N, 2N + 1) [m, d + N]: G_m(d), the potential of one pair of labels (PAIRWISE)
     dense: Dense
-    fourier: Fourier
+    races: Races  # (FOURIER)
     n_draws: int  # of MONTE_CARLO
     seed: int
-
-
-def block_size(n_tiers: int) -> int:
-    """Length of a block: the number of tiers D, then deficit[D], size[D], own[D], weight[D], excess[D, D].
-
-    deficit: votes behind the leader, increasing. size: number of labels. For a label r of tier a: own[a] = C[r, r],
-    weight[a] = sum_l (C[r, l] - C[r, r]), excess[a, b] = C[r, l] - C[r, r] for any l != r of tier b.
-    """
-    return 1 + 4 * n_tiers + n_tiers * n_tiers
-
-
-def vote_distribution(n_classes: int, gamma: float) -> tuple[float, float]:
-    """p and q of u_gamma^r: the probability of label r, and of each other label."""
-    q = (1.0 - gamma) / n_classes
-    return q + gamma, q
-
-
-def race_reach(n_classes: int, gamma: Floats) -> Ints:
-    """[m]: a label this far behind the leader wins with negligible probability, and keeps no other from winning.
-
-    Its count of m draws would have to be the deficit, or one less if it gets a vote before.
-    """
-    tails = [own_draws(m, n_classes, edge)[::-1].cumsum() for m, edge in enumerate(gamma)]
-    return np.array([1 + (tail > NEGLIGIBLE / n_classes).sum() for tail in tails])
-
-
-def poisson(mean: float, size: int) -> Floats:
-    """Pois(x; mean) for x < size."""
-    end = max(size, int(mean + 40.0 * math.sqrt(mean + 1.0)) + 40)
-    return _from_ratios(mean / np.arange(1.0, end), int(mean))[:size]
-
-
-def own_draws(m: int, n_classes: int, gamma: float) -> Floats:
-    """The probabilities of x = 0..m draws of label r among m, Bin(x; m, p)."""
-    p, q = vote_distribution(n_classes, gamma)
-    x = np.arange(1.0, m + 1.0)
-    return _from_ratios((m + 1.0 - x) / x * (p / ((n_classes - 1) * q)), min(m, int((m + 1) * p)))
-
-
-def _from_ratios(ratio: Floats, mode: int) -> Floats:
-    """Probabilities P(0), P(1), ... from the ratios P(x) / P(x - 1). Log-gamma would lose digits where m is large."""
-    mass = np.concatenate([np.cumprod(1.0 / ratio[:mode][::-1])[::-1], [1.0], np.cumprod(ratio[mode:])])
-    return mass / mass.sum()
 
 
 # ---------------------------------------------------------------------------------------------------------- DENSE
@@ -234,14 +197,13 @@ def fill_dense(dense, block, m, reach):
             others[i] = votes[i + (i >= r)]
             v += others[i]
         g = dense.first[v] + partition_rank(dense.n_below, others)
-        block[1 + 2 * D + a] = phi[g]
         l = 0  # the first label of tier b among the others
         for b in range(D):
-            size = int(block[1 + D + b]) - (a == b)
+            size = int(block[2 + D + b]) - (a == b)
             if size > 0:
                 set_excess(block, a, b, phi[dense.up[g, l]] - phi[g])
             l += size
-        r += int(block[1 + D + a])
+        r += int(block[2 + D + a])
 
 
 @kernel
@@ -255,21 +217,21 @@ def _representative(block, total, reach):
     live = 0
     behind = 0
     for b in range(D):
-        k += int(block[1 + D + b])
-        if block[1 + b] < reach:
-            live += int(block[1 + D + b])
-            behind += int(block[1 + D + b] * block[1 + b])
+        k += int(block[2 + D + b])
+        if block[2 + b] < reach:
+            live += int(block[2 + D + b])
+            behind += int(block[2 + D + b] * block[2 + b])
     # live * lead - behind votes for the labels in the race, at most lead - reach for each of the others
     lead = -((-total - behind - (k - live) * reach) // k)
     rest = total + behind - live * lead
-    if lead < block[D] or rest < 0 or (live == k and rest != 0):
+    if lead < block[1 + D] or rest < 0 or (live == k and rest != 0):
         raise ValueError("the votes do not add up to the number of learners before this one")
     votes = np.empty(k, dtype=np.int64)
     l = 0
     for b in range(D):
-        for _ in range(int(block[1 + D + b])):
-            if block[1 + b] < reach:
-                votes[l] = lead - int(block[1 + b])
+        for _ in range(int(block[2 + D + b])):
+            if block[2 + b] < reach:
+                votes[l] = lead - int(block[2 + b])
             else:
                 votes[l] = min(rest, lead - reach)
                 rest -= votes[l]
@@ -278,18 +240,6 @@ def _representative(block, total, reach):
 
 
 # -------------------------------------------------------------------------------------------------------- FOURIER
-
-
-def mixed_fourier_tables(n_classes: int, gamma: Floats) -> Fourier:
-    """Tables in which every m has the edge gamma[m]."""
-    edges, which = np.unique(gamma, return_inverse=True)
-    tables = [fourier_tables(n_classes, edge, 0, len(gamma) - 1) for edge in edges]
-    first_grid = np.cumsum([0] + [len(table.n_points) for table in tables])
-    mixed = {name: _stack([row for table in tables for row in getattr(table, name)]) for name in Fourier._fields}
-    for name in OF_EACH_M:
-        mixed[name] = _stack([getattr(table, name) for table in tables])[which, np.arange(len(gamma))]
-    mixed["grid"] += first_grid[which]
-    return Fourier(**mixed)
 
 
 def fourier_tables(n_classes: int, gamma: float, m_low: int, m_high: int) -> Fourier:
@@ -305,21 +255,12 @@ def fourier_tables(n_classes: int, gamma: float, m_low: int, m_high: int) -> Fou
         high = min(m_high, int(deviation * (deviation + 1.5)))
         grids.append(_fourier_grid(n_classes, gamma, low, high, deviation**2))
         low = high + 1
-    tables = {name: _stack([getattr(grid, name) for grid in grids]) for name in Fourier._fields}
+    tables = {name: stack([getattr(grid, name) for grid in grids]) for name in Fourier._fields}
     for name in OF_EACH_M:
         of_m = [row for grid in grids for row in getattr(grid, name)]
-        tables[name] = _stack([np.zeros_like(of_m[0])] * m_low + of_m)
+        tables[name] = stack([np.zeros_like(of_m[0])] * m_low + of_m)
     tables["grid"][m_low:] = np.repeat(np.arange(len(grids)), [grid.norm.size for grid in grids])
     return Fourier(**tables)
-
-
-def _stack(arrays: list[NDArray]) -> NDArray:
-    """One array of all, the shorter ones padded with zeros."""
-    stacked = np.zeros((len(arrays), *np.max([array.shape for array in arrays], axis=0)), dtype=arrays[0].dtype)
-    for i, array in enumerate(arrays):
-        corner: tuple[Any, ...] = (i, *map(slice, array.shape))
-        stacked[corner] = array
-    return stacked
 
 
 def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float) -> Fourier:
@@ -341,7 +282,7 @@ def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float)
     E = mass.cumsum(axis=0)
     E[np.abs(E) < 1e-100] = 1e-100  # divided by, and far too small to count
     F = mass / E
-    draws = _stack([own_draws(m, n_classes, gamma) for m in range(low, high + 1)])
+    draws = stack([own_draws(m, n_classes, gamma) for m in range(low, high + 1)])
     x_high = high - (draws > NEGLIGIBLE)[:, ::-1].argmax(axis=1)
     own = poisson(lam * p, high + 2)
     x = np.arange(x_high.max() + 2)
@@ -374,8 +315,8 @@ def _fourier_grid(n_classes: int, gamma: float, low: int, high: int, lam: float)
 
 
 @kernel
-def fill_fourier(f, block, m, only):
-    """Fill a block, or row ``only`` of it (-1: all), by (potentialCompute), after Levin (1981).
+def fill_fourier(f, block, m, only, own):
+    """Fill a block and own[a] = C[r, r], or row ``only`` of them (-1: all), by (potentialCompute), after Levin (1981).
 
     Let r end up T votes above the present leader: it was drawn x = T + deficit_r times, and wins if every other
     label v was drawn at most c_v = T - 1 + deficit_v times. Let X_r ~ Pois(lambda p), X_v ~ Pois(lambda q); given
@@ -401,7 +342,7 @@ def fill_fourier(f, block, m, only):
     sums = np.empty((int(block[0]) + 2, n_nodes))
     for a in range(int(block[0])):
         if only == -1 or only == a:
-            _fourier_row(f, G, H, sums, block, m, first, stop, a)
+            _fourier_row(f, G, H, sums, block, m, first, stop, a, own)
 
 
 @fused_kernel
@@ -414,7 +355,7 @@ def _needed(f, block, m):
     first = stop
     angle = 0.0  # the largest 1 - cos theta needed
     for T in range(stop - 1, -1, -1):
-        if T == 0 and block[1 + D] > 1:  # another leader has as many votes
+        if T == 0 and block[2 + D] > 1:  # another leader has as many votes
             break
         size = 0.0  # log of the product over all labels but one, at frequency 0
         decay = 0.0
@@ -422,11 +363,11 @@ def _needed(f, block, m):
         fastest = 0.0
         draws = -math.inf
         for b in range(D):
-            x = T + int(block[1 + b])
+            x = T + int(block[2 + b])
             c = min(x - 1, f.free[g])
             if c >= 0:
-                size += block[1 + D + b] * f.log_others[g, c]
-                decay += block[1 + D + b] * f.decay[g, c]
+                size += block[2 + D + b] * f.log_others[g, c]
+                decay += block[2 + D + b] * f.decay[g, c]
                 smallest = min(smallest, f.log_others[g, c])
                 fastest = max(fastest, f.decay[g, c])
             for n in range(max(x - 1, 0), min(x, m) + 1):
@@ -454,17 +395,17 @@ def _products(f, block, m, first, G, power):
         at = (j * (1 - m)) % f.n_points[g]
         G[0, 0, j], G[0, 1, j] = f.root[g, 0, at], f.root[g, 1, at]
     bound = D  # tiers from here on have limits that never bind: the same factor for all T
-    while bound > 0 and first - 1 + block[bound] >= f.free[g]:
+    while bound > 0 and first - 1 + block[1 + bound] >= f.free[g]:
         bound -= 1
-        _multiply_power(G[0], f.others[g, f.free[g]], int(block[1 + D + bound]), power)
+        _multiply_power(G[0], f.others[g, f.free[g]], int(block[2 + D + bound]), power)
     for i in range(G.shape[0] - 1, -1, -1):
         if i > 0:
             for j in range(G.shape[2]):
                 G[i, 0, j], G[i, 1, j] = G[0, 0, j], G[0, 1, j]
         for b in range(bound):
-            c = min(first + i - 1 + int(block[1 + b]), f.free[g])
+            c = min(first + i - 1 + int(block[2 + b]), f.free[g])
             if c >= 0:
-                _multiply_power(G[i], f.others[g, c], int(block[1 + D + b]), power)
+                _multiply_power(G[i], f.others[g, c], int(block[2 + D + b]), power)
 
 
 @fused_kernel
@@ -496,14 +437,14 @@ def _multiply_power(G, E, n, power):
 
 
 @fused_kernel
-def _fourier_row(f, G, H, sums, block, m, first, stop, a):
+def _fourier_row(f, G, H, sums, block, m, first, stop, a, own_cost):
     """The row of costs of a label r in tier a. H and sums are scratch."""
     D = int(block[0])
     g = f.grid[m]
     others, own, root, free = f.others[g], f.own[g], f.root[g], f.free[g]
     n_nodes = G.shape[2]
     sums[:] = 0.0  # [b] what a vote for l costs, for l in tier b; [D] P(win from s); [D + 1] P(win from s + e_r)
-    behind = int(block[1 + a])
+    behind = int(block[2 + a])
     for T in range(max(first, f.x_low[m] - behind), min(stop, f.x_high[m] + 2 - behind)):
         if T == 0 and behind > 0:
             continue
@@ -521,7 +462,7 @@ def _fourier_row(f, G, H, sums, block, m, first, stop, a):
         for j in range(n_nodes):
             sums[D, j] += H[0, j]
         for b in range(D):
-            c = T - 1 + int(block[1 + b])
+            c = T - 1 + int(block[2 + b])
             if 0 <= c < free:
                 for j in range(n_nodes):
                     sums[b, j] += H[0, j] * others[c, 2, j] - H[1, j] * others[c, 3, j]
@@ -532,7 +473,7 @@ def _fourier_row(f, G, H, sums, block, m, first, stop, a):
         sums[b, 0] = (sums[b, 0] + 2.0 * sums[b, 1]) / f.norm[m]
     win = sums[D, 0] + f.at_least[m, min(stop + behind, m + 1)]
     win_more = sums[D + 1, 0] + f.at_least[m, min(stop + behind - 1, m + 1)]
-    block[1 + 2 * D + a] = min(1.0, max(0.0, 1.0 - win_more))
+    own_cost[a] = min(1.0, max(0.0, 1.0 - win_more))
     for b in range(D):
         set_excess(block, a, b, win_more - win + sums[b, 0])
 
@@ -570,22 +511,21 @@ def gap_table(losses: Floats, n_classes: int, gamma: float) -> Floats:
 
 
 @kernel
-def fill_pairwise(gap, block, m):
-    """C[r, l] - C[r, r] = sum_{l' != r} (G(d') - G(d' + 1)) + G(d - 1) - G(d), d = s_r - s_l."""
+def fill_pairwise(gap, block, m, own):
+    """own[a] = C[r, r], and C[r, l] - C[r, r] = sum_{l' != r} (G(d') - G(d' + 1)) + G(d - 1) - G(d), d = s_r - s_l."""
     D = int(block[0])
     N = gap.shape[1] // 2
     for a in range(D):
-        own = 0.0
+        own[a] = 0.0
         gain = 0.0
         for b in range(D):
-            d = N + int(block[1 + b] - block[1 + a])
-            size = block[1 + D + b] - (a == b)
-            own += size * gap[m, d + 1]
+            d = N + int(block[2 + b] - block[2 + a])
+            size = block[2 + D + b] - (a == b)
+            own[a] += size * gap[m, d + 1]
             gain += size * (gap[m, d] - gap[m, d + 1])
-        block[1 + 2 * D + a] = own
         for b in range(D):
-            d = N + int(block[1 + b] - block[1 + a])
-            block[1 + 4 * D + a * D + b] = gain + gap[m, d - 1] - gap[m, d]
+            d = N + int(block[2 + b] - block[2 + a])
+            block[2 + 3 * D + a * D + b] = gain + gap[m, d - 1] - gap[m, d]
 
 
 @kernel
@@ -594,12 +534,11 @@ def fill_monte_carlo(p, q, seed, n_draws, block, m):
     D = int(block[0])
     for a in range(D):
         own = _estimate(p, q, seed, n_draws, block, m, a, -1)
-        block[1 + 2 * D + a] = own
         for b in range(D):
             excess = 0.0
-            if a != b or block[1 + D + b] > 1:
+            if a != b or block[2 + D + b] > 1:
                 excess = _estimate(p, q, seed, n_draws, block, m, a, b) - own
-            block[1 + 4 * D + a * D + b] = excess
+            block[2 + 3 * D + a * D + b] = excess
 
 
 @kernel
@@ -612,14 +551,14 @@ def _estimate(p, q, seed, n_draws, block, m, a, b):
     D = int(block[0])
     n = 0
     for tier in range(D):
-        n += int(block[1 + D + tier])
+        n += int(block[2 + D + tier])
     drawn = np.empty(n - 1, dtype=np.int64)
     ahead = np.empty(n - 1, dtype=np.int64)  # r's votes minus those of each other label, in increasing order
     n = 0
     state = m
     for tier in range(D):
-        for i in range(int(block[1 + D + tier]) - (tier == a)):
-            ahead[n] = int(block[1 + tier] - block[1 + a]) + (b == -1) - (tier == b and i == 0)
+        for i in range(int(block[2 + D + tier]) - (tier == a)):
+            ahead[n] = int(block[2 + tier] - block[2 + a]) + (b == -1) - (tier == b and i == 0)
             state = (state * 48271 + ahead[n] + 4096) % 2147483647
             n += 1
     losses = 0
@@ -642,30 +581,28 @@ def _estimate(p, q, seed, n_draws, block, m, a, b):
 # --------------------------------------------------------------------------------------------------------- blocks
 
 
-@bare_kernel
-def set_excess(block, a, b, value):
-    """excess[a, b] of a block. Rounding errors become zeros, so that they do not decide a vote."""
-    D = int(block[0])
-    block[1 + 4 * D + a * D + b] = value if value > RESOLUTION else 0.0
-
-
 @kernel
-def fill_block(tables, block, m):
-    """Fill own, weight and excess of a block whose deficits and sizes are set."""
-    if tables.method == DENSE:
-        fill_dense(tables.dense, block, m, tables.reach[m])
-    elif tables.method == FOURIER:
-        fill_fourier(tables.fourier, block, m, -1)
-    elif tables.method == PAIRWISE:
-        fill_pairwise(tables.gap, block, m)
-    else:
-        q = (1.0 - tables.gamma[m]) / tables.n_classes
-        fill_monte_carlo(q + tables.gamma[m], q, tables.seed, tables.n_draws, block, m)
+def fill_block(tables, block, m, wanted):
+    """Fill the rows of a block that are wanted; all of them, where they are cheap together."""
     D = int(block[0])
+    if tables.method == FOURIER:
+        fill_race(tables.races, block, m, wanted)
+    else:
+        wanted[:D] = True
+        if tables.method == DENSE:
+            fill_dense(tables.dense, block, m, tables.reach[m])
+        elif tables.method == PAIRWISE:
+            fill_pairwise(tables.gap, block, m, np.empty(D))
+        else:
+            q = (1.0 - tables.gamma[m]) / tables.n_classes
+            fill_monte_carlo(q + tables.gamma[m], q, tables.seed, tables.n_draws, block, m)
     for a in range(D):
-        if block[1 + D + a] == 1:  # no other label in the tier
-            block[1 + 4 * D + a * D + a] = 0.0
-        weight = 0.0
-        for b in range(D):
-            weight += (block[1 + D + b] - (a == b)) * block[1 + 4 * D + a * D + b]
-        block[1 + 3 * D + a] = max(weight, 0.0)
+        if wanted[a]:
+            if block[2 + D + a] == 1:  # no other label in the tier
+                block[2 + 3 * D + a * D + a] = 0.0
+            weight = 0.0
+            for b in range(D):
+                weight += (block[2 + D + b] - (a == b)) * block[2 + 3 * D + a * D + b]
+            block[1] += 1.0
+            block[2 + 2 * D + a] = max(weight, 0.0)
+            wanted[a] = False

@@ -11,7 +11,9 @@ In a kernel: one look-up per (learner, example), then as many questions as there
 
     at = find_costs(cache, s, tables.reach[m], tables.key[m]) # m = N - i draws left after this vote
     if at < 0:
-        at = make_costs(tables, cache, m)
+        at = make_costs(cache)
+    if want_rows(cache, at, y, labels, p, n):                 # of C: only those that the questions need
+        make_rows(tables, cache, at, m)
     expected_costs(cache, at, labels, p, n, False, cost)      # cost[l] = sum_r p_r (C[r, l] - C[r, r])
     weight = label_weight(cache, at, y)                       # sum_l (C[y, l] - C[y, y])
     edge = excess_cost(cache, at, y, l)                       # C[y, l] - C[y, y]
@@ -29,21 +31,29 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlineboost._jit import bare_kernel, kernel
+from onlineboost.potential_blocks import (
+    NEGLIGIBLE,
+    UNKNOWN,
+    Floats,
+    Ints,
+    block_size,
+    own_draws,
+    poisson,
+    race_reach,
+    vote_distribution,
+)
+from onlineboost.potential_races import race_tables
 from onlineboost.potential_tables import (
     DENSE,
     FOURIER,
     MONTE_CARLO,
-    NEGLIGIBLE,
     NO_DENSE,
     PAIR_LOSSES,
     PAIRWISE,
-    Floats,
-    Ints,
     Tables,
-    block_size,
     dense_bytes,
     dense_tables,
     fill_block,
@@ -51,19 +61,14 @@ from onlineboost.potential_tables import (
     fill_pairwise,
     fourier_tables,
     gap_table,
-    mixed_fourier_tables,
     mixed_gap_table,
-    own_draws,
-    poisson,
-    race_reach,
-    vote_distribution,
 )
 
 LOSSES = ("zero_one", *PAIR_LOSSES)
 DENSE_LIMIT = 48e6  # bytes of a table of all states: five classes, a hundred learners
 TINY = 1e-300
 
-NO_FOURIER = fourier_tables(2, 0.0, 0, 0)  # a kernel wants all tables, used or not
+NO_RACES = race_tables(2, np.zeros(1))  # a kernel wants all tables, used or not
 
 # ----------------------------------------------------------------------------------------------- tables and cache
 
@@ -119,7 +124,7 @@ def build_tables(
         key=_keys(N, k, gammas.tolist(), loss, potential, n_draws, seed),
         gap=np.zeros((1, 1)),
         dense=NO_DENSE,
-        fourier=NO_FOURIER,
+        races=NO_RACES,
         n_draws=_check_int("n_draws", n_draws, 1),
         seed=_check_int("seed", seed, 0),
     )
@@ -130,7 +135,7 @@ def build_tables(
     tables = tables._replace(reach=race_reach(k, gammas))
     if dense_bytes(k, N, DENSE_LIMIT) <= DENSE_LIMIT:
         return tables._replace(method=DENSE, dense=dense_tables(k, gammas))
-    return tables._replace(method=FOURIER, fourier=mixed_fourier_tables(k, gammas))
+    return tables._replace(method=FOURIER, races=race_tables(k, gammas))
 
 
 def _keys(size: int, *meaning: object) -> Ints:
@@ -154,6 +159,7 @@ class Cache(NamedTuple):
     tier: Ints  # (k,) and its tier
     tier_at: Ints  # (N + 2,) scratch: number of labels, or tier, with that deficit
     scratch: Floats  # (2, D)
+    wanted: NDArray[np.bool_]  # (D,) rows to fill
 
 
 END, ENTRIES, MISSES, SLOT, HASH_0, HASH_1 = range(6)
@@ -168,9 +174,12 @@ def build_cache(tables: Tables, megabytes: float = 64.0) -> Cache:
     >>> cache, s = build_cache(tables), np.array([2.0, 1.0, 0.0])
     >>> find_costs(cache, s, tables.reach[6], tables.key[6])
     -1
-    >>> at = make_costs(tables, cache, 6)
+    >>> at = make_costs(cache)
     >>> find_costs(cache, s, tables.reach[6], tables.key[6]) == at
     True
+    >>> want_rows(cache, at, 0, np.arange(3), np.zeros(3), 3)  # the row of label 0
+    True
+    >>> make_rows(tables, cache, at, 6)
     >>> round(label_weight(cache, at, 0), 4)
     0.54
     """
@@ -188,6 +197,7 @@ def build_cache(tables: Tables, megabytes: float = 64.0) -> Cache:
         tier=np.zeros(k, dtype=np.int64),
         tier_at=np.zeros(N + 2, dtype=np.int64),
         scratch=np.zeros((2, n_tiers)),
+        wanted=np.zeros(n_tiers, dtype=np.bool_),
     )
 
 
@@ -223,14 +233,15 @@ def find_costs(cache, s, reach, key):
     return -1
 
 
-@kernel
-def make_costs(tables, cache, m):
-    """Compute the costs that find_costs has just not found, and put them into the cache. Returns where."""
+@bare_kernel
+def make_costs(cache):
+    """Make a block for the state that find_costs has just not found, all of it unknown. Returns where."""
     count = cache.tier_at
     top = 0
     for l in range(cache.deficit.size):
         top = max(top, cache.deficit[l])
-    count[: top + 1] = 0
+    for d in range(top + 1):
+        count[d] = 0
     D = 0
     for l in range(cache.deficit.size):
         D += count[cache.deficit[l]] == 0
@@ -238,22 +249,24 @@ def make_costs(tables, cache, m):
 
     used = cache.used
     slot = used[SLOT]
-    size = 1 + 4 * D + D * D
+    size = 2 + 3 * D + D * D
     if used[END] + size > cache.blocks.size or 3 * used[ENTRIES] >= 2 * cache.slots.shape[0]:
-        cache.slots[:, 2] = 0
+        for i in range(cache.slots.shape[0]):
+            cache.slots[i, 2] = 0
         used[END] = 1
         used[ENTRIES] = 0
         slot = used[HASH_0] & (cache.slots.shape[0] - 1)
     at = used[END]
     block = cache.blocks[at : at + size]
     block[0] = D
+    block[1] = 0
     b = 0
     for d in range(top + 1):
         if count[d] > 0:
-            block[1 + b] = d
-            block[1 + D + b] = count[d]
+            block[2 + b] = d
+            block[2 + D + b] = count[d]
+            block[2 + 2 * D + b] = UNKNOWN
             b += 1
-    fill_block(tables, block, m)
     cache.slots[slot, 0] = used[HASH_0]
     cache.slots[slot, 1] = used[HASH_1]
     cache.slots[slot, 2] = at
@@ -261,6 +274,40 @@ def make_costs(tables, cache, m):
     used[ENTRIES] += 1
     used[MISSES] += 1
     return at
+
+
+@bare_kernel
+def want_rows(cache, at, y, labels, p, n):
+    """Ask for the rows of C that a learner's vote and weight depend on. False: they are there already.
+
+    These are the row of label y (-1: none) and, unless only one label is possible and the vote is certain, those of
+    all labels[j] with p[j] > 0, j < n.
+    """
+    blocks = cache.blocks
+    D = int(blocks[at])
+    if blocks[at + 1] == D:
+        return False
+    possible = 0
+    for j in range(n):
+        possible += p[j] > 0.0
+    missing = False
+    for j in range(-1, n if possible > 1 else 0):
+        r = y
+        if j >= 0:
+            r = labels[j] if p[j] > 0.0 else -1
+        if r >= 0:
+            a = tier_of(cache, at, r)
+            if blocks[at + 2 + 2 * D + a] == UNKNOWN:
+                cache.wanted[a] = True
+                missing = True
+    return missing
+
+
+@kernel
+def make_rows(tables, cache, at, m):
+    """Compute the rows that have been asked for."""
+    D = int(cache.blocks[at])
+    fill_block(tables, cache.blocks[at : at + 2 + 3 * D + D * D], m, cache.wanted)
 
 
 @bare_kernel
@@ -272,10 +319,10 @@ def expected_costs(cache, at, labels, p, n, tempered, cost):
     blocks, tier = cache.blocks, cache.tier
     mass, sums = cache.scratch[0], cache.scratch[1]
     D = int(blocks[at])
-    weight = at + 1 + 3 * D
+    weight = at + 2 + 2 * D
     excess = weight + D
     for b in range(D):
-        cache.tier_at[int(blocks[at + 1 + b])] = b
+        cache.tier_at[int(blocks[at + 2 + b])] = b
         mass[b] = 0.0
         sums[b] = 0.0
     for l in range(tier.size):
@@ -303,7 +350,7 @@ def expected_costs(cache, at, labels, p, n, tempered, cost):
 def tier_of(cache, at, l):
     """The tier of label l in the state in hand."""
     b = 0
-    while cache.blocks[at + 1 + b] != cache.deficit[l]:
+    while cache.blocks[at + 2 + b] != cache.deficit[l]:
         b += 1
     return b
 
@@ -312,7 +359,7 @@ def tier_of(cache, at, l):
 def label_weight(cache, at, y):
     """The weight of an example with label y, sum_l (C[y, l] - C[y, y])."""
     D = int(cache.blocks[at])
-    return cache.blocks[at + 1 + 3 * D + tier_of(cache, at, y)]
+    return cache.blocks[at + 2 + 2 * D + tier_of(cache, at, y)]
 
 
 @bare_kernel
@@ -321,16 +368,7 @@ def excess_cost(cache, at, r, l):
     if l == r:
         return 0.0
     D = int(cache.blocks[at])
-    return cache.blocks[at + 1 + 4 * D + tier_of(cache, at, r) * D + tier_of(cache, at, l)]
-
-
-@bare_kernel
-def cost_row(cache, at, r, row):
-    """row[l] = C[r, l] for all l."""
-    D = int(cache.blocks[at])
-    own = cache.blocks[at + 1 + 2 * D + tier_of(cache, at, r)]
-    for l in range(cache.deficit.size):
-        row[l] = own + excess_cost(cache, at, r, l)
+    return cache.blocks[at + 2 + 3 * D + tier_of(cache, at, r) * D + tier_of(cache, at, l)]
 
 
 # ------------------------------------------------------------------------------------------------- single numbers
@@ -351,8 +389,8 @@ def potential(votes: ArrayLike, label: int, remaining: int, gamma: float, *, los
     if r >= s.size:
         raise ValueError(f"label must be below the number of classes {s.size}, got {label}")
     s[r] -= 1  # phi(s) is the cost C[r, r] of the state before
-    block, tier = _block_of(s, m, gamma, loss, only=r)
-    return float(block[1 + 2 * int(block[0]) + tier[r]])
+    _, own, tier = _block_of(s, m, gamma, loss, only=r)
+    return float(own[tier[r]])
 
 
 def cost_matrix(votes: ArrayLike, remaining: int, gamma: float, *, loss: str = "zero_one") -> Floats:
@@ -366,29 +404,28 @@ def cost_matrix(votes: ArrayLike, remaining: int, gamma: float, *, loss: str = "
            [1. , 1. , 1. ]])
     """
     s, m, gamma = _check_state(votes, remaining, gamma, loss)
-    block, tier = _block_of(s, m, gamma, loss, only=-1)
-    D = int(block[0])
-    own, excess = block[1 + 2 * D : 1 + 3 * D], block[1 + 4 * D :].reshape(D, D)
+    block, own, tier = _block_of(s, m, gamma, loss, only=-1)
+    excess = block[2 + 3 * own.size :].reshape(own.size, own.size)
     C = (own[:, None] + excess)[np.ix_(tier, tier)]
     np.fill_diagonal(C, own[tier])
     return C
 
 
-def _block_of(s: Ints, m: int, gamma: float, loss: str, only: int) -> tuple[Floats, Ints]:
-    """The block of one state, or the row of one label of it, and the tier of each label."""
+def _block_of(s: Ints, m: int, gamma: float, loss: str, only: int) -> tuple[Floats, Floats, Ints]:
+    """The block and C[r, r] of one state, or the row of one label of it, and the tier of each label."""
     deficit = s.max() - s
     if loss == "zero_one":
         deficit = np.minimum(deficit, m + 2)  # out of the race
     deficits, tier, sizes = np.unique(deficit, return_inverse=True, return_counts=True)
-    block = np.zeros(block_size(deficits.size))
+    block, own = np.zeros(block_size(deficits.size)), np.zeros(deficits.size)
     block[0] = deficits.size
-    block[1 : 1 + 2 * deficits.size] = np.concatenate([deficits, sizes])
+    block[2 : 2 + 2 * deficits.size] = np.concatenate([deficits, sizes])
     if loss == "zero_one":
-        fill_fourier(fourier_tables(s.size, gamma, m, m), block, m, -1 if only == -1 else tier[only])
+        fill_fourier(fourier_tables(s.size, gamma, m, m), block, m, -1 if only == -1 else tier[only], own)
     else:
         N = m + 1 + int(deficit.max())
-        fill_pairwise(gap_table(PAIR_LOSSES[loss](np.arange(-N, N + 1.0)), s.size, gamma), block, m)
-    return block, tier
+        fill_pairwise(gap_table(PAIR_LOSSES[loss](np.arange(-N, N + 1.0)), s.size, gamma), block, m, own)
+    return block, own, tier
 
 
 # --------------------------------------------------------------------------------------------------------- theory

@@ -99,7 +99,7 @@ def _play(stage, tables, cache, votes, y, t, k, experts, lost, before, alphas):
             if before.size:
                 before[b, i] = s
                 alphas[b, i] = stage.alpha[i]
-            at = stages.prepare(stage, tables, cache, i, s)
+            at = stages.prepare(stage, tables, cache, i, s, y[b], labels, p, 0)
             own = stages.own_cost(stage, cache, at, s, e, k, y[b])
             stages.update(stage, cache, at, i, t + b, s, e, k, l, y[b], own, 1.0, labels, p, k)
             lead = leader(s, k, lead, l)

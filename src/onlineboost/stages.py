@@ -26,7 +26,7 @@ from onlineboost.losses import (
     step_size,
     two_lowest,
 )
-from onlineboost.potentials import excess_cost, find_costs, label_weight, make_costs
+from onlineboost.potentials import excess_cost, find_costs, label_weight, make_costs, make_rows, want_rows
 from onlineboost.potentials import expected_costs as expected_excess
 
 OLM, MBBM, PLAIN, OZA = range(4)  # Stage.kind: Adaboost.OLM; OnlineMBBM; trees that know nothing of each other; Oza's
@@ -82,13 +82,18 @@ def edges_of(kind: int, sums: np.ndarray, k: int) -> np.ndarray:
 
 
 @inlined_kernel
-def prepare(stage, tables, cache, i, s):
-    """Look up learner i's costs at the votes s: C[r, l] = phi^r_{N-i}(s + e_l), i counted from 1 (OnlineMBBM)."""
+def prepare(stage, tables, cache, i, s, y, labels, p, n):
+    """Look up learner i's costs at the votes s: C[r, l] = phi^r_{N-i}(s + e_l), i counted from 1 (OnlineMBBM).
+
+    Only the rows r that will be asked for: that of y (-1: it is not known), and those of the labels that p has.
+    """
     if cache is not None:
         m = stage.n_learners - (stage.offset + i + 1)
         at = find_costs(cache, s, tables.reach[m], tables.key[m])
         if at < 0:
-            at = make_costs(tables, cache, m)
+            at = make_costs(cache)
+        if want_rows(cache, at, y, labels, p, n):
+            make_rows(tables, cache, at, m)
         return at
     return 0
 

@@ -19,6 +19,7 @@ import heapq
 import json
 import time
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,11 @@ from onlineboost import AdaBoostOLM, OnlineMBBM, chain, load_dataset, prequentia
 from onlineboost.datasets import Dataset
 from onlineboost.stream import DataError
 
-MODELS = {"AdaBoostOLM": AdaBoostOLM, "OnlineMBBM": OnlineMBBM}
+MODELS = {
+    "AdaBoostOLM": AdaBoostOLM,
+    "AdaBoostOLM without restarts": partial(AdaBoostOLM, restart=False),
+    "OnlineMBBM": OnlineMBBM,
+}
 
 
 class Watch:

@@ -384,7 +384,8 @@ def any_missing(X, n_numeric, missing):
 
 
 BLOCK = 4096  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
-SEGMENTS_PER_THREAD = 4  # enough to keep all threads busy; every one costs 5 us more per call
+SEGMENTS_PER_THREAD = 8  # enough to keep all threads busy; every one costs 5 us more per call
+MOST_ROWS = 2048  # of a block for threads
 LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from so many rows each, and so many rows x learners, at a time
 
 
@@ -535,10 +536,6 @@ def _array_bytes(group: Any) -> int:
 
 
 def _blocks(n: int, threads: int, most: int) -> list[slice]:
-    """Cut n rows into blocks of at most `most`; for threads smaller towards the end, so that they stop together."""
-    blocks, a = [], 0
-    while a < n:
-        size = most if threads == 1 else max(2 * LEAST_ROWS, min(most, (n - a) // (2 * threads)))
-        blocks.append(slice(a, min(a + size, n)))
-        a += size
-    return blocks
+    """Cut n rows into blocks of at most `most`; for threads into smaller ones, so that all have something to do."""
+    size = most if threads == 1 else max(2 * LEAST_ROWS, min(most, MOST_ROWS, -(-n // (2 * threads))))
+    return [slice(a, min(a + size, n)) for a in range(0, n, size)]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -319,10 +320,11 @@ class Labels:
         """Codes of these labels, and the new labels with the row in which each appears first. Changes nothing."""
         known = self._codes
         new: dict[Hashable, int] = {}
-        out = np.empty(len(y), np.int64)
-        for row, label in enumerate(y.tolist()):
-            code = known.get(label, -1)
-            if code < 0:
+        labels = y.tolist()
+        out = np.fromiter(map(known.get, labels, repeat(-1)), np.int64, len(y))
+        for row in np.flatnonzero(out < 0).tolist():
+            label = labels[row]
+            if label not in new:
                 if label is None or label != label:
                     raise DataError(
                         f"row {row}: the label is missing ({label!r}); give every row a label or leave it out"
@@ -334,9 +336,8 @@ class Labels:
                         f"{', ...' if len(self.classes) > 20 else ''}. "
                         f"Leave `classes` out on the first call to let them grow"
                     )
-                new.setdefault(label, row)
-                code = len(known) + list(new).index(label)
-            out[row] = code
+                new[label] = row
+            out[row] = len(known) + list(new).index(label)
         return out, new
 
     def add(self, new: dict[Hashable, int]) -> None:

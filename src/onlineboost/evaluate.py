@@ -105,7 +105,7 @@ def prequential(
         blocks: Iterable[Block] = X
     else:
         blocks = _cut(X, np.asarray(y))
-        classes = np.unique(np.asarray(y)) if classes is None else classes
+        classes = _distinct(np.asarray(y)) if classes is None else classes
     compiled = hasattr(model, "test_then_train")
     predictions, labels, by_tree = [], [], []
     seconds, seen = 0.0, 0
@@ -126,6 +126,11 @@ def prequential(
         raise DataError("the stream is empty: there is nothing to learn from")
     tree_right = np.concatenate(by_tree) if by_tree else None
     return Result(np.concatenate(predictions), np.concatenate(labels), seconds, tree_right)
+
+
+def _distinct(y: np.ndarray) -> np.ndarray:
+    """The labels in y, in order; objects are compared by their hash first, since to sort many takes long."""
+    return np.unique(np.array([*set(y.tolist()), None], object)[:-1] if y.dtype == object else y)
 
 
 def _cut(X: Any, y: np.ndarray) -> Iterator[Block]:

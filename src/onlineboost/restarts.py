@@ -134,7 +134,8 @@ def _restart(chain: Chain, chosen: np.ndarray, order: np.ndarray, seed: int) -> 
     first = 0
     for segment in chain.segments:
         n = len(segment.stage.alpha)
-        for learner in chosen[(chosen >= first) & (chosen < first + n)]:
+        own = chosen[(chosen >= first) & (chosen < first + n)]
+        for learner in own:
             i = learner - first
             segment.stage.alpha[i] = 0.0
             segment.stage.edge_sums[i] = 0.0
@@ -147,7 +148,7 @@ def _restart(chain: Chain, chosen: np.ndarray, order: np.ndarray, seed: int) -> 
             elif isinstance(segment, LearnerSegment):
                 segment.learners[i] = clone(segment.learners[i])
                 segment.started[i] = False
-        if isinstance(segment, TreeSegment) and len(chosen):
+        if isinstance(segment, TreeSegment) and len(own):
             segment.forest = compact(segment.forest)
         first += n
 

@@ -40,9 +40,10 @@ QUICK_STREAMS = ("synthetic", "electricity")
 OURS = "ours-olm"  # what the others are compared with
 MODELS = {
     "ours-olm": "AdaBoostOLM",
-    "ours-restart": "AdaBoostOLM, restart",
+    "ours-plain": "AdaBoostOLM, restart=False",
     "ours-mbbm": "OnlineMBBM",
     "ours-olm:2": "AdaBoostOLM, n_jobs=2",
+    "ours-plain:2": "AdaBoostOLM, restart=False, n_jobs=2",
     "ours-mbbm:2": "OnlineMBBM, n_jobs=2",
     "vw-bbm": "VW boosting, BBM",
     "vw-ada": "VW boosting, adaptive",

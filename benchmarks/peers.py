@@ -67,12 +67,12 @@ Step = Callable[[Any], Any]  # one example: predict, learn, return the predicted
 
 
 def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int = 1) -> Run:
-    """Default settings but the number of learners, and restarts if so named; `prequential`, as a user would."""
+    """Default settings but the number of learners, or no restarts ("plain"); `prequential`, as a user would."""
     import onlineboost
 
     model_class, more = {
         "olm": (onlineboost.AdaBoostOLM, {}),
-        "restart": (onlineboost.AdaBoostOLM, {"restart": True}),
+        "plain": (onlineboost.AdaBoostOLM, {"restart": False}),
         "mbbm": (onlineboost.OnlineMBBM, {}),
     }[name]
     settings: dict[str, Any] = {"categorical_features": list(stream.nominal) or None, "n_jobs": n_jobs, **more}

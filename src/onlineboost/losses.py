@@ -26,7 +26,8 @@ LOGISTIC, EXPONENTIAL, SQUARED_HINGE = range(3)
 LOSSES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "squared_hinge": SQUARED_HINGE}
 
 TIE = 1e-12  # costs (and probabilities) that differ by less, relatively, differ by rounding alone
-UNLIKELY = 0.01  # a label with less, times the largest, probability
+UNLIKELY = 0.01  # labels of a probability below this, times the largest, are looked at only if they matter
+TINY = 1e-300  # labels of less have no mass at all: 0 times an infinite cost would be NaN
 E_REACH = 300.0  # exp(s) is trusted up to |s| = 300: sums and ratios of two such numbers are finite
 
 
@@ -143,7 +144,7 @@ def likely_costs(loss, near, s, e, k, labels, p, n, top, tempered, cost, row):
     A row of C can move the costs of two labels apart by at most 2 sqrt(-C[r, r]) p_r (without the square root: not
     tempered), and for the logistic loss -C[r, r] < k - 1. So the unlikely labels can often be left out.
     """
-    floor = UNLIKELY * top if near else 0.0
+    floor = UNLIKELY * top if near else TINY
     size = add_costs(loss, near, s, e, k, labels, p, n, floor, 2.0, tempered, cost, row)
     unlikely = 0.0
     for j in range(n):
@@ -152,7 +153,7 @@ def likely_costs(loss, near, s, e, k, labels, p, n, top, tempered, cost, row):
         others = k - 1.0
         _, low, second = two_lowest(cost, k)
         if second <= low + TIE * size + 2.01 * unlikely * (math.sqrt(others) if tempered else others):
-            size += add_costs(loss, near, s, e, k, labels, p, n, 1e-300, floor, tempered, cost, row)
+            size += add_costs(loss, near, s, e, k, labels, p, n, TINY, floor, tempered, cost, row)
     return size
 
 

@@ -25,7 +25,8 @@ from helpers import (
     twins_of,
 )
 from onlineboost import AdaBoostOLM, HoeffdingTree, restarts
-from onlineboost.forest import FREE_ROW, N_FREE_STATS, N_LEAVES, N_NODES, N_ROWS, N_STATS
+from onlineboost.forest import FREE_ROW, N_FREE_STATS, N_LEAVES, N_LOST, N_NODES, N_ROWS, N_STATS
+from onlineboost.regroup import _nodes_of
 from reference_baselines import Restarting
 from test_chain import encoded_stream, segmented
 
@@ -155,9 +156,12 @@ def test_nothing_of_a_cleared_tree_is_left_and_the_others_stay_as_they_are(mixed
         accounts(forest)
         assert forest.nodes[forest.roots[i]]["feature"] == forest.nodes[forest.roots[i]]["first"] == -1
         assert tree_state(forest, forest.roots[1], sizes) == others[1]
+    live = len(_nodes_of(forest, forest.roots))
+    assert forest.used[N_LOST] == grown - live
     small = restarts.compact(forest)
     accounts(small)
-    assert small.used[N_NODES] == restarts.live_nodes(small) < grown
+    assert (small.used[N_NODES], small.used[N_LOST]) == (live, 0)
+    assert live < grown
     assert tree_state(small, small.roots[1], sizes) == others[1]
     assert restarts.compact(small) is small
 
@@ -170,7 +174,7 @@ def test_a_long_life_does_not_fill_the_memory(quick):
         clf.partial_fit(X[a : a + 1000], y[a : a + 1000])
         forest = forest_of(clf)
         accounts(forest)
-        assert forest.used[N_NODES] < 2 * restarts.live_nodes(forest)
+        assert forest.used[N_NODES] < 2 * len(_nodes_of(forest, forest.roots))
     assert (clf.ages_ < 1000.0).any()
 
 

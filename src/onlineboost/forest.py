@@ -54,7 +54,8 @@ ROW = np.dtype(
 NODE, DETAIL, ROW = (np.dtype((np.record, kind.descr)) for kind in (NODE, DETAIL, ROW))  # attributes for Python too
 assert (NODE.itemsize, DETAIL.itemsize, ROW.itemsize) == (16, 40, 32)
 
-N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES = range(6)  # what Forest.used holds
+N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES, N_LOST = range(7)  # what Forest.used holds
+# (N_LOST: nodes that belong to no tree any more, left behind by restarts)
 MEAN, INVERSE, WEIGHT, SQUARES, LOW, HIGH = range(6)  # the stretches of a row of stats; naive Bayes reads the first two
 MAJORITY, BAYES, ADAPTIVE = range(3)  # Forest.leaf
 LEAF_RULES = {"majority": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
@@ -110,7 +111,7 @@ def plant(
     nodes["first"] = -1
     details = np.zeros(len(nodes), DETAIL)
     details["key"][:n_trees] = [child_key(child_key(0, seed), first + i) for i in range(n_trees)]
-    used = np.zeros(6, np.int64)
+    used = np.zeros(7, np.int64)
     used[[N_NODES, N_LEAVES, FREE_ROW]] = n_trees, n_trees, -1
     return Forest(
         nodes=nodes,

@@ -79,7 +79,7 @@ def _settings(forests: Sequence[Forest], trees: slice = slice(None)) -> dict[str
 
 
 def _used(nodes: int, rows: int, stats: int, leaves: int) -> np.ndarray:
-    used = np.zeros(6, np.int64)
+    used = np.zeros(7, np.int64)
     used[[N_NODES, N_ROWS, FREE_ROW, N_STATS, N_LEAVES]] = nodes, rows, -1, stats, leaves
     return used
 

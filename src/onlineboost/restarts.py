@@ -35,7 +35,7 @@ from sklearn.base import clone
 from onlineboost._jit import kernel
 from onlineboost.chain import Chain, LearnerSegment, TreeSegment
 from onlineboost.fastmath import RESTART, child_key, uniform
-from onlineboost.forest import N_LEAVES, N_NODES, Forest
+from onlineboost.forest import N_LEAVES, N_LOST, N_NODES, Forest
 from onlineboost.regroup import select
 from onlineboost.stages import OLM, edges_of
 from onlineboost.trees import free_rows, start_leaf
@@ -173,6 +173,7 @@ def clear(forest, root, t):
         if nodes[at].feature >= 0:
             n_children = forest.details[at].n_children
             used[N_LEAVES] -= n_children - 1
+            used[N_LOST] += n_children
             for child in range(nodes[at].first, nodes[at].first + n_children):
                 todo.append(np.int64(child))
             continue
@@ -180,24 +181,8 @@ def clear(forest, root, t):
     start_leaf(forest, root, child_key(forest.details[root].key, t))
 
 
-@kernel
-def live_nodes(forest):
-    """Number of nodes that can be reached from a root."""
-    nodes = forest.nodes
-    count = 0
-    todo = [np.int64(root) for root in forest.roots]
-    while len(todo):
-        at = todo.pop()
-        count += 1
-        if nodes[at].feature >= 0:
-            for child in range(nodes[at].first, nodes[at].first + forest.details[at].n_children):
-                todo.append(np.int64(child))
-    return count
-
-
 def compact(forest: Forest) -> Forest:
     """The same trees without the nodes that restarts left behind, once these are the greater part."""
-    live = live_nodes(forest)
-    if 2 * live > forest.used[N_NODES]:
+    if 2 * forest.used[N_LOST] < forest.used[N_NODES]:
         return forest
     return select(forest, 0, len(forest.roots))

@@ -16,6 +16,7 @@ import bench
 import bench_page
 import guard
 import peers
+import profile_parts
 import scaling
 
 
@@ -161,3 +162,12 @@ def test_pictures_are_drawn(tmp_path):
         "benchmark_scaling.svg",
     ]
     assert (tmp_path / "pictures" / "benchmark_systems.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_parts_of_the_cost_add_up():
+    """Grown trees, sent the same rows by kernels that do one thing more each: times add up to that of learning."""
+    parts = profile_parts.parts("nursery", 3, Console(quiet=True))
+    names = list(parts)[: list(parts).index("all")]
+    assert parts["all"] == pytest.approx(sum(parts[name] for name in names))
+    assert parts["all"] > 0.0
+    assert parts["leaves per tree"] >= 1

@@ -91,6 +91,13 @@ def nominal_layout(n_numeric: int, nominal_sizes: list[int]) -> np.ndarray:
     return np.cumsum([6 * n_numeric, *(size + 1 for size in nominal_sizes)]).astype(np.int64)
 
 
+def in_use(nodes: int, rows: int, stats: int, leaves: int) -> np.ndarray:
+    """Forest.used of tables that are full up to here, with nothing free or lost."""
+    used = np.zeros(7, np.int64)
+    used[[N_NODES, N_ROWS, FREE_ROW, N_STATS, N_LEAVES]] = nodes, rows, -1, stats, leaves
+    return used
+
+
 def plant(
     n_trees: int,
     n_numeric: int,
@@ -111,15 +118,13 @@ def plant(
     nodes["first"] = -1
     details = np.zeros(len(nodes), DETAIL)
     details["key"][:n_trees] = [child_key(child_key(0, seed), first + i) for i in range(n_trees)]
-    used = np.zeros(7, np.int64)
-    used[[N_NODES, N_LEAVES, FREE_ROW]] = n_trees, n_trees, -1
     return Forest(
         nodes=nodes,
         details=details,
         rows=np.zeros(max(64, 4 * n_trees), ROW),
         stats=np.empty((max(16, n_trees), offset[-1])),
         free_stats=np.empty(max(16, n_trees), np.int32),
-        used=used,
+        used=in_use(n_trees, 0, 0, n_trees),
         roots=np.arange(n_trees, dtype=np.int32),
         grace=np.asarray(grace, float),
         log_delta=np.log(1.0 / np.asarray(split_confidence, float)),

@@ -406,28 +406,34 @@ def _spread(values, out, lanes, n):
 
 
 @summing_kernel
+def _multiply(G0, G1, E0, E1, size):
+    """G *= E; 0 is the real part, 1 the imaginary part."""
+    for j in range(size):
+        u, v = G0[j], G1[j]
+        G0[j] = u * E0[j] - v * E1[j]
+        G1[j] = u * E1[j] + v * E0[j]
+
+
+@summing_kernel
+def _square(E0, E1, P0, P1, size):
+    """P = E^2; P may be E."""
+    for j in range(size):
+        u, v = E0[j], E1[j]
+        P0[j] = u * u - v * v
+        P1[j] = 2.0 * u * v
+
+
+@bare_kernel
 def _multiply_power(G0, G1, E0, E1, n, P0, P1, size):
-    """G *= E^n by repeated squaring; 0 is the real part, 1 the imaginary part, P scratch."""
+    """G *= E^n by repeated squaring, P is scratch."""
     if n & 1:
-        for j in range(size):
-            u, v = G0[j], G1[j]
-            G0[j] = u * E0[j] - v * E1[j]
-            G1[j] = u * E1[j] + v * E0[j]
+        _multiply(G0, G1, E0, E1, size)
     n >>= 1
     if n > 0:
-        for j in range(size):
-            u, v = E0[j], E1[j]
-            P0[j] = u * u - v * v
-            P1[j] = 2.0 * u * v
+        _square(E0, E1, P0, P1, size)
     while n > 0:
         if n & 1:
-            for j in range(size):
-                u, v = G0[j], G1[j]
-                G0[j] = u * P0[j] - v * P1[j]
-                G1[j] = u * P1[j] + v * P0[j]
+            _multiply(G0, G1, P0, P1, size)
         n >>= 1
         if n > 0:
-            for j in range(size):
-                u, v = P0[j], P1[j]
-                P0[j] = u * u - v * v
-                P1[j] = 2.0 * u * v
+            _square(P0, P1, P0, P1, size)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.forest import FREE_ROW, N_LEAVES, N_NODES, N_ROWS, N_STATS, PER_TREE, Forest
+from onlineboost.forest import N_LEAVES, PER_TREE, Forest, in_use
 
 
 def select(forest: Forest, start: int, stop: int) -> Forest:
@@ -41,7 +41,7 @@ def select(forest: Forest, start: int, stop: int) -> Forest:
         rows=rows,
         stats=stats,
         free_stats=np.empty(len(stats), np.int32),
-        used=_used(len(nodes), len(rows), len(stats), len(leaves)),
+        used=in_use(len(nodes), len(rows), len(stats), len(leaves)),
         roots=roots,
         **_settings([forest], slice(start, stop)),
     )
@@ -68,7 +68,7 @@ def join(forests: Sequence[Forest]) -> Forest:
         rows=np.concatenate([forest.rows for forest in compact]),
         stats=np.concatenate([forest.stats for forest in compact]),
         free_stats=np.empty(n_stats, np.int32),
-        used=_used(n_nodes, n_rows, n_stats, sum(int(forest.used[N_LEAVES]) for forest in compact)),
+        used=in_use(n_nodes, n_rows, n_stats, sum(int(forest.used[N_LEAVES]) for forest in compact)),
         roots=np.concatenate(roots),
         **_settings(compact),
     )
@@ -76,12 +76,6 @@ def join(forests: Sequence[Forest]) -> Forest:
 
 def _settings(forests: Sequence[Forest], trees: slice = slice(None)) -> dict[str, Any]:
     return {name: np.concatenate([getattr(forest, name)[trees] for forest in forests]) for name in PER_TREE}
-
-
-def _used(nodes: int, rows: int, stats: int, leaves: int) -> np.ndarray:
-    used = np.zeros(7, np.int64)
-    used[[N_NODES, N_ROWS, FREE_ROW, N_STATS, N_LEAVES]] = nodes, rows, -1, stats, leaves
-    return used
 
 
 def _nodes_of(forest: Forest, roots: np.ndarray) -> np.ndarray:

@@ -20,8 +20,8 @@ from rich.progress import track
 from rich.table import Table
 
 from onlineboost import load_dataset, prequential
-from onlineboost.datasets import describe_datasets
-from onlineboost.experiments import make_model
+from onlineboost.datasets.catalogue import describe_datasets
+from onlineboost.paper.experiments import make_model
 
 ONCE = ("isolet", "movement", "covertype", "shuttle")  # large: one order unless asked for
 LEFT_OUT = ("nursery5", "isolet617")

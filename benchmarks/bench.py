@@ -31,8 +31,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from onlineboost import load_dataset
-from onlineboost.datasets import Dataset
-from onlineboost.stream import DataError
+from onlineboost.data.stream import DataError
+from onlineboost.datasets.catalogue import Dataset
 
 HERE = Path(__file__).parent
 STREAMS = ("synthetic", "movement", "electricity", "isolet")
@@ -40,10 +40,10 @@ QUICK_STREAMS = ("synthetic", "electricity")
 OURS = "ours-olm"  # what the others are compared with
 MODELS = {
     "ours-olm": "AdaBoostOLM",
-    "ours-plain": "AdaBoostOLM, restart=False",
+    "ours-plain": "AdaBoostOLM, restart='never'",
     "ours-mbbm": "OnlineMBBM",
     "ours-olm:2": "AdaBoostOLM, n_jobs=2",
-    "ours-plain:2": "AdaBoostOLM, restart=False, n_jobs=2",
+    "ours-plain:2": "AdaBoostOLM, restart='never', n_jobs=2",
     "ours-mbbm:2": "OnlineMBBM, n_jobs=2",
     "vw-bbm": "VW boosting, BBM",
     "vw-ada": "VW boosting, adaptive",

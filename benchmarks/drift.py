@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from onlineboost import AdaBoostOLM, load_dataset
-from onlineboost.datasets import synthetic_stream
+from onlineboost.datasets.catalogue import synthetic_stream
 
 Stream = tuple[Any, np.ndarray]
-SETTINGS = (False, True, "auto")
+SETTINGS = ("never", "always", "auto")
 
 # ------------------------------------------------------------------------------------------------ simulated streams
 

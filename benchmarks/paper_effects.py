@@ -35,8 +35,8 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {  # model: variant: settings, 
         "weight scale 1": {"weight_scale": 1.0},
         "weight scale 5": {"weight_scale": 5.0},
         "weight scale rising": {"weight_scale": "rising"},
-        "vote: likeliest label": {"ballot": "argmax"},
-        "vote: tempered costs": {"ballot": "tempered"},
+        "vote: likeliest label": {"vote": "argmax"},
+        "vote: tempered costs": {"vote": "tempered"},
         "confidence, tie drawn evenly": {"kernel": "even_draws"},
     },
     **{
@@ -45,9 +45,9 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {  # model: variant: settings, 
             "Monte Carlo, 100 draws": {"gamma": gamma, "potential": "monte_carlo", "slow": True},
             "index off by one": {"gamma": gamma, "kernel": "late_index"},
             "plain weights": {"gamma": gamma, "kernel": "plain_weights"},
-            "vote: likeliest label": {"gamma": gamma, "ballot": "argmax"},
-            "vote: tempered costs": {"gamma": gamma, "ballot": "tempered"},
-            "follow Hedge": {"gamma": gamma, "vote": "hedge"},
+            "vote: likeliest label": {"gamma": gamma, "vote": "argmax"},
+            "vote: tempered costs": {"gamma": gamma, "vote": "tempered"},
+            "follow Hedge": {"gamma": gamma, "combiner": "hedge"},
         }
         for gamma in (0.3, 0.1, 0.01)
     },
@@ -59,9 +59,9 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {  # model: variant: settings, 
 
 def printed_gradient() -> None:
     """f'(alpha) of a right vote as in the paper: -sum_{j != y} 1 / (1 + exp(s[j] + alpha - s[y]))."""
-    from onlineboost import stages
-    from onlineboost._jit import inlined_kernel
-    from onlineboost.losses import step_size
+    from onlineboost._compile.jit import inlined_kernel
+    from onlineboost.boosters import stages
+    from onlineboost.boosters.losses import step_size
 
     right, OLM = stages.update, stages.OLM
 
@@ -81,8 +81,8 @@ def printed_gradient() -> None:
 
 def late_index() -> None:
     """phi_{N-i} with i counted from 0: one draw too many is left, as if there were one more learner."""
-    from onlineboost import stages
-    from onlineboost._jit import inlined_kernel
+    from onlineboost._compile.jit import inlined_kernel
+    from onlineboost.boosters import stages
 
     right = stages.prepare
 
@@ -91,8 +91,8 @@ def late_index() -> None:
         return right(stage, tables, cache, i - 1, s, y, labels, p, n)
 
     stages.prepare = prepare
-    from onlineboost.estimators import OnlineMBBM
-    from onlineboost.potentials import build_tables
+    from onlineboost.boosters.potentials.potentials import build_tables
+    from onlineboost.estimators.boosters import OnlineMBBM
 
     OnlineMBBM._tables = lambda self, k, seed: build_tables(
         k, self.n_learners + 1, self._gammas(), loss=self.loss, potential=self.potential, seed=seed
@@ -101,9 +101,9 @@ def late_index() -> None:
 
 def plain_weights() -> None:
     """w = sum_l (C[y, l] - C[y, y]) times the scale, and not over its mean so far."""
-    from onlineboost import stages
-    from onlineboost._jit import inlined_kernel
-    from onlineboost.potentials import label_weight
+    from onlineboost._compile.jit import inlined_kernel
+    from onlineboost.boosters import stages
+    from onlineboost.boosters.potentials.potentials import label_weight
 
     right = stages.weigh
 
@@ -118,7 +118,7 @@ def plain_weights() -> None:
 
 def even_draws() -> None:
     """Split confidence and tie threshold drawn evenly from .01 to .9, not so in their logarithm."""
-    from onlineboost import estimators
+    from onlineboost.estimators import boosters as estimators
 
     right = estimators._draw
     estimators._draw = lambda given, n, seed, which, name, log=False: right(given, n, seed, which, name)
@@ -144,13 +144,13 @@ def run(model: str, settings: dict[str, Any], dataset: str, orders: int, learner
     if kernel:
         KERNELS[kernel]()
     from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
-    from onlineboost.experiments import paper_tree
+    from onlineboost.paper.experiments import paper_tree
 
-    how = {"weight_scale": (5, 200), "ballot": "cost", "learner": paper_tree(), **settings}
+    how = {"weight_scale": (5, 200), "vote": "cost", "learner": paper_tree(), **settings}
     how = {key: value for key, value in how.items() if key not in ("kernel", "slow")}
     booster = AdaBoostOLM if model == "AdaBoostOLM" else OnlineMBBM
     if booster is OnlineMBBM:
-        how = {"vote": "last", **how}
+        how = {"combiner": "last", **how}
     out = []
     data = load_dataset(dataset)
     for order in range(orders):

@@ -72,7 +72,7 @@ def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int =
 
     model_class, more = {
         "olm": (onlineboost.AdaBoostOLM, {}),
-        "plain": (onlineboost.AdaBoostOLM, {"restart": False}),
+        "plain": (onlineboost.AdaBoostOLM, {"restart": "never"}),
         "mbbm": (onlineboost.OnlineMBBM, {}),
     }[name]
     settings: dict[str, Any] = {"categorical_features": list(stream.nominal) or None, "n_jobs": n_jobs, **more}

@@ -21,11 +21,11 @@ from rich.progress import track
 from rich.table import Table
 
 from onlineboost import AdaBoostOLM, load_dataset
-from onlineboost._jit import bare_kernel
-from onlineboost.chain import BLOCK, Chain, new_rows
-from onlineboost.forest import N_LEAVES, nbytes
-from onlineboost.stream import DataError
-from onlineboost.trees import fetch_leaf, find_leaves, leaf_distribution
+from onlineboost._compile.jit import bare_kernel
+from onlineboost.chain.chain import BLOCK, Chain, new_rows
+from onlineboost.data.stream import DataError
+from onlineboost.trees.state import N_LEAVES, nbytes
+from onlineboost.trees.trees import fetch_leaf, find_leaves, leaf_distribution
 
 REPEATS = 5
 

@@ -28,13 +28,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from onlineboost import AdaBoostOLM, OnlineMBBM, chain, load_dataset, prequential
-from onlineboost.datasets import Dataset
-from onlineboost.stream import DataError
+from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
+from onlineboost.chain import chain
+from onlineboost.data.stream import DataError
+from onlineboost.datasets.catalogue import Dataset
 
 MODELS = {
     "AdaBoostOLM": AdaBoostOLM,
-    "AdaBoostOLM without restarts": partial(AdaBoostOLM, restart=False),
+    "AdaBoostOLM without restarts": partial(AdaBoostOLM, restart="never"),
     "OnlineMBBM": OnlineMBBM,
 }
 

@@ -7,9 +7,9 @@ import pickle
 import numpy as np
 
 import reference
-from onlineboost.encode import Encoder, Labels
-from onlineboost.fastmath import child_key
-from onlineboost.forest import HIGH, INVERSE, LEAF_RULES, LOW, MAJORITY, MEAN, SQUARES, WEIGHT
+from onlineboost._compile.fastmath import child_key
+from onlineboost.data.encode import Encoder, Labels
+from onlineboost.trees.state import HIGH, INVERSE, LEAF_RULES, LOW, MAJORITY, MEAN, SQUARES, WEIGHT
 
 # ------------------------------------------------------------------------------------------------------- streams
 

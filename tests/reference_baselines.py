@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from onlineboost.fastmath import RESTART, VOTE_TIE, child_key, uniform
-from onlineboost.oza import poisson
+from onlineboost._compile.fastmath import RESTART, VOTE_TIE, child_key, uniform
+from onlineboost.chain.oza import poisson
 from reference import AdaboostOLM, Tree, argmax, vote
 
 
@@ -61,7 +61,7 @@ class OzaBoosting:
         return prediction
 
 
-class BestTree:
+class TreesTwin:
     """N trees by themselves; the one with the fewest mistakes so far is followed."""
 
     def __init__(self, trees, seed):

@@ -6,8 +6,8 @@ import itertools
 import math
 
 import reference
-from onlineboost.fastmath import EXPERT, uniform
-from onlineboost.simulate import VOTE
+from onlineboost._compile.fastmath import EXPERT, uniform
+from onlineboost.theory.simulate import VOTE
 
 
 def majority_error(k, n, gamma, ties):

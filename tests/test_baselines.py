@@ -1,4 +1,4 @@
-"""OzaBoost, TreeBag, OneVsAll and AdaBoostOVA are what their publications say, whatever the blocks and segments."""
+"""OzaBoost, BestTree, OneVsAll and AdaBoostOVA are what their publications say, whatever the blocks and segments."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from sklearn.naive_bayes import GaussianNB
 
 import reference
 from helpers import assert_same_tree, in_blocks, mixed_stream, model_state, n_inner, number_stream, plain, twins_of
-from onlineboost import AdaBoostOLM, AdaBoostOVA, HoeffdingTree, OneVsAll, OzaBoost, TreeBag, prequential
-from onlineboost.chain import Chain
-from onlineboost.fastmath import child_key
-from onlineboost.forest import plant
-from onlineboost.oza import OzaSegment, poisson, vote_weight
-from onlineboost.stages import ARGMAX, OZA, new_stage, part_of
-from reference_baselines import BestTree, Group, OzaBoosting
+from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OneVsAll, OzaBoost, prequential
+from onlineboost._compile.fastmath import child_key
+from onlineboost.boosters.stages import ARGMAX, OZA, new_stage, part_of
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.oza import OzaSegment, poisson, vote_weight
+from onlineboost.trees.state import plant
+from reference_baselines import Group, OzaBoosting, TreesTwin
 from reference_baselines import OneVsAll as OneVsAllTwin
 
 TREE = HoeffdingTree(grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
 KINDS = {
     "oza": lambda seed: OzaBoost(5, learner=TREE, random_state=seed),
     "oza, real weights": lambda seed: OzaBoost(5, learner=TREE, poisson=False, random_state=seed),
-    "bag": lambda seed: TreeBag(5, learner=TREE, random_state=seed),
+    "bag": lambda seed: BestTree(5, learner=TREE, random_state=seed),
     "one vs all": lambda seed: OneVsAll(3, learner=TREE, weight_scale=(1, 3), random_state=seed),
     "ova": lambda seed: AdaBoostOVA(3, learner=TREE, weight_scale=(1, 3), random_state=seed),
 }
@@ -92,7 +92,7 @@ def test_votes_of_learners_that_are_never_wrong_or_worse_than_a_coin():
 @pytest.mark.parametrize("leaf", ["majority", "nba"])
 def test_a_run_is_oza_and_russell(leaf, draws):
     X, y, weight = mixed_stream(350, seed=4)
-    tree = HoeffdingTree(leaf=leaf, grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
+    tree = HoeffdingTree(leaf_prediction=leaf, grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
     clf = OzaBoost(4, learner=tree, poisson=draws, random_state=3)
     said = in_blocks(clf, X, y, 57, weight)
     past = reference.Past(3, 2)
@@ -110,7 +110,7 @@ def test_a_run_is_oza_and_russell(leaf, draws):
 
 def test_learning_n_times_and_learning_once_with_weight_n_are_the_same_where_a_tree_only_counts():
     X, y, _ = mixed_stream(200, seed=4)
-    clf = OzaBoost(4, learner=HoeffdingTree(leaf="majority", grace_period=1e9), random_state=3)
+    clf = OzaBoost(4, learner=HoeffdingTree(leaf_prediction="majority", grace_period=1e9), random_state=3)
     said = in_blocks(clf, X, y, 57)
     past = reference.Past(3, 2)
     twin = OzaBoosting(twins_of(forest_of(clf), past, 3), 3, one_by_one=True)
@@ -148,15 +148,15 @@ def test_lambda_flows_from_segment_to_segment(sizes):
     assert results[0] == results[1]
 
 
-# -------------------------------------------------------------------------------------------------------- TreeBag
+# -------------------------------------------------------------------------------------------------------- BestTree
 
 
 def test_a_bag_follows_its_best_tree():
     X, y, weight = mixed_stream(300, seed=4)
-    clf = TreeBag(6, learner=TREE, random_state=3)
+    clf = BestTree(6, learner=TREE, random_state=3)
     said = in_blocks(clf, X, y, 57, weight)
     past = reference.Past(3, 2)
-    twin = BestTree(twins_of(forest_of(clf), past, 3), 3)
+    twin = TreesTwin(twins_of(forest_of(clf), past, 3), 3)
     assert said == run_twin(twin, past, X, y, weight)
     np.testing.assert_allclose(clf.mistakes_, twin.mistakes)
     assert clf.best_ == np.argmin(twin.mistakes)
@@ -165,11 +165,11 @@ def test_a_bag_follows_its_best_tree():
 
 
 def test_the_best_tree_in_hindsight_over_all_and_over_the_end(monkeypatch):
-    monkeypatch.setattr("onlineboost.evaluate.BLOCK_ROWS", 130)
+    monkeypatch.setattr("onlineboost.evaluation.prequential.BLOCK_ROWS", 130)
     X, y = number_stream(600, seed=4)
-    clf = TreeBag(20)
+    clf = BestTree(20)
     result = prequential(clf, X, y)
-    one = [prequential(TreeBag(20, random_state=0), X, y).tree_right for _ in range(2)]
+    one = [prequential(BestTree(20, random_state=0), X, y).tree_right for _ in range(2)]
     np.testing.assert_array_equal(one[0], one[1])
     right = one[0]
     assert right.shape == (600, 20)
@@ -178,7 +178,7 @@ def test_the_best_tree_in_hindsight_over_all_and_over_the_end(monkeypatch):
     assert result.best_tree_accuracy(0.2) == right[-120:].mean(axis=0).max()
     with pytest.raises(ValueError, match="share"):
         result.best_tree_accuracy(0.0)
-    with pytest.raises(ValueError, match="TreeBag"):
+    with pytest.raises(ValueError, match="BestTree"):
         prequential(HoeffdingTree(), X, y).best_tree_accuracy()
 
 
@@ -198,7 +198,7 @@ def test_one_vs_all_is_a_booster_for_every_class(loss):
     def binary(j):
         (segment,) = boosters[j]
         trees = twins_of(segment.forest, past, child_key(5, j))
-        return reference.AdaboostOLM(trees, loss, segment.stage.scale.tolist(), child_key(5, j), clf.ballot)
+        return reference.AdaboostOLM(trees, loss, segment.stage.scale.tolist(), child_key(5, j), clf.vote)
 
     twin = OneVsAllTwin(binary)
     assert said == run_twin(twin, past, X, y, weight)
@@ -231,7 +231,7 @@ def test_one_vs_all_takes_other_learners_and_their_classes_may_grow():
 @pytest.mark.parametrize("loss", ["logistic", "exponential", "squared_hinge"])
 def test_adaboost_ova_is_adaboost_olm_with_groups_of_binary_trees(loss, leaf):
     X, y, weight = mixed_stream(300, seed=3)
-    tree = HoeffdingTree(leaf=leaf, grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
+    tree = HoeffdingTree(leaf_prediction=leaf, grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
     clf = AdaBoostOVA(3, learner=tree, loss=loss, weight_scale=[0.5, 1.0, 2.0], random_state=5)
     said = in_blocks(clf, X, y, 57, weight)
     past = reference.Past(3, 2)
@@ -245,7 +245,7 @@ def test_adaboost_ova_is_adaboost_olm_with_groups_of_binary_trees(loss, leaf):
         return made[i, j]
 
     groups = [Group(lambda j, i=i: make(i, j)) for i in range(3)]
-    twin = reference.AdaboostOLM(groups, loss, [0.5, 1.0, 2.0], 5, clf.ballot)
+    twin = reference.AdaboostOLM(groups, loss, [0.5, 1.0, 2.0], 5, clf.vote)
     assert said == run_twin(twin, past, X, y, weight)
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
     np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-9)
@@ -258,7 +258,7 @@ def test_adaboost_ova_is_adaboost_olm_with_groups_of_binary_trees(loss, leaf):
 # ------------------------------------------------------------------------------------------------------- settings
 
 
-@pytest.mark.parametrize("make", [OzaBoost, TreeBag, OneVsAll, AdaBoostOVA])
+@pytest.mark.parametrize("make", [OzaBoost, BestTree, OneVsAll, AdaBoostOVA])
 @pytest.mark.parametrize("name_and_value", [("n_learners", 0), ("learner", "tree"), ("learner", object())])
 def test_a_bad_setting_is_named(make, name_and_value):
     name, value = name_and_value
@@ -273,9 +273,9 @@ def test_a_bad_setting_is_named(make, name_and_value):
         (OzaBoost(3, learner=GaussianNB()), "HoeffdingTree"),
         (AdaBoostOVA(3, learner=GaussianNB()), "HoeffdingTree"),
         (AdaBoostOVA(3, loss="hinge"), "loss.*'hinge'"),
-        (AdaBoostOVA(3, vote="nobody"), "vote.*'nobody'"),
+        (AdaBoostOVA(3, combiner="nobody"), "combiner.*'nobody'"),
         (OneVsAll(3, loss="hinge"), "loss.*'hinge'"),
-        (OneVsAll(3, ballot="secret"), "ballot.*'secret'"),
+        (OneVsAll(3, vote="secret"), "vote.*'secret'"),
         (OneVsAll(3, weight_scale="falling"), "weight_scale.*'falling'"),
     ],
 )
@@ -292,10 +292,10 @@ def test_more_bad_settings(clf, says):
     "make",
     [
         lambda n_jobs: OzaBoost(12, n_jobs=n_jobs),
-        lambda n_jobs: TreeBag(12, n_jobs=n_jobs),
+        lambda n_jobs: BestTree(12, n_jobs=n_jobs),
         lambda n_jobs: OneVsAll(12, n_jobs=n_jobs),
         lambda n_jobs: AdaBoostOVA(12, n_jobs=n_jobs),
-        lambda n_jobs: AdaBoostOLM(12, restart=True, n_jobs=n_jobs),
+        lambda n_jobs: AdaBoostOLM(12, restart="always", n_jobs=n_jobs),
     ],
     ids=["oza", "bag", "one-vs-all", "ova", "restarts"],
 )
@@ -307,7 +307,7 @@ def test_threads_change_nothing(make):
     for clf in (one, three, three.snapshot()):
         assert (clf.predict(X) == one.predict(X)).all()
         assert clf.predict_proba(X).tobytes() == one.predict_proba(X).tobytes()
-    if isinstance(one, TreeBag):
+    if isinstance(one, BestTree):
         assert (one.mistakes_ == three.mistakes_).all()
         assert (one._right_by_tree() == three._right_by_tree()).all()
     else:

@@ -26,18 +26,20 @@ from helpers import (
     plain,
     twins_of,
 )
-from onlineboost import AdaBoostOLM, HoeffdingTree, chain, stages
-from onlineboost.chain import Chain, LearnerSegment, TreeSegment
-from onlineboost.fastmath import SAMPLE, uniform
-from onlineboost.forest import plant
-from onlineboost.losses import LOSSES
+from onlineboost import AdaBoostOLM, HoeffdingTree
+from onlineboost._compile.fastmath import SAMPLE, uniform
+from onlineboost.boosters import stages
+from onlineboost.boosters.losses import LOSSES
+from onlineboost.chain import chain
+from onlineboost.chain.chain import Chain, LearnerSegment, TreeSegment
+from onlineboost.trees.state import plant
 
 LOSS_NAMES = sorted(LOSSES)
 SCALE = {"logistic": (1.0, 3.0), "exponential": (0.4, 1.2), "squared_hinge": (0.4, 1.2)}
 
 
 def booster(seed=0, loss="logistic", leaf="nba", n_learners=4, **settings):
-    tree = HoeffdingTree(leaf=leaf, grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
+    tree = HoeffdingTree(leaf_prediction=leaf, grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
     return AdaBoostOLM(n_learners, loss=loss, learner=tree, weight_scale=SCALE[loss], random_state=seed, **settings)
 
 
@@ -67,7 +69,7 @@ def test_a_run_is_adaboost_olm(loss, leaf):
     past = reference.Past(3, 2)
     forest = forest_of(clf)
     trees = twins_of(forest, past, seed)
-    twin = reference.AdaboostOLM(trees, loss, clf._model.chain.gather("scale").tolist(), seed, clf.ballot)
+    twin = reference.AdaboostOLM(trees, loss, clf._model.chain.gather("scale").tolist(), seed, clf.vote)
     want = [None if code is None else names[code] for code in reference.run(twin, past, plain(X), codes, weight)]
 
     assert n_inner(forest) >= 10
@@ -83,15 +85,15 @@ def test_a_run_is_adaboost_olm(loss, leaf):
     assert clf.predict(known).tolist() == [names[twin.predict(x, k)] for x in plain(X)[-60:]]
 
 
-@pytest.mark.parametrize("vote", ["hedge", "weighted", "best", "last"])
-@pytest.mark.parametrize("ballot", ["tempered", "cost", "argmax"])
-def test_all_ways_to_vote_with_classes_known_in_advance(vote, ballot):
+@pytest.mark.parametrize("combiner", ["hedge", "weighted", "best", "last"])
+@pytest.mark.parametrize("vote", ["tempered", "cost", "argmax"])
+def test_all_ways_to_vote_with_classes_known_in_advance(combiner, vote):
     X, y, weight = mixed_stream(250, seed=6)
-    clf = booster(1, vote=vote, ballot=ballot)
+    clf = booster(1, combiner=combiner, vote=vote)
     predictions = in_blocks(clf, X, y, 100, weight, classes=list("abcd"))
     past = reference.Past(3, 2)
     scale = clf._model.chain.gather("scale").tolist()
-    twin = reference.AdaboostOLM(twins_of(forest_of(clf), past, 1), "logistic", scale, 1, ballot, vote)
+    twin = reference.AdaboostOLM(twins_of(forest_of(clf), past, 1), "logistic", scale, 1, vote, combiner)
     want = reference.run(twin, past, plain(X), ["abcd".index(label) for label in y], weight, k=4)
     assert predictions == ["abcd"[code] for code in want]
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
@@ -128,10 +130,10 @@ def test_the_seed_decides_everything():
     assert runs[0][0] != runs[2][0]
 
 
-@pytest.mark.parametrize("vote", ["hedge", "weighted", "best", "last"])
-def test_predicting_changes_nothing_and_says_what_learning_would_have_said(vote):
+@pytest.mark.parametrize("combiner", ["hedge", "weighted", "best", "last"])
+def test_predicting_changes_nothing_and_says_what_learning_would_have_said(combiner):
     X, y, _ = mixed_stream(200, seed=3)
-    clf = booster(6, vote=vote)
+    clf = booster(6, combiner=combiner)
     clf.partial_fit(X[:1], y[:1])
     for b in range(1, 200):
         before = frozen(clf)
@@ -146,7 +148,7 @@ def test_a_value_never_seen_counts_the_same_in_predicting_and_in_learning():
     """Naive Bayes with a class that often lacks the column: how a new value is taken decides the prediction."""
     X = np.array([["u"], ["v"]] * 20 + [["u"]] + [[None]] * 39, object)
     y = np.array(["a"] * 40 + ["b"] * 40, object)
-    clf = HoeffdingTree(leaf="nb", grace_period=1e9).partial_fit(X, y)
+    clf = HoeffdingTree(leaf_prediction="nb", grace_period=1e9).partial_fit(X, y)
     new = np.array([["w"]], object)
     p, said = clf.predict_proba(new)[0], clf.predict(new)[0]
     past = reference.Past(0, 1)
@@ -169,7 +171,7 @@ def test_rows_of_weight_zero_are_as_if_absent():
     said = [in_blocks(clf, X[rows], y[rows], 40, weight[rows])
             for clf, rows in ((with_zeros, np.ones(300, bool)), (without, keep))]  # fmt: skip
     assert said[0] == said[1]
-    assert with_zeros.n_seen_ == without.n_seen_ == keep.sum()
+    assert with_zeros.n_samples_seen_ == without.n_samples_seen_ == keep.sum()
     assert with_zeros.classes_.tolist() == without.classes_.tolist()
     assert model_state(with_zeros) == model_state(without)
 

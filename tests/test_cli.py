@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from helpers import number_stream
-from onlineboost import AdaBoostOLM, cli, load_dataset, prequential
-from onlineboost.cli import MODELS, main
-from onlineboost.datasets import dataset_names
+from onlineboost import AdaBoostOLM, load_dataset, prequential
+from onlineboost.cli import main as cli
+from onlineboost.cli.main import MODELS, main
+from onlineboost.datasets.catalogue import dataset_names
 
 QUICK = ["--learners", "3", "--limit", "120"]
 
@@ -79,16 +80,16 @@ def test_compare_runs_the_models_it_is_given_in_that_order(events):
 def test_settings_reach_the_model(events):
     answers = [
         json.loads(call("run", events, "--target", "label", *QUICK, *more, "--json").stdout)["results"][0]["accuracy"]
-        for more in ([], ["--loss", "squared_hinge"], ["--vote", "last"], ["--seed", "9"])
+        for more in ([], ["--loss", "squared_hinge"], ["--combiner", "last"], ["--seed", "9"])
     ]
     assert len(set(answers)) > 1
 
 
 def test_restarts_are_the_default_of_the_classifier_unless_asked_for():
     common = [3, 0, "logistic", "hedge"]
-    made = [cli._make("adaboost-olm", *common, restart, "auto", 1).restart for restart in (None, True, False)]
-    assert made == [AdaBoostOLM().restart, True, False]
-    for more in ([], ["--restart"], ["--no-restart"]):
+    made = [cli._make("adaboost-olm", *common, restart, "auto", 1).restart for restart in ("auto", "always", "never")]
+    assert made == [AdaBoostOLM().restart, "always", "never"]
+    for more in ([], ["--restart", "always"], ["--restart", "never"]):
         assert call("run", "balance", *QUICK, *more).exit_code == 0
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onlineboost import datasets
-from onlineboost.datasets import (
+from onlineboost.data.stream import DataError
+from onlineboost.datasets import catalogue as datasets
+from onlineboost.datasets.catalogue import (
     Dataset,
     dataset_names,
     describe_datasets,
@@ -23,7 +24,6 @@ from onlineboost.datasets import (
     load_dataset,
     synthetic_stream,
 )
-from onlineboost.stream import DataError
 
 GENERATED = {"balance", "car", "nursery", "nursery5", "synthetic", "synthetic-abrupt", "synthetic-gradual"}
 

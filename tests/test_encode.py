@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlineboost.encode import MAX_VALUES, Encoder, Labels
-from onlineboost.stream import DataError, Table
+from onlineboost.data.encode import MAX_VALUES, Encoder, Labels
+from onlineboost.data.stream import DataError, Table
 
 SIZE = [1.5, None, -2.0, 4.0]
 COLOUR = ["red", "blue", None, "red"]

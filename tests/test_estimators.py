@@ -25,10 +25,10 @@ from helpers import (
     plain,
     twins_of,
 )
-from onlineboost import AdaBoostOLM, AdaBoostOVA, HoeffdingTree, OneVsAll, OzaBoost, TreeBag
-from onlineboost.fastmath import SAMPLE, SETTING, uniform
+from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OneVsAll, OzaBoost
+from onlineboost._compile.fastmath import SAMPLE, SETTING, uniform
 
-KINDS = [AdaBoostOLM(n_learners=4), HoeffdingTree(), OzaBoost(4), TreeBag(4), OneVsAll(4), AdaBoostOVA(4)]
+KINDS = [AdaBoostOLM(n_learners=4), HoeffdingTree(), OzaBoost(4), BestTree(4), OneVsAll(4), AdaBoostOVA(4)]
 
 
 @pytest.fixture(params=KINDS, ids=lambda clf: type(clf).__name__)
@@ -251,8 +251,8 @@ def test_fit_forgets_and_partial_fit_does_not(clf, numbers):
     X, y = numbers
     once = model_state(clone(clf).fit(X, y))
     assert model_state(clf.fit(X[:50], y[:50]).fit(X, y)) == once
-    assert clf.n_seen_ == 300
-    assert clf.partial_fit(X, y).n_seen_ == 600
+    assert clf.n_samples_seen_ == 300
+    assert clf.partial_fit(X, y).n_samples_seen_ == 600
     assert model_state(clf) != once
 
 
@@ -356,7 +356,7 @@ HARD = {
 def test_nothing_but_numbers_comes_of_hard_streams(stream, leaf):
     rng = np.random.default_rng(0)
     X, y = HARD[stream](rng), rng.integers(3, size=200)
-    tree = HoeffdingTree(leaf=leaf, grace_period=5, tie_threshold=0.5)
+    tree = HoeffdingTree(leaf_prediction=leaf, grace_period=5, tie_threshold=0.5)
     for model in (tree, AdaBoostOLM(4, learner=clone(tree), weight_scale=(1, 20))):
         for labels in (y, np.zeros(200, int)):
             model = clone(model).partial_fit(X[:100], labels[:100]).partial_fit(X[100:], labels[100:])
@@ -461,7 +461,7 @@ def test_a_learner_of_another_make_is_boosted_by_the_same_algorithm(learner, num
     clf = AdaBoostOLM(3, learner=learner, weight_scale=scale, random_state=9)
     said = clf.test_then_train(X, y, classes=[0, 1, 2]).tolist()
 
-    twin = reference.AdaboostOLM(outside(learner, scale, 9), "logistic", scale, 9, clf.ballot)
+    twin = reference.AdaboostOLM(outside(learner, scale, 9), "logistic", scale, 9, clf.vote)
     assert said == [twin.round(x, label, 3) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
     np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-9)
@@ -474,7 +474,7 @@ def test_a_learner_of_another_make_needs_the_classes(numbers):
     clf = AdaBoostOLM(3, learner=Sampled())
     with pytest.raises(ValueError, match="classes"):
         clf.partial_fit(X, y)
-    assert clf.fit(X, y).n_seen_ == 300  # fit knows them
+    assert clf.fit(X, y).n_samples_seen_ == 300  # fit knows them
 
 
 def test_trees_in_a_booster_are_trees_of_their_own(mixed):
@@ -485,7 +485,7 @@ def test_trees_in_a_booster_are_trees_of_their_own(mixed):
     (segment,) = clf._model.chain.segments
     past = reference.Past(3, 2)
     (tree,) = twins_of(segment.forest, past, 0)
-    twin = reference.AdaboostOLM([tree], "logistic", [2.0], 0, clf.ballot)
+    twin = reference.AdaboostOLM([tree], "logistic", [2.0], 0, clf.vote)
     reference.run(twin, past, plain(X), ["abcd".index(label) for label in y], weight, k=4)
     assert_same_tree(segment.forest, 0, tree.root)
 
@@ -620,15 +620,15 @@ def test_nothing_can_be_predicted_before_anything_was_learned(clf):
 BAD_SETTINGS = [
     (AdaBoostOLM, "n_learners", [0, -1, 2.5, "ten", None]),
     (AdaBoostOLM, "loss", ["hinge", None, 0]),
-    (AdaBoostOLM, "vote", ["nobody", None]),
-    (AdaBoostOLM, "ballot", ["secret", None]),
+    (AdaBoostOLM, "combiner", ["nobody", None]),
+    (AdaBoostOLM, "vote", ["secret", None]),
     (AdaBoostOLM, "weight_scale", ["falling", 0, -1.0, (3, 1), [1.0, 2.0, 3.0, 4.0], ["a"] * 3, (1, np.inf), None]),
     (AdaBoostOLM, "learner", [object(), "tree", GaussianNB]),
     (AdaBoostOLM, "categorical_features", [["nope"], [9], [True]]),
     (HoeffdingTree, "grace_period", [-1, "abc", (5, 1), (1, 2, 3), None, np.nan]),
     (HoeffdingTree, "split_confidence", [0, 1, 1.5, -0.1, (0.0, 0.5), "abc"]),
     (HoeffdingTree, "tie_threshold", [-1, (0.0, 0.5), (1, 2, 3), "abc"]),
-    (HoeffdingTree, "leaf", ["naive", None]),
+    (HoeffdingTree, "leaf_prediction", ["naive", None]),
     (HoeffdingTree, "max_features", [0, 2.0, -0.5, "half", None]),
     (HoeffdingTree, "categorical_features", [["nope"], [9], [True]]),
 ]
@@ -663,15 +663,15 @@ def test_a_bad_setting_leaves_a_fresh_model_fresh(clf):
 def test_a_setting_spoilt_after_learning_is_an_error_before_anything_is_learned():
     clf = fitted(AdaBoostOLM(3))
     before = frozen(clf)
-    clf.set_params(vote="nobody")
+    clf.set_params(combiner="nobody")
     for call in (
         lambda: clf.partial_fit(GOOD_X, GOOD_Y),
         lambda: clf.learn_one(GOOD_X[0], 0),
         lambda: clf.predict(GOOD_X),
     ):
-        with pytest.raises(ValueError, match="vote"):
+        with pytest.raises(ValueError, match="combiner"):
             call()
-    assert frozen(clf.set_params(vote="hedge")) == before
+    assert frozen(clf.set_params(combiner="hedge")) == before
 
 
 def test_a_weak_learner_that_fails_on_the_way_is_reported_and_nothing_is_half_learned():

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from helpers import in_blocks, mixed_stream, model_state, number_stream
-from onlineboost import AdaBoostOLM, HoeffdingTree, evaluate, prequential
-from onlineboost.encode import as_table
-from onlineboost.evaluate import LastClass, MajorityClass, Result
-from onlineboost.stream import Block, DataError
+from onlineboost import AdaBoostOLM, HoeffdingTree, prequential
+from onlineboost.data.encode import as_table
+from onlineboost.data.stream import Block, DataError
+from onlineboost.evaluation import prequential as evaluate
+from onlineboost.evaluation.prequential import LastClass, MajorityClass, Result
 
 
 def test_a_run_is_predict_then_learn_row_by_row():
@@ -151,7 +152,7 @@ def test_baselines():
     assert cut == [None, "a", "b", "b", "a", "c", "b"]
 
 
-@pytest.mark.parametrize("module", ["evaluate", "estimators", "baselines"])
+@pytest.mark.parametrize("module", ["evaluation.prequential", "estimators.boosters", "estimators.baselines"])
 def test_examples_in_docstrings(module):
     found = doctest.testmod(__import__(f"onlineboost.{module}", fromlist=["_"]))
     assert found.attempted > 0

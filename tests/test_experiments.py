@@ -15,11 +15,23 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from onlineboost import experiments, load_dataset, paper_tables, prequential
-from onlineboost.cli import main
-from onlineboost.cli_reproduce import _orders
-from onlineboost.experiments import Cell, Clock, Store, find_system, is_below, make_model, plan, run_cells, summarise
-from onlineboost.stream import DataError
+from onlineboost import load_dataset, prequential
+from onlineboost.cli.main import main
+from onlineboost.cli.reproduce import _orders
+from onlineboost.data.stream import DataError
+from onlineboost.paper import experiments
+from onlineboost.paper import tables as paper_tables
+from onlineboost.paper.experiments import (
+    Cell,
+    Clock,
+    Store,
+    find_system,
+    is_below,
+    make_model,
+    plan,
+    run_cells,
+    summarise,
+)
 
 # Table 1 as printed: accuracy and seconds of DT, OLB, AdaOLM and the best MB.
 TABLE_1 = {
@@ -75,16 +87,16 @@ def test_a_cell_is_one_prequential_run():
 
 
 def test_nothing_restarts_in_the_papers_algorithms():
-    assert make_model("adaboost-olm", "paper", 5, 0).restart is False
+    assert make_model("adaboost-olm", "paper", 5, 0).restart == "never"
     assert make_model("adaboost-olm", "default", 5, 0).restart == "auto"
-    assert make_model("adaboost-olm:no-restart", "default", 5, 0).restart is False
+    assert make_model("adaboost-olm:no-restart", "default", 5, 0).restart == "never"
     for settings in ("paper", "default"):
-        assert make_model("adaboost-olm:restart", settings, 5, 0).restart is True
+        assert make_model("adaboost-olm:restart", settings, 5, 0).restart == "always"
 
 
 def test_dt_is_the_best_tree_in_hindsight():
     data = load_dataset("balance").shuffled(1)
-    result = prequential(make_model("tree-bag", "paper", 5, 1), data.X[:150], data.y[:150])
+    result = prequential(make_model("best-tree", "paper", 5, 1), data.X[:150], data.y[:150])
     record = small("DT", 1).run()
     assert record["tail"] == result.tree_right[-30:].mean(axis=0).max()
     assert record["full"] == result.tree_right.mean(axis=0).max()
@@ -261,7 +273,7 @@ def test_errors_are_friendly(tmp_path, args, message):
 
 
 def _start(out, orders=30):
-    code = "from onlineboost.cli import main; main()"
+    code = "from onlineboost.cli.main import main; main()"
     args = [sys.executable, "-c", code, "reproduce", *TINY, "--orders", str(orders), "--jobs", "2", "--out", str(out)]
     return subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from onlineboost.experts import EXPERT_RULES, draw_expert, expert_mass, follow, play
-from onlineboost.fastmath import EXPERT, uniform
+from onlineboost._compile.fastmath import EXPERT, uniform
+from onlineboost.chain.experts import EXPERT_RULES, draw_expert, expert_mass, follow, play
 
 log_weights = st.lists(st.floats(-30.0, 0.0), min_size=1, max_size=8)
 

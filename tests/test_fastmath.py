@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlineboost.fastmath import child_key, exp, log, normal_cdf, uniform, xlogx
+from onlineboost._compile.fastmath import child_key, exp, log, normal_cdf, uniform, xlogx
 
 keys = st.integers(0, 2**62)
 

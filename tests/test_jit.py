@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import onlineboost
-from onlineboost import _jit
+from onlineboost._compile import jit as _jit
 
 SCRIPT = """
 import numpy as np

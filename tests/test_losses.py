@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from onlineboost import losses
-from onlineboost.losses import LOSSES
+from onlineboost.boosters import losses
+from onlineboost.boosters.losses import LOSSES
 
 names = st.sampled_from(sorted(LOSSES))
 votes = st.lists(st.floats(-6.0, 6.0), min_size=2, max_size=6)

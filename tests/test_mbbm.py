@@ -13,21 +13,21 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reference
 from helpers import in_blocks, mixed_stream, number_stream
 from onlineboost import OnlineMBBM
-from onlineboost.potentials import asymptotic_error
+from onlineboost.boosters.potentials.potentials import asymptotic_error
 from test_estimators import CANNOT_HOLD, outside
 
 LOSSES = ["zero_one", "logistic", "exponential", "hinge"]
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
-@pytest.mark.parametrize("ballot", ["cost", "tempered", "argmax"])
+@pytest.mark.parametrize("vote", ["cost", "tempered", "argmax"])
 @pytest.mark.parametrize("learner", [SGDClassifier(loss="log_loss"), GaussianNB()], ids=lambda a: type(a).__name__)
-def test_a_run_is_algorithm_1(learner, ballot, numbers):
+def test_a_run_is_algorithm_1(learner, vote, numbers):
     X, y = numbers
     X, y, scale = X[:120], y[:120], [1.0, 2.0, 0.5, 1.0]
-    clf = OnlineMBBM(4, gamma=0.1, learner=learner, weight_scale=scale, ballot=ballot, vote="last", random_state=9)
+    clf = OnlineMBBM(4, gamma=0.1, learner=learner, weight_scale=scale, vote=vote, combiner="last", random_state=9)
     said = clf.test_then_train(X, y, classes=[0, 1, 2]).tolist()
-    twin = reference.OnlineMBBM(outside(learner, scale, 9), Fraction(1, 10), scale, 9, ballot)
+    twin = reference.OnlineMBBM(outside(learner, scale, 9), Fraction(1, 10), scale, 9, vote)
     assert said == [twin.round(x, label, 3) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
     np.testing.assert_allclose(clf.edges_, twin.edges(3), atol=1e-9)
 
@@ -59,7 +59,7 @@ def test_predicting_changes_nothing_and_agrees_with_learning():
 
 def test_shares_of_the_votes_are_the_probabilities():
     X, y = number_stream(200, d=4, n_classes=3, seed=3)
-    clf = OnlineMBBM(10, vote="last").fit(X, y)
+    clf = OnlineMBBM(10, combiner="last").fit(X, y)
     p = clf.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     np.testing.assert_allclose(p * 10, np.round(p * 10), atol=1e-9)
@@ -108,7 +108,7 @@ def test_learners_with_an_edge_make_the_error_that_the_potential_says():
     y = rng.integers(k, size=T)
     right = rng.random((T, n)) < gamma
     votes = np.where(right, y[:, None], rng.integers(k, size=(T, n)))
-    clf = OnlineMBBM(n, gamma=gamma, learner=Votes(), weight_scale=1.0, ballot="argmax", vote="last")
+    clf = OnlineMBBM(n, gamma=gamma, learner=Votes(), weight_scale=1.0, vote="argmax", combiner="last")
     clf.partial_fit(votes[:1].astype(float), y[:1], classes=range(k))
     for i, learner in enumerate(clf._model.chain.segments[0].learners):
         learner.i = i
@@ -129,8 +129,8 @@ def test_learners_with_an_edge_make_the_error_that_the_potential_says():
         ({"loss": "absolute"}, "loss.*'absolute'"),
         ({"potential": "guess"}, "potential.*'guess'"),
         ({"potential": "monte_carlo", "loss": "hinge"}, "monte_carlo"),
-        ({"vote": "nobody"}, "vote.*'nobody'"),
-        ({"ballot": "none"}, "ballot.*'none'"),
+        ({"combiner": "nobody"}, "combiner.*'nobody'"),
+        ({"vote": "none"}, "vote.*'none'"),
     ],
 )
 def test_a_bad_setting_is_named(settings, says):

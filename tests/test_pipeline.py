@@ -19,10 +19,12 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
 from helpers import frozen, in_blocks, mixed_stream, model_state, number_stream, tree_state
-from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, chain, online, prequential
-from onlineboost.cli import main
-from onlineboost.pipeline import Interrupt, flow, n_threads, spread
-from onlineboost.regroup import join, select
+from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, prequential
+from onlineboost.chain import chain
+from onlineboost.chain.threads import Interrupt, flow, n_threads, spread
+from onlineboost.cli.main import main
+from onlineboost.estimators import base as online
+from onlineboost.trees.compact import join, select
 
 TREE = HoeffdingTree(grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
 
@@ -72,9 +74,9 @@ class Counts(BaseEstimator):
 
 BOOSTERS = [
     pytest.param(lambda **more: olm(**more), id="olm"),
-    pytest.param(lambda **more: olm(vote="weighted", loss="exponential", ballot="cost", **more), id="olm-weighted"),
+    pytest.param(lambda **more: olm(combiner="weighted", loss="exponential", vote="cost", **more), id="olm-weighted"),
     pytest.param(lambda **more: mbbm(gamma=0.1, **more), id="mbbm"),
-    pytest.param(lambda **more: mbbm(gamma="auto", vote="last", **more), id="mbbm-auto"),
+    pytest.param(lambda **more: mbbm(gamma="auto", combiner="last", **more), id="mbbm-auto"),
     pytest.param(lambda **more: mbbm(loss="logistic", **more), id="mbbm-logistic"),
 ]
 
@@ -390,7 +392,7 @@ def test_ctrl_c_leaves_a_model_of_the_rows_up_to_there(make, n_jobs, call, eager
         press_at(patch, chain.TreeSegment, call)
         with pytest.raises(KeyboardInterrupt):
             clf.partial_fit(X, y, sample_weight=weight)
-    n = clf.n_seen_
+    n = clf.n_samples_seen_
     assert 0 < n < 600
     twin = make()
     in_blocks(twin, X[:n], y[:n], 100, weight[:n])
@@ -408,13 +410,13 @@ def test_ctrl_c_in_fit_and_in_a_first_row(eager, monkeypatch, numbers):
         press_at(patch, chain.TreeSegment, 3)
         with pytest.raises(KeyboardInterrupt):
             clf.fit(X, y)
-    assert 0 < clf.n_seen_ < len(y)
+    assert 0 < clf.n_samples_seen_ < len(y)
     fresh = olm()
     with monkeypatch.context() as patch:
         press_at(patch, chain.TreeSegment, 1)
         with pytest.raises(KeyboardInterrupt):
             fresh.learn_one(X[0].tolist(), y[0])
-    assert fresh.n_seen_ == 1
+    assert fresh.n_samples_seen_ == 1
 
 
 def test_ctrl_c_before_anything_was_learned_changes_nothing(monkeypatch, numbers):
@@ -441,8 +443,10 @@ def test_ctrl_c_with_learners_of_another_make(n_jobs, eager, monkeypatch, number
         press_at(patch, chain.LearnerSegment, 5)
         with pytest.raises(KeyboardInterrupt):
             clf.partial_fit(X[50:], y[50:])
-    assert 50 < clf.n_seen_ < 300
-    twin = AdaBoostOLM(3, learner=Counts()).partial_fit(X[: clf.n_seen_], y[: clf.n_seen_], classes=[0, 1, 2])
+    assert 50 < clf.n_samples_seen_ < 300
+    twin = AdaBoostOLM(3, learner=Counts()).partial_fit(
+        X[: clf.n_samples_seen_], y[: clf.n_samples_seen_], classes=[0, 1, 2]
+    )
     assert model_state(clf) == model_state(twin)
 
 
@@ -451,7 +455,7 @@ def test_a_handler_that_does_not_raise_does_not_stop_the_learning(eager, monkeyp
     before = signal.signal(signal.SIGINT, lambda signum, frame: presses.append(signum))
     try:
         press_at(monkeypatch, chain.TreeSegment, 2)
-        assert olm().partial_fit(*numbers).n_seen_ == 300
+        assert olm().partial_fit(*numbers).n_samples_seen_ == 300
     finally:
         signal.signal(signal.SIGINT, before)
     assert presses == [signal.SIGINT]
@@ -459,7 +463,7 @@ def test_a_handler_that_does_not_raise_does_not_stop_the_learning(eager, monkeyp
 
 def test_outside_the_main_thread_there_is_nothing_to_hold_back(numbers):
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(olm().partial_fit, *numbers).result().n_seen_ == 300
+        assert pool.submit(olm().partial_fit, *numbers).result().n_samples_seen_ == 300
 
 
 def test_an_error_goes_before_ctrl_c():
@@ -482,7 +486,7 @@ def test_an_error_in_a_segment_leaves_the_classifier_as_it_was(n_jobs, eager, nu
     with pytest.raises(RuntimeError, match="99 is too much"):
         clf.partial_fit(X[50:], y[50:])
     assert frozen(clf) == before
-    assert clf.partial_fit(X[50:150], y[50:150]).n_seen_ == 150
+    assert clf.partial_fit(X[50:150], y[50:150]).n_samples_seen_ == 150
 
 
 # ----------------------------------------------------------------------------------------------------------- size
@@ -514,7 +518,7 @@ def test_a_snapshot_does_not_follow_the_original(numbers):
     p = served.predict_proba(X)
     clf.partial_fit(X[100:], y[100:])
     np.testing.assert_array_equal(served.predict_proba(X), p)
-    assert served.n_seen_ == 100
+    assert served.n_samples_seen_ == 100
     assert len(served._model.chain.segments) == 1
 
 

@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlineboost import potentials
-from onlineboost.potential_races import race_tables
-from onlineboost.potential_tables import DENSE, FOURIER, MONTE_CARLO, PAIR_LOSSES, PAIRWISE
-from onlineboost.potentials import (
+from onlineboost.boosters.potentials import potentials
+from onlineboost.boosters.potentials.potentials import (
     asymptotic_error,
     build_cache,
     build_tables,
@@ -30,6 +28,8 @@ from onlineboost.potentials import (
     want_rows,
     weight_bounds,
 )
+from onlineboost.boosters.potentials.races import race_tables
+from onlineboost.boosters.potentials.tables import DENSE, FOURIER, MONTE_CARLO, PAIR_LOSSES, PAIRWISE
 from reference_potentials import cost_row as reference_row
 from reference_potentials import counting, recursion
 

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential
-from onlineboost.cli import main
-from onlineboost.displays import CurveDisplay, ExpertsDisplay, LearnersDisplay, SpeedDisplay
-from onlineboost.experiments import Cell, summarise
-from onlineboost.html_page import colour
-from onlineboost.html_report import comparison_page, reproduction_page
+from onlineboost.cli.main import main
+from onlineboost.paper.experiments import Cell, summarise
+from onlineboost.report.displays import CurveDisplay, ExpertsDisplay, LearnersDisplay, SpeedDisplay
+from onlineboost.report.html_page import colour
+from onlineboost.report.html_report import comparison_page, reproduction_page
 
 mpl.use("Agg")
 CHROMIUM = next(
@@ -131,7 +131,7 @@ def test_a_browser_draws_all_charts(which, request, tmp_path):
 def test_comparison_has_every_model_once(comparison):
     rows = re.findall(r'<th class="row">(.*?)</th>', comparison)
     assert len(rows) == len(set(rows)) == 9
-    assert {"adaboost-olm", "tree-bag", "majority"} <= set(rows)
+    assert {"adaboost-olm", "best-tree", "majority"} <= set(rows)
 
 
 def test_names_from_outside_are_escaped():

@@ -24,9 +24,10 @@ from helpers import (
     tree_state,
     twins_of,
 )
-from onlineboost import AdaBoostOLM, HoeffdingTree, restarts
-from onlineboost.forest import FREE_ROW, N_FREE_STATS, N_LEAVES, N_LOST, N_NODES, N_ROWS, N_STATS
-from onlineboost.regroup import _nodes_of
+from onlineboost import AdaBoostOLM, HoeffdingTree
+from onlineboost.chain import restarts
+from onlineboost.trees.compact import _nodes_of
+from onlineboost.trees.state import FREE_ROW, N_FREE_STATS, N_LEAVES, N_LOST, N_NODES, N_ROWS, N_STATS
 from reference_baselines import Restarting
 from test_chain import encoded_stream, segmented
 
@@ -45,7 +46,7 @@ def quick(monkeypatch):
 
 
 def booster(seed=0, n_learners=8, **settings):
-    settings = {"learner": TREE, "weight_scale": (1, 5), "restart": True, **settings}
+    settings = {"learner": TREE, "weight_scale": (1, 5), "restart": "always", **settings}
     return AdaBoostOLM(n_learners, random_state=seed, **settings)
 
 
@@ -59,7 +60,7 @@ def swapping(n, every, seed=0):
     return X, ((X[:, 0] * X[:, 1] > 0.0) + 2 * (X[:, 2] > 0.0) + np.arange(n) // every) % 4
 
 
-@pytest.mark.parametrize("restart", [True, "auto"])
+@pytest.mark.parametrize("restart", ["always", "auto"])
 def test_the_rule_is_the_twins(restart, quick):
     seed = 3
     X, y, weight = mixed_stream(600, seed)
@@ -72,7 +73,7 @@ def test_the_rule_is_the_twins(restart, quick):
     past = reference.Past(3, 2)
     scale = settings._model.chain.gather("scale").tolist()
     trees = twins_of(forest_of(settings), past, seed)
-    twin = Restarting(trees, "logistic", scale, seed, clf.ballot, **QUICK, auto=AUTO if restart == "auto" else None)
+    twin = Restarting(trees, "logistic", scale, seed, clf.vote, **QUICK, auto=AUTO if restart == "auto" else None)
     want = reference.run(twin, past, plain(X), [names.index(label) for label in y], weight)
     assert said == [None if code is None else names[code] for code in want]
     assert len(twin.restarted) >= 8
@@ -92,7 +93,7 @@ def test_the_rule_is_the_twins(restart, quick):
     np.testing.assert_allclose(clf.ages_, [weight[last.get(i, 0) :].sum() for i in range(8)])
 
 
-@pytest.mark.parametrize("restart", [True, "auto"])
+@pytest.mark.parametrize("restart", ["always", "auto"])
 def test_block_sizes_change_nothing(restart, quick):
     X, y, weight = mixed_stream(500, seed=8)
     runs = []
@@ -146,7 +147,7 @@ def accounts(forest):
 
 def test_nothing_of_a_cleared_tree_is_left_and_the_others_stay_as_they_are(mixed):
     X, y, _ = mixed
-    clf = booster(n_learners=4, restart=False, weight_scale=5).partial_fit(X, y)
+    clf = booster(n_learners=4, restart="never", weight_scale=5).partial_fit(X, y)
     forest, sizes = forest_of(clf), clf._model.encoder.sizes
     others = [tree_state(forest, root, sizes) for root in forest.roots]
     grown = forest.used[N_NODES]
@@ -181,7 +182,7 @@ def test_a_long_life_does_not_fill_the_memory(quick):
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
 def test_other_learners_restart_too(quick):
     X, y = number_stream(300, seed=1)
-    clf = AdaBoostOLM(4, learner=GaussianNB(), weight_scale=1.0, restart=True).partial_fit(X, y, classes=[0, 1, 2])
+    clf = AdaBoostOLM(4, learner=GaussianNB(), weight_scale=1.0, restart="always").partial_fit(X, y, classes=[0, 1, 2])
     assert clf.ages_.min() < 300.0
     assert (clf.predict(X) == y).mean() > 0.5
 
@@ -190,7 +191,7 @@ def test_restarts_keep_up_where_the_concept_changes_again_and_again():
     """Every change leaves the old trees with more to unlearn."""
     X, y = swapping(6000, every=1000)
     right = {}
-    for restart in (False, True, "auto"):
+    for restart in ("never", "always", "auto"):
         clf = AdaBoostOLM(30, restart=restart)
         right[restart] = (clf.test_then_train(X, y, classes=range(4)) == y)[4000:].mean()
     assert right[True] > right[False] + 0.08
@@ -205,7 +206,7 @@ def test_where_nothing_changes_only_probes_restart(noise):
     rng = np.random.default_rng(1)
     y = np.where(rng.random(6000) < noise, rng.integers(4, size=6000), y)
     clf = AdaBoostOLM(30).partial_fit(X, y, classes=range(4))
-    plain = AdaBoostOLM(30, restart=False).partial_fit(X, y, classes=range(4))
+    plain = AdaBoostOLM(30, restart="never").partial_fit(X, y, classes=range(4))
     assert not clf._model.watch.changing
     assert np.flatnonzero(clf.ages_ < 6000.0).tolist() == [29]
     assert clf._model.log_v[:29].tolist() == plain._model.log_v[:29].tolist()

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from onlineboost import stages
-from onlineboost.fastmath import VOTE_TIE, uniform
-from onlineboost.losses import LOSSES
-from onlineboost.stages import ARGMAX, BALLOTS, COST, OLM, PLAIN, new_stage
+from onlineboost._compile.fastmath import VOTE_TIE, uniform
+from onlineboost.boosters import stages
+from onlineboost.boosters.losses import LOSSES
+from onlineboost.boosters.stages import ARGMAX, BALLOTS, COST, OLM, PLAIN, new_stage
 
 names = st.sampled_from(sorted(LOSSES))
 

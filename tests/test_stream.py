@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlineboost import stream
-from onlineboost.stream import Block, DataError, Table, read_blocks, scan_labels
+from onlineboost.data import stream
+from onlineboost.data.stream import Block, DataError, Table, read_blocks, scan_labels
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference_theory
-from onlineboost import theory
-from onlineboost.potentials import asymptotic_error, weight_bounds
-from onlineboost.theory import (
+from onlineboost.boosters.potentials.potentials import asymptotic_error, weight_bounds
+from onlineboost.theory import bounds as theory
+from onlineboost.theory.bounds import (
     best_expert_bound,
     chernoff_error,
     edge_gain,
@@ -132,7 +132,7 @@ def test_measured_weights_never_make_a_bound_worse(loss):
 
 def test_hedge_keeps_its_promise():
     """Three kinds of experts, many draws: the bound fails less often than it says."""
-    from onlineboost.experts import HEDGE, play
+    from onlineboost.chain.experts import HEDGE, play
 
     rng = np.random.default_rng(0)
     T, n, failures, delta = 300, 8, 0, 0.2

@@ -11,10 +11,11 @@ from sklearn.linear_model import SGDClassifier
 
 import reference_theory
 from helpers import number_stream
-from onlineboost import HoeffdingTree, weak_learning
-from onlineboost.simulate import draw_labels, draw_votes
-from onlineboost.theory import excess_of_votes, useless_rounds
-from onlineboost.weak_learning import (
+from onlineboost import HoeffdingTree
+from onlineboost.theory import weak_learning
+from onlineboost.theory.bounds import excess_of_votes, useless_rounds
+from onlineboost.theory.simulate import draw_labels, draw_votes
+from onlineboost.theory.weak_learning import (
     excess_of_regret,
     lea,
     lea_regret,

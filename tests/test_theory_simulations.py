@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 import reference
 import reference_theory
-from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential, simulate
-from onlineboost import guarantee as guarantee_module
-from onlineboost.guarantee import guarantee
-from onlineboost.losses import LOSSES, alpha_bound
-from onlineboost.potentials import asymptotic_error
-from onlineboost.simulate import Outcome, Simulation, alpha_regrets, draw_labels, draw_votes
-from onlineboost.theory import (
+from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
+from onlineboost.boosters.losses import LOSSES, alpha_bound
+from onlineboost.boosters.potentials.potentials import asymptotic_error
+from onlineboost.theory import guarantee as guarantee_module
+from onlineboost.theory import simulate
+from onlineboost.theory.bounds import (
     best_expert_bound,
     excess_of_votes,
     hedge_bound,
@@ -30,6 +29,8 @@ from onlineboost.theory import (
     regret_bounds,
     useless_rounds,
 )
+from onlineboost.theory.guarantee import guarantee
+from onlineboost.theory.simulate import Outcome, Simulation, alpha_regrets, draw_labels, draw_votes
 
 # ------------------------------------------------------------------------------------------------ the simulators' twins
 
@@ -252,22 +253,22 @@ def test_slopes_can_be_steeper_than_the_paper_says():
 
 def test_the_guarantee_of_adaboost_olm():
     data = load_dataset("balance").shuffled(1)
-    for vote in ("hedge", "weighted", "best", "last"):
-        clf = AdaBoostOLM(15, vote=vote)
+    for combiner in ("hedge", "weighted", "best", "last"):
+        clf = AdaBoostOLM(15, combiner=combiner)
         result = prequential(clf, data.X, data.y)
         found = guarantee(clf, (~result.right).sum())
         assert (found.examples, found.learners, found.mistakes) == (625, 15, (~result.right).sum())
         assert found.edges == (clf.edges_.min(), np.median(clf.edges_), clf.edges_.max())
         assert found.mistakes <= found.vote_bound
-        assert (found.edge_bound is None) == (vote != "hedge")
+        assert (found.edge_bound is None) == (combiner != "hedge")
         assert all(isinstance(text, str) for line in found.lines() for text in line)
 
 
-@pytest.mark.parametrize("restart", [True, "auto"])
+@pytest.mark.parametrize("restart", ["always", "auto"])
 def test_only_learners_before_the_first_that_restarted_add_to_the_guarantee(restart):
     """Up to there the chain is that of the paper; an edge since a restart says nothing of the stream before."""
     data = load_dataset("nursery").shuffled(1)
-    clf, paper = AdaBoostOLM(20, restart=restart), AdaBoostOLM(20, restart=False)
+    clf, paper = AdaBoostOLM(20, restart=restart), AdaBoostOLM(20, restart="never")
     wrong = [(~prequential(booster, data.X[:3500], data.y[:3500]).right).sum() for booster in (clf, paper)]
     found = guarantee(clf, wrong[0])
     assert found.examples == 3500
@@ -284,7 +285,7 @@ def test_the_guarantee_of_online_mbbm_counts_the_lost_examples_without_looking()
     """From edges and weights alone: phi_N(0) T + sum_i (gamma - gamma_i) W_i / k."""
     data = load_dataset("balance").shuffled(1)
     y = np.searchsorted(data.classes, data.y)
-    clf = OnlineMBBM(15, gamma=0.1, vote="last")
+    clf = OnlineMBBM(15, gamma=0.1, combiner="last")
     clf.partial_fit(data.X[:1], data.y[:1], classes=data.classes)
     lost = 0
     for t in range(1, len(y)):

@@ -23,9 +23,11 @@ from helpers import (
     plain,
     twins_of,
 )
-from onlineboost import AdaBoostOLM, HoeffdingTree, splits, trees
-from onlineboost import forest as forest_tables
-from onlineboost.forest import FREE_ROW, LEAF_RULES, N_FREE_STATS, N_LEAVES, N_NODES, N_ROWS, N_STATS
+from onlineboost import AdaBoostOLM, HoeffdingTree
+from onlineboost.trees import split as splits
+from onlineboost.trees import state as forest_tables
+from onlineboost.trees import trees
+from onlineboost.trees.state import FREE_ROW, LEAF_RULES, N_FREE_STATS, N_LEAVES, N_NODES, N_ROWS, N_STATS
 
 LEAVES = sorted(LEAF_RULES)
 QUICK = {"grace_period": 12, "split_confidence": 0.1, "tie_threshold": 0.3, "max_features": 0.6}
@@ -60,7 +62,7 @@ STREAMS = {
 def test_a_tree_is_its_twin(stream, leaf, seed):
     make, nominal = STREAMS[stream]
     X, y, weight = make(seed)
-    clf = HoeffdingTree(leaf=leaf, random_state=seed, **QUICK)
+    clf = HoeffdingTree(leaf_prediction=leaf, random_state=seed, **QUICK)
     predictions = in_blocks(clf, X, y, 64, weight)
     twin, _, want = twin_of(clf, X, y, weight, nominal)
     assert n_inner(forest_of(clf)) >= 5  # or the comparison would say little
@@ -206,7 +208,7 @@ def test_of_columns_that_are_equally_good_the_first_is_taken(seed):
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=60)
     x = rng.normal(size=60) + y
-    clf = HoeffdingTree(grace_period=59.5, tie_threshold=10.0, max_features=1.0, leaf="majority")
+    clf = HoeffdingTree(grace_period=59.5, tie_threshold=10.0, max_features=1.0, leaf_prediction="majority")
     clf.partial_fit(np.column_stack([-x, x, -x, x]), y)
     assert forest_of(clf).nodes[0]["feature"] == 0
 
@@ -214,7 +216,7 @@ def test_of_columns_that_are_equally_good_the_first_is_taken(seed):
 def test_children_of_values_not_seen_at_the_leaf_start_from_the_parents_classes():
     first = np.array([["x", "p"], ["y", "r"], ["x", "q"], ["y", "p"]] * 6, object)
     second = np.array([["x", "p"], ["x", "q"]] * 12, object)  # at the leaf of x, r has never been seen
-    clf = HoeffdingTree(grace_period=20.5, tie_threshold=10.0, leaf="majority", max_features=1.0)
+    clf = HoeffdingTree(grace_period=20.5, tie_threshold=10.0, leaf_prediction="majority", max_features=1.0)
     clf.partial_fit(first[:21], (["a", "b"] * 12)[:21])
     forest = forest_of(clf)
     assert (n_inner(forest), forest.nodes[0]["feature"]) == (1, 0)
@@ -234,21 +236,25 @@ def test_children_of_values_not_seen_at_the_leaf_start_from_the_parents_classes(
 
 def test_an_unknown_or_missing_value_takes_the_heavier_branch():
     X = np.array([["x"]] * 10 + [["y"]] * 20, object)
-    clf = HoeffdingTree(grace_period=29.5, tie_threshold=10.0, leaf="majority").partial_fit(X, [0] * 10 + [1] * 20)
+    clf = HoeffdingTree(grace_period=29.5, tie_threshold=10.0, leaf_prediction="majority").partial_fit(
+        X, [0] * 10 + [1] * 20
+    )
     assert n_inner(forest_of(clf)) == 1
     assert clf.predict(np.array([["x"], ["y"], ["never seen"], [None]], object)).tolist() == [0, 1, 1, 1]
 
 
 def test_of_branches_that_are_equally_heavy_the_first_takes_what_is_missing():
     X = np.array([["x"], ["y"]] * 10, object)
-    clf = HoeffdingTree(grace_period=19.5, tie_threshold=10.0, leaf="majority").partial_fit(X, ["a", "b"] * 10)
+    clf = HoeffdingTree(grace_period=19.5, tie_threshold=10.0, leaf_prediction="majority").partial_fit(
+        X, ["a", "b"] * 10
+    )
     assert n_inner(forest_of(clf)) == 1
     assert clf.predict(np.array([[None], ["never seen"]], object)).tolist() == ["a", "a"]
 
 
 def test_of_classes_that_are_equally_heavy_the_first_met_is_the_majority():
     """So the last two examples are ones that naive Bayes had right, and the majority rule had not."""
-    clf = HoeffdingTree(leaf="nba", grace_period=100.0)
+    clf = HoeffdingTree(leaf_prediction="nba", grace_period=100.0)
     clf.partial_fit([[0.0], [1.0], [10.0], [11.0], [10.0]], ["a", "a", "b", "b", "b"])
     assert forest_of(clf).details[0]["bayes_lead"] == 2.0
 

@@ -11,19 +11,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onlineboost.baselines import AdaBoostOVA, OneVsAll, OzaBoost, TreeBag
-    from onlineboost.datasets import load_dataset
-    from onlineboost.estimators import AdaBoostOLM, HoeffdingTree, OnlineMBBM
-    from onlineboost.evaluate import prequential
+    from onlineboost.datasets.catalogue import load_dataset
+    from onlineboost.estimators.baselines import AdaBoostOVA, BestTree, OneVsAll, OzaBoost
+    from onlineboost.estimators.boosters import AdaBoostOLM, HoeffdingTree, OnlineMBBM
+    from onlineboost.evaluation.prequential import prequential
 
 __all__ = [
     "AdaBoostOLM",
     "AdaBoostOVA",
+    "BestTree",
     "HoeffdingTree",
     "OneVsAll",
     "OnlineMBBM",
     "OzaBoost",
-    "TreeBag",
     "load_dataset",
     "prequential",
 ]
@@ -31,15 +31,15 @@ __version__ = "0.1.0"
 
 # Loaded when first asked for: scikit-learn alone takes most of a second to import.
 _HOME = {
-    "AdaBoostOLM": "onlineboost.estimators",
-    "AdaBoostOVA": "onlineboost.baselines",
-    "HoeffdingTree": "onlineboost.estimators",
-    "OneVsAll": "onlineboost.baselines",
-    "OnlineMBBM": "onlineboost.estimators",
-    "OzaBoost": "onlineboost.baselines",
-    "TreeBag": "onlineboost.baselines",
-    "load_dataset": "onlineboost.datasets",
-    "prequential": "onlineboost.evaluate",
+    "AdaBoostOLM": "onlineboost.estimators.boosters",
+    "AdaBoostOVA": "onlineboost.estimators.baselines",
+    "HoeffdingTree": "onlineboost.estimators.boosters",
+    "OneVsAll": "onlineboost.estimators.baselines",
+    "OnlineMBBM": "onlineboost.estimators.boosters",
+    "OzaBoost": "onlineboost.estimators.baselines",
+    "BestTree": "onlineboost.estimators.baselines",
+    "load_dataset": "onlineboost.datasets.catalogue",
+    "prequential": "onlineboost.evaluation.prequential",
 }
 
 

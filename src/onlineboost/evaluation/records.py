@@ -1,0 +1,94 @@
+"""One run of a model as a small record: accuracies, times, a learning curve, and what the booster thought meanwhile.
+
+A record is a plain dictionary that JSON can hold:
+
+    rows, classes                   size of the stream
+    tail, full                      accuracy over the last 20 %, and over all
+    best_tree                       {"tail": ..., "full": ...} of a BestTree's best tree in hindsight
+    seconds                         processor time of predicting and learning
+    curve                           {"examples": [...], "right": [...]}: accuracy since the point before
+    alphas, edges, expert_weights   one number per learner, at the end; missing where a model has none
+    snapshots                       {"examples": [...], "expert_weights": [[...], ...]} along the way, on request
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from onlineboost.data.stream import Block
+from onlineboost.evaluation.prequential import BLOCK_ROWS, Result, prequential
+
+CURVE_POINTS = 30
+SNAPSHOTS = 24
+PER_LEARNER = {"alphas": "alphas_", "edges": "edges_", "expert_weights": "expert_weights_"}
+
+Record = dict[str, Any]
+
+
+def observe(
+    model: Any,
+    blocks: Iterable[Block],
+    classes: Any,
+    *,
+    snapshots: bool = False,
+    progress: Callable[[int, float], None] | None = None,
+) -> tuple[Result, Record]:
+    """Test-then-train a model, and its record."""
+    seen: list[int] = []
+    weights: list[list[float]] = []
+
+    def after_block(examples: int, share: float) -> None:
+        if snapshots and (v := per_learner(model, "expert_weights_")) is not None:
+            seen.append(examples)
+            weights.append(v)
+        if progress is not None:
+            progress(examples, share)
+
+    start = time.process_time()
+    result = prequential(model, blocks, classes=classes, progress=after_block)
+    seconds = time.process_time() - start
+    examples, right = result.curve(CURVE_POINTS)
+    record: Record = {
+        "rows": len(result.y),
+        "classes": len(classes),
+        "tail": result.tail_accuracy(0.2),
+        "full": result.accuracy,
+        "seconds": round(seconds, 4),
+        "curve": {"examples": examples.tolist(), "right": np.round(right, 5).tolist()},
+    }
+    if result.tree_right is not None:
+        record["best_tree"] = {"tail": result.best_tree_accuracy(0.2), "full": result.best_tree_accuracy()}
+    for name, attribute in PER_LEARNER.items():
+        if (values := per_learner(model, attribute)) is not None:
+            record[name] = values
+    if seen:
+        keep = np.unique(np.linspace(0, len(seen) - 1, SNAPSHOTS).round().astype(int))
+        record["snapshots"] = {"examples": [seen[i] for i in keep], "expert_weights": [weights[i] for i in keep]}
+    return result, record
+
+
+def per_learner(model: Any, attribute: str) -> list[float] | None:
+    """One number per learner, or None if the model has none; a mean over the classes if it has a booster for each."""
+    values = getattr(model, attribute, None)
+    if values is None:
+        return None
+    values = np.asarray(values, np.float64)
+    return np.round(values.mean(axis=0) if values.ndim == 2 else values, 5).tolist()
+
+
+def smoothed(values: np.ndarray) -> np.ndarray:
+    """Each value as the mean of itself and its neighbours."""
+    padded = np.pad(values, 1, mode="edge")
+    return (padded[:-2] + padded[1:-1] + padded[2:]) / 3.0
+
+
+def cut(X: Any, y: np.ndarray, *, snapshots: bool = False) -> Iterator[Block]:
+    """Rows as blocks, small enough for a snapshot after each where they are asked for."""
+    rows = min(BLOCK_ROWS, -(-len(y) // SNAPSHOTS)) if snapshots else BLOCK_ROWS
+    for a in range(0, len(y), rows):
+        b = min(a + rows, len(y))
+        yield Block(X[a:b], y[a:b], a, b / len(y))

@@ -1,0 +1,206 @@
+"""Charts of runs, for reports: learning curves, accuracy against time, alphas and edges, experts' weights.
+
+All take records (see `runs`), each with a "dataset" and a "system" besides, and draw one panel per data set.
+Needs the extra ``onlineboost[report]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from onlineboost.evaluation.records import Record, smoothed
+
+# Okabe and Ito's colours, which stay apart for the colour-blind, strongest first; then two greys.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#000000", "#8c7a00", "#777777", "#bbbbbb",
+)  # fmt: skip
+WHITE_TO_BLUE = ["#f7fafd", "#6baed6", "#08306b"]
+SIZE = 1150  # width of a row of panels
+BINS = 20  # of the chain, in the picture of the experts' weights
+
+
+Drawn = alt.Chart | alt.FacetChart
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is drawn, in which order and colour, and how it is called."""
+
+    datasets: Sequence[str]
+    systems: Sequence[str]  # with a line of their own
+    colours: Mapping[str, str]
+    labels: Mapping[str, str]  # of the data sets
+
+    @property
+    def titles(self) -> list[str]:
+        return [self.labels.get(name, name) for name in self.datasets]
+
+    def colour(self, systems: Sequence[str], title: str | None = None) -> alt.Color:
+        scale = alt.Scale(domain=list(systems), range=[self.colours[s] for s in systems])
+        return alt.Color(
+            "system:N",
+            title=title,
+            scale=scale,
+            legend=alt.Legend(orient="top", columns=self.legend_columns, symbolStrokeWidth=3),
+        )
+
+    @property
+    def legend_columns(self) -> int:
+        return 4 if len(self.datasets) == 1 else 9
+
+    def panel(self, columns: int) -> int:
+        return min(460, SIZE // min(columns, max(len(self.datasets), 1)) - 48)
+
+    def facet(self, chart: alt.Chart, columns: int, independent: Sequence[str] = ()) -> Drawn:
+        """The chart once per data set, in rows of so many; the chart itself if there is but one."""
+        if len(self.datasets) == 1:
+            return chart
+        header = alt.Header(title=None, labelFontSize=13, labelFontWeight="bold")
+        faceted = chart.facet(facet=alt.Facet("panel:N", sort=self.titles, header=header), columns=columns)
+        return faceted.resolve_scale(**dict.fromkeys(independent, "independent"))  # type: ignore[arg-type]
+
+
+def _groups(records: Sequence[Record], look: Look, systems: Sequence[str]) -> list[tuple[str, str, list[Record]]]:
+    """(panel, system, its records) for all pairs that have any."""
+    out = []
+    for name, panel in zip(look.datasets, look.titles, strict=True):
+        for system in systems:
+            group = [r for r in records if r["dataset"] == name and r["system"] == system]
+            if group:
+                out.append((panel, system, group))
+    return out
+
+
+def _mean(group: Sequence[Record], name: str) -> np.ndarray | None:
+    values = [record[name] for record in group if name in record]
+    return np.mean(values, axis=0) if values else None
+
+
+def learning_curves(records: Sequence[Record], look: Look) -> Drawn:
+    """Accuracy since the point before, a mean over the orders, smoothed over three points."""
+    rows = []
+    for panel, system, group in _groups(records, look, look.systems):
+        right = np.mean([record["curve"]["right"] for record in group], axis=0)
+        for examples, value in zip(group[0]["curve"]["examples"], smoothed(right).tolist(), strict=True):
+            rows.append({"panel": panel, "system": system, "examples": examples, "accuracy": round(value, 4)})
+    line = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(strokeWidth=1.8, interpolate="monotone")
+        .encode(
+            x=alt.X("examples:Q", title="examples", axis=alt.Axis(format="~s", tickCount=4)),
+            y=alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5)),
+            color=look.colour(_present(rows, look.systems)),
+            tooltip=["system:N", "examples:Q", alt.Tooltip("accuracy:Q", format=".3f")],
+        )
+        .properties(width=look.panel(4), height=190)
+    )
+    return look.facet(line, 4, ("x", "y"))
+
+
+def accuracy_and_time(points: Sequence[Mapping[str, Any]], look: Look, families: Mapping[str, str]) -> Drawn:
+    """Accuracy on the last 20 % against processor time, on a log axis. A point: dataset, system, tail, seconds, whose.
+
+    `families` gives the colour group of a system.
+    """
+    titles = dict(zip(look.datasets, look.titles, strict=True))
+    rows = [
+        {
+            "panel": titles[point["dataset"]],
+            "system": families.get(point["system"], point["system"]),
+            "model": point["system"],
+            "whose": point["whose"],
+            "seconds": max(point["seconds"], 1e-3),
+            "accuracy": round(point["tail"], 4),
+        }
+        for point in points
+    ]
+    whose = list(dict.fromkeys(row["whose"] for row in rows))
+    groups = list(dict.fromkeys(families.get(s, s) for s in look.colours))
+    legend = alt.Legend(orient="top") if len(whose) > 1 else None
+    dots = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_point(size=60, opacity=0.9, strokeWidth=1.8)
+        .encode(
+            x=alt.X("seconds:Q", title="processor time, seconds", scale=alt.Scale(type="log", padding=8),
+                    axis=alt.Axis(format="~g", tickCount=4, labelOverlap=True)),
+            y=alt.Y("accuracy:Q", title="last 20 %", scale=alt.Scale(zero=False, padding=8),
+                    axis=alt.Axis(tickCount=5)),
+            color=look.colour(_present(rows, groups)),
+            shape=alt.Shape("whose:N", title=None, legend=legend,
+                            scale=alt.Scale(domain=whose, range=["circle", "cross"][: len(whose)])),
+            tooltip=["model:N", "whose:N", alt.Tooltip("seconds:Q", format=".3~g"),
+                     alt.Tooltip("accuracy:Q", format=".3f")],
+        )
+        .properties(width=look.panel(4), height=190)
+    )  # fmt: skip
+    return look.facet(dots, 4, ("x", "y"))
+
+
+def per_learner(records: Sequence[Record], look: Look, what: str, title: str, systems: Sequence[str]) -> Drawn | None:
+    """A number of each learner along the chain (alphas, edges), a mean over the orders."""
+    rows = []
+    for panel, system, group in _groups(records, look, systems):
+        if (values := _mean(group, what)) is not None:
+            for i, value in enumerate(values.tolist(), 1):
+                rows.append({"panel": panel, "system": system, "learner": i, "value": round(value, 4)})
+    if not rows:
+        return None
+    line = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(strokeWidth=1.6)
+        .encode(
+            x=alt.X("learner:Q", title="learner", axis=alt.Axis(tickCount=3), scale=alt.Scale(nice=False)),
+            y=alt.Y("value:Q", title=title, axis=alt.Axis(tickCount=5)),
+            color=look.colour(_present(rows, systems)),
+            tooltip=["system:N", "learner:Q", alt.Tooltip("value:Q", format=".3f")],
+        )
+        .properties(width=look.panel(7) + 30 * (len(look.datasets) > 1), height=150)
+    )
+    return look.facet(line, 7)
+
+
+def expert_weights(records: Sequence[Record], look: Look, system: str) -> Drawn | None:
+    """Whom Hedge follows: the weights of the experts over time, by stretches of the chain, in the first order."""
+    rows = []
+    for panel, _, group in _groups(records, look, [system]):
+        shots = next((record["snapshots"] for record in group if "snapshots" in record), None)
+        if shots is None:
+            continue
+        weights = np.array(shots["expert_weights"])
+        n = weights.shape[1]
+        ends = np.unique(np.linspace(0, n, min(BINS, n) + 1).round().astype(int))
+        mass = np.add.reduceat(weights, ends[:-1], axis=1)
+        last = shots["examples"][-1]
+        starts = [0, *shots["examples"][:-1]]
+        for start, stop, row in zip(starts, shots["examples"], mass.tolist(), strict=True):
+            for low, high, value in zip(ends[:-1].tolist(), ends[1:].tolist(), row, strict=True):
+                span = {"from": 100 * start / last, "to": 100 * stop / last, "low": low, "high": high}
+                rows.append({"panel": panel, **span, "weight": round(value, 4)})
+    if not rows:
+        return None
+    tiles = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_rect()
+        .encode(
+            x=alt.X("from:Q", title="% of the stream", axis=alt.Axis(tickCount=3), scale=alt.Scale(domain=[0, 100])),
+            x2="to:Q",
+            y=alt.Y("low:Q", title="expert", axis=alt.Axis(tickCount=5), scale=alt.Scale(nice=False)),
+            y2="high:Q",
+            color=alt.Color("weight:Q", title="weight",
+                            scale=alt.Scale(range=WHITE_TO_BLUE, domain=[0, 1], type="sqrt"),
+                            legend=alt.Legend(orient="right", gradientLength=110, tickCount=3)),
+            tooltip=["low:Q", "high:Q", alt.Tooltip("to:Q", format=".0f"), alt.Tooltip("weight:Q", format=".2f")],
+        )
+        .properties(width=look.panel(7) + 20 * (len(look.datasets) > 1), height=150)
+    )  # fmt: skip
+    return look.facet(tiles, 7)
+
+
+def _present(rows: Sequence[Mapping[str, Any]], systems: Sequence[str]) -> list[str]:
+    there = {row["system"] for row in rows}
+    return [system for system in systems if system in there]

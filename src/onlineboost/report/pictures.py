@@ -1,0 +1,80 @@
+"""Pictures: the paper's figure, as PNG and as an interactive page. Needs the extra ``onlineboost[report]``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from onlineboost.boosters.potentials.potentials import asymptotic_error
+from onlineboost.data.stream import DataError
+
+
+def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int, out: str) -> list[Path]:
+    """Draw phi_N(0) against the number of classes k, a panel for each edge, to OUT.png and OUT.html.
+
+    This is the paper's figure on why potentials are hard to approximate in k: with a larger edge the error rate first
+    rises with the number of classes, then falls, as wrong votes spread over more labels.
+    """
+    altair = need_drawing()
+    rows = [
+        {"edge": f"γ = {gamma:g}", "classes": k, "error": asymptotic_error(k, n_learners, gamma)}
+        for gamma in gammas
+        for k in range(2, most_classes + 1)
+    ]
+    line = (
+        altair.Chart(altair.Data(values=rows))
+        .mark_line(point={"size": 12}, strokeWidth=2, color="#1f6feb")
+        .encode(
+            x=altair.X("classes:Q", title="number of classes k"),
+            y=altair.Y("error:Q", title="potential φ_N(0)", scale=altair.Scale(zero=False)),
+            tooltip=["classes:Q", altair.Tooltip("error:Q", format=".5f")],
+        )
+        .properties(width=320, height=240)
+    )
+    chart = (
+        line.facet(column=altair.Column("edge:N", title=None, sort=[f"γ = {g:g}" for g in gammas]))
+        .resolve_scale(y="independent")
+        .properties(title=f"Error rate of OnlineMBBM with N = {n_learners} learners of edge γ")
+    )
+    return _save(chart, out)
+
+
+def draw_bounds(rows: list[dict[str, Any]], error: float, n_classes: int, gamma: float, out: str) -> list[Path]:
+    """Draw the curves of `cli_bounds.curves`, and the error that is wanted, to OUT.png and OUT.html."""
+    altair = need_drawing()
+    names = ["the paper's bound", "OnlineMBBM, exact", "no booster is below"]
+    lowest = error / 10.0
+    line = (
+        altair.Chart(altair.Data(values=[row for row in rows if row["error"] >= lowest]))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=altair.X("learners:Q", title="number of weak learners N"),
+            y=altair.Y("error:Q", title="error rate", scale=altair.Scale(type="log", domain=[lowest, 1.0], nice=False)),
+            color=altair.Color(
+                "line:N", title=None, scale=altair.Scale(domain=names, range=["#8b949e", "#1f6feb", "#d29922"])
+            ),
+            tooltip=["line:N", "learners:Q", altair.Tooltip("error:Q", format=".4f")],
+        )
+    )
+    wanted = altair.Chart(altair.Data(values=[{"error": error}])).mark_rule(strokeDash=[4, 3], color="#cf222e")
+    chart = (line + wanted.encode(y="error:Q")).properties(
+        width=480, height=300, title=f"Error rate with {n_classes} classes and learners of edge γ = {gamma:g}"
+    )
+    return _save(chart, out)
+
+
+def need_drawing() -> Any:
+    """altair, or an error that says how to get it."""
+    try:
+        import altair
+    except ImportError:
+        raise DataError("drawing needs altair: pip install 'onlineboost[report]'") from None
+    return altair
+
+
+def _save(chart: Any, out: str) -> list[Path]:
+    paths = [Path(f"{out}.png"), Path(f"{out}.html")]
+    chart.save(paths[0], scale_factor=2)
+    chart.save(paths[1], inline=True)
+    return paths

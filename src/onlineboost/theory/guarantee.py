@@ -1,0 +1,141 @@
+"""What the theorems say of a run that was made: the edges shown, the bounds they imply, the mistakes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from onlineboost.boosters.potentials.potentials import asymptotic_error
+from onlineboost.estimators.boosters import AdaBoostOLM, OnlineMBBM
+from onlineboost.theory.bounds import HEDGE_RATE, best_expert_bound, first_where, hedge_bound, olm_bound
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """Bounds on the mistakes of one run. They hold with probability 1 - delta where a draw is involved."""
+
+    model: str
+    examples: int
+    learners: int
+    delta: float
+    mistakes: int  # made, as given
+    edges: tuple[float, float, float]  # shown: least, median, largest
+    best_expert: int  # how many learners the expert with the fewest mistakes has
+    best_expert_mistakes: int
+    vote_bound: float  # on the mistakes, given those of the experts
+    expert_bound: float | None = None  # Adaboost.OLM: on the mistakes of the best expert, given the edges and weights
+    edge_bound: float | None = None  # on the mistakes, given the same
+    edge_bound_from: float | None = None  # the number of examples from which on edges like these bound the mistakes
+    gamma: float | None = None  # OnlineMBBM, if it has one gamma for all learners
+    potential: float | None = None  # phi_N(0), the error rate it promises for learners of that edge
+    lost: float | None = None  # labels not strictly ahead in all N votes: phi_N(0) T + sum_i (gamma - gamma_i) W_i / k
+    lost_promised: float | None = None  # phi_N(0) T
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is known, in plain numbers; bounds of infinity are left out."""
+        known = {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: value for name, value in known.items() if value != math.inf}
+
+    def lines(self) -> list[tuple[str, str]]:
+        """What it says, in words: (heading, text)."""
+        low, middle, high = self.edges
+        n = self.examples
+        first = f"the first {self.best_expert} learners" if self.best_expert > 1 else "the first learner"
+        out = [
+            ("edges shown", f"{low:.3f} to {high:.3f}, median {middle:.3f} (0: guessing, 1: never wrong)"),
+            ("mistakes made", f"{self.mistakes:,} of {n:,}"),
+            ("best expert", f"{self.best_expert_mistakes:,} mistakes: {first}"),
+            ("bound from experts", _says(self.vote_bound, n)),
+        ]
+        if self.expert_bound is not None and self.edge_bound is not None:
+            text = f"{_says(self.edge_bound, n)}; best expert {_says(self.expert_bound, n)}"
+            if self.edge_bound > n and self.edge_bound_from is not None and math.isfinite(self.edge_bound_from):
+                text += f"; with such edges it takes {self.edge_bound_from:,.0f} examples"
+            out.append(("bound from edges", text))
+        if self.gamma is not None:
+            out.append(("gamma in use", f"{self.gamma:.3f}; phi_N(0) = {self.potential:.4f}"))
+        if self.lost is not None and self.lost_promised is not None:
+            more = self.lost - self.lost_promised
+            why = "more, by edges below gamma" if more > 0.0 else "fewer, by edges above gamma"
+            text = f"lost {self.lost:,.0f}: {self.lost_promised:,.0f} by phi_N(0), {abs(more):,.0f} {why}"
+            out.append(("majority of all votes", text))
+        return out
+
+
+def _says(bound: float, n: int) -> str:
+    return f"at most {bound:,.0f}" if bound <= n else f"at most {bound:,.0f} (says nothing)"
+
+
+def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
+    """What the theorems say of a fitted AdaBoostOLM or OnlineMBBM; None for other classifiers and for one class.
+
+    The stream must have had no example weights, and all classes known from the start.
+
+    Examples
+    --------
+    >>> from onlineboost import load_dataset, prequential
+    >>> data, clf = load_dataset("balance").shuffled(0), AdaBoostOLM(20)
+    >>> wrong = ~prequential(clf, data.X, data.y).right
+    >>> found = guarantee(clf, wrong.sum())
+    >>> found.mistakes <= found.vote_bound
+    True
+    """
+    if not isinstance(clf, AdaBoostOLM | OnlineMBBM) or clf._fitted().k < 2:
+        return None
+    model = clf._fitted()
+    k, sums = model.k, model.chain.gather("edge_sums")
+    wrong = np.rint(-model.log_v).astype(int)
+    edges = clf.edges_
+    n, T = len(edges), model.chain.t
+    known: dict[str, Any] = {
+        "model": type(clf).__name__,
+        "examples": T,
+        "learners": n,
+        "delta": delta,
+        "mistakes": int(mistakes),
+        "edges": (float(edges.min()), float(np.median(edges)), float(edges.max())),
+        "best_expert": int(wrong.argmin()) + 1,
+        "best_expert_mistakes": int(wrong.min()),
+        "vote_bound": _vote_bound(clf.combiner, wrong, T, delta),
+    }
+    if isinstance(clf, AdaBoostOLM):
+        if clf.combiner == "hedge":
+            # The theorem is about learners that never restart. Up to the first one that has, the chain is that of the
+            # paper, for nothing flows backwards; from there on, edges of 0 promise nothing.
+            lasting = np.where(np.maximum.accumulate(model.chain.gather("born")) == 0, edges, 0.0)
+            known["expert_bound"] = best_expert_bound(clf.loss, lasting, k, T, -sums[:, 1])
+            known["edge_bound"] = hedge_bound(known["expert_bound"], n, T, delta)
+            known["edge_bound_from"] = _says_something_from(clf.loss, lasting, k, delta)
+        return Guarantee(**known)
+    gamma = float(clf.gammas_[0])
+    if (clf.gammas_ == gamma).all():  # Theorem 1 is about one gamma
+        known["gamma"], known["potential"] = gamma, asymptotic_error(k, n, gamma)
+        if clf.loss == "zero_one" and clf.potential == "exact":
+            known["lost_promised"] = known["potential"] * T
+            known["lost"] = known["lost_promised"] + float(((gamma - edges) * sums[:, 1]).sum()) / k
+    return Guarantee(**known)
+
+
+def _vote_bound(combiner: str, wrong: np.ndarray, T: int, delta: float) -> float:
+    """On the mistakes of each way to follow the experts."""
+    n, best = len(wrong), int(wrong.min())
+    if combiner == "hedge":
+        return hedge_bound(best, n, T, delta)
+    if combiner == "weighted":  # a mistake: experts of half the mass were wrong, two for one expected by Hedge
+        return 2.0 * (best + math.log(n)) / HEDGE_RATE
+    if combiner == "best":  # whoever leads has erred at most `best` times before
+        return n * (best + 1.0)
+    return float(wrong[-1])
+
+
+def _says_something_from(loss: str, edges: np.ndarray, k: int, delta: float) -> float:
+    """The number of examples at which the bound of such edges falls below the number of examples."""
+
+    def good(T: int) -> bool:
+        return olm_bound(loss, edges, k, T, delta=delta) <= T
+
+    most = 1 << 62
+    return first_where(good, 0, most) if good(most) else math.inf

@@ -1,0 +1,110 @@
+"""Trees from forest to forest: cut one forest into several, or join several into one.
+
+The copies are compact: nodes tree by tree, the class rows of a leaf side by side, no unused rows in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onlineboost.trees.state import N_LEAVES, PER_TREE, Forest, in_use
+
+
+def select(forest: Forest, start: int, stop: int) -> Forest:
+    """A forest of its own for trees start, ..., stop - 1."""
+    old = _nodes_of(forest, forest.roots[start:stop])
+    nodes, details = forest.nodes[old], forest.details[old]
+    moved = np.full(len(forest.nodes), -1, np.int32)
+    moved[old] = np.arange(len(old), dtype=np.int32)
+    roots = moved[forest.roots[start:stop]]
+    inner = np.flatnonzero(nodes["feature"] >= 0)
+    nodes["first"][inner] = moved[nodes["first"][inner]]
+    details["heavy"][inner] = moved[details["heavy"][inner]]
+
+    leaves = np.flatnonzero(nodes["feature"] < 0)
+    old = _rows_of(forest, nodes["first"][leaves])
+    rows = forest.rows[old]
+    moved = np.full(len(forest.rows) + 1, -1, np.int32)  # its last entry is that of row -1: none
+    moved[old] = np.arange(len(old), dtype=np.int32)
+    rows["next"] = moved[rows["next"]]
+    nodes["first"][leaves] = moved[nodes["first"][leaves]]
+
+    learned = np.flatnonzero(rows["stat"] >= 0)
+    stats = forest.stats[rows["stat"][learned]]
+    rows["stat"][learned] = np.arange(len(learned), dtype=np.int32)
+    return forest._replace(
+        nodes=nodes,
+        details=details,
+        rows=rows,
+        stats=stats,
+        free_stats=np.empty(len(stats), np.int32),
+        used=in_use(len(nodes), len(rows), len(stats), len(leaves)),
+        roots=roots,
+        **_settings([forest], slice(start, stop)),
+    )
+
+
+def join(forests: Sequence[Forest]) -> Forest:
+    """One forest of all trees, in order."""
+    compact = [select(forest, 0, len(forest.roots)) for forest in forests]
+    if len(compact) == 1:
+        return compact[0]
+    n_nodes, n_rows, n_stats, roots = 0, 0, 0, []
+    for forest in compact:
+        nodes, rows = forest.nodes, forest.rows
+        inner = nodes["feature"] >= 0
+        nodes["first"] += np.where(inner, n_nodes, np.where(nodes["first"] >= 0, n_rows, 0)).astype(np.int32)
+        forest.details["heavy"] += np.where(inner, n_nodes, 0).astype(np.int32)
+        rows["next"] += np.where(rows["next"] >= 0, n_rows, 0).astype(np.int32)
+        rows["stat"] += np.where(rows["stat"] >= 0, n_stats, 0).astype(np.int32)
+        roots.append(forest.roots + np.int32(n_nodes))
+        n_nodes, n_rows, n_stats = n_nodes + len(nodes), n_rows + len(rows), n_stats + len(forest.stats)
+    return compact[0]._replace(
+        nodes=np.concatenate([forest.nodes for forest in compact]),
+        details=np.concatenate([forest.details for forest in compact]),
+        rows=np.concatenate([forest.rows for forest in compact]),
+        stats=np.concatenate([forest.stats for forest in compact]),
+        free_stats=np.empty(n_stats, np.int32),
+        used=in_use(n_nodes, n_rows, n_stats, sum(int(forest.used[N_LEAVES]) for forest in compact)),
+        roots=np.concatenate(roots),
+        **_settings(compact),
+    )
+
+
+def _settings(forests: Sequence[Forest], trees: slice = slice(None)) -> dict[str, Any]:
+    return {name: np.concatenate([getattr(forest, name)[trees] for forest in forests]) for name in PER_TREE}
+
+
+def _nodes_of(forest: Forest, roots: np.ndarray) -> np.ndarray:
+    """The nodes below these roots: tree by tree, then level by level, so that children stay side by side."""
+    at, tree = roots.astype(np.int64), np.arange(len(roots))
+    levels, trees = [at], [tree]
+    while at.size:
+        inner = forest.nodes["feature"][at] >= 0
+        at, tree = at[inner], tree[inner]
+        count = forest.details["n_children"][at]
+        before = np.repeat(np.cumsum(count) - count, count)
+        at = np.repeat(forest.nodes["first"][at], count) + np.arange(count.sum()) - before
+        tree = np.repeat(tree, count)
+        levels.append(at)
+        trees.append(tree)
+    return np.concatenate(levels)[np.argsort(np.concatenate(trees), kind="stable")]
+
+
+def _rows_of(forest: Forest, first: np.ndarray) -> np.ndarray:
+    """The class rows of the lists that begin here, list by list."""
+    leaf = np.arange(len(first))
+    rows, leaves = [], []
+    at = first.astype(np.int64)
+    while at.size:
+        there = at >= 0
+        at, leaf = at[there], leaf[there]
+        rows.append(at)
+        leaves.append(leaf)
+        at = forest.rows["next"][at].astype(np.int64)
+    if not rows:
+        return np.empty(0, np.int64)
+    return np.concatenate(rows)[np.argsort(np.concatenate(leaves), kind="stable")]

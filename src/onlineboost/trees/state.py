@@ -1,0 +1,213 @@
+"""The state of a forest of Hoeffding trees: shared arrays, and how they grow.
+
+All trees of a segment live in four tables:
+
+* ``nodes``: one 16-byte record per node, all that sending an example down a tree needs (but for nominal and missing
+  values);
+* ``details``: one 40-byte record per node, in the same order, for what else is known of it;
+* ``rows``: one 32-byte record per (leaf, class seen there), a linked list per leaf: its label and mass;
+* ``stats``: one wide row of float64 per (leaf, class *learned* there): what a split try and naive Bayes need.
+
+Prediction by majority does without the last. A leaf pays for the classes it has seen, and a class that was
+merely inherited from the parent costs 32 bytes. Rows of a leaf that has been split are used again.
+
+The columns of an encoded example come numeric first, then nominal (codes 0, 1, ... in order of first appearance).
+A row of ``stats`` holds, for the numeric columns, six stretches (mean, inverse variance, weight, sum of squared
+deviations, smallest, largest), then for every nominal column its weight and the weight of each of its values.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.fastmath import child_key
+
+NODE = np.dtype(
+    [
+        ("feature", np.int32),  # column this node splits on; -1: a leaf
+        ("first", np.int32),  # inner node: its first child, the others follow; leaf: its first class row, -1: none
+        ("threshold", np.float64),  # numeric split: x <= threshold goes to the first child; NaN: nominal split
+    ]
+)
+DETAIL = np.dtype(
+    [
+        ("n_children", np.int32),
+        ("heavy", np.int32),  # the child for a missing value and for a value with no branch of its own
+        ("mass", np.float64),  # leaf: weight of its classes, inherited weight included
+        ("since", np.float64),  # leaf: weight learned since the last split try
+        ("bayes_lead", np.float64),  # leaf: weight predicted rightly by naive Bayes, less that by the majority class
+        ("key", np.int64),  # a hash of the path from the root, for what is drawn at random here
+    ]
+)
+ROW = np.dtype(
+    [
+        ("label", np.int32),
+        ("next", np.int32),  # next class row of this leaf (or next free row), -1: none
+        ("stat", np.int32),  # its row of `stats`, -1: nothing learned, only inherited
+        ("unused", np.int32),
+        ("mass", np.float64),
+        ("prior", np.float64),  # log(mass) - (sum of log variances of the numeric columns) / 2, for naive Bayes
+    ]
+)
+NODE, DETAIL, ROW = (np.dtype((np.record, kind.descr)) for kind in (NODE, DETAIL, ROW))  # attributes for Python too
+assert (NODE.itemsize, DETAIL.itemsize, ROW.itemsize) == (16, 40, 32)
+
+N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES, N_LOST = range(7)  # what Forest.used holds
+# (N_LOST: nodes that belong to no tree any more, left behind by restarts)
+MEAN, INVERSE, WEIGHT, SQUARES, LOW, HIGH = range(6)  # the stretches of a row of stats; naive Bayes reads the first two
+MAJORITY, BAYES, ADAPTIVE = range(3)  # Forest.leaf
+LEAF_RULES = {"majority": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
+
+
+PER_TREE = ("grace", "log_delta", "tie", "unit")  # fields of Forest: settings of the trees, beside `roots`
+
+
+class Forest(NamedTuple):
+    """The trees of one segment. Arrays that can run full are grown by `make_room`."""
+
+    nodes: np.ndarray  # NODE
+    details: np.ndarray  # DETAIL, of the same nodes
+    rows: np.ndarray  # ROW
+    stats: np.ndarray  # float64 (rows, 6 numeric + values of nominal)
+    free_stats: np.ndarray  # int32, a stack of unused rows of stats
+    used: np.ndarray  # int64, how much of the tables is in use
+    roots: np.ndarray  # int32 (trees,)
+    grace: np.ndarray  # float64 (trees,) weight between split tries
+    log_delta: np.ndarray  # float64 (trees,) ln(1/delta) of the Hoeffding bound
+    tie: np.ndarray  # float64 (trees,) tau: a bound below this splits without a clear winner
+    unit: np.ndarray  # float64 (trees,) weight that stands for one example, for the priors of naive Bayes
+    n_numeric: int
+    offset: (
+        np.ndarray
+    )  # int64 (nominal columns + 1,) where each column's weight stands in a row of stats, its values after it
+    birth: np.ndarray  # int64, laid out as the nominal part of stats: round in which each value appeared first
+    n_candidates: int  # columns a leaf looks at in a split try
+    leaf: int
+
+
+def nominal_layout(n_numeric: int, nominal_sizes: list[int]) -> np.ndarray:
+    return np.cumsum([6 * n_numeric, *(size + 1 for size in nominal_sizes)]).astype(np.int64)
+
+
+def in_use(nodes: int, rows: int, stats: int, leaves: int) -> np.ndarray:
+    """Forest.used of tables that are full up to here, with nothing free or lost."""
+    used = np.zeros(7, np.int64)
+    used[[N_NODES, N_ROWS, FREE_ROW, N_STATS, N_LEAVES]] = nodes, rows, -1, stats, leaves
+    return used
+
+
+def plant(
+    n_trees: int,
+    n_numeric: int,
+    nominal_sizes: list[int],
+    leaf: str,
+    grace: np.ndarray,
+    split_confidence: np.ndarray,
+    tie_threshold: np.ndarray,
+    unit: np.ndarray,
+    n_candidates: int,
+    seed: int = 0,
+    first: int = 0,
+) -> Forest:
+    """A forest of `n_trees` single leaves; the first of them is number `first` of its chain."""
+    offset = nominal_layout(n_numeric, nominal_sizes)
+    nodes = np.zeros(max(64, 4 * n_trees), NODE)
+    nodes["feature"] = -1
+    nodes["first"] = -1
+    details = np.zeros(len(nodes), DETAIL)
+    details["key"][:n_trees] = [child_key(child_key(0, seed), first + i) for i in range(n_trees)]
+    return Forest(
+        nodes=nodes,
+        details=details,
+        rows=np.zeros(max(64, 4 * n_trees), ROW),
+        stats=np.empty((max(16, n_trees), offset[-1])),
+        free_stats=np.empty(max(16, n_trees), np.int32),
+        used=in_use(n_trees, 0, 0, n_trees),
+        roots=np.arange(n_trees, dtype=np.int32),
+        grace=np.asarray(grace, float),
+        log_delta=np.log(1.0 / np.asarray(split_confidence, float)),
+        tie=np.asarray(tie_threshold, float),
+        unit=np.asarray(unit, float),
+        n_numeric=n_numeric,
+        offset=offset,
+        birth=np.full(offset[-1] - offset[0], -1, np.int64),
+        n_candidates=n_candidates,
+        leaf=LEAF_RULES[leaf],
+    )
+
+
+def _longer(array: np.ndarray, needed: int) -> np.ndarray:
+    """A copy of an array with room for `needed` rows, and for more to come: several times as many as before.
+
+    Room that is not in use takes addresses but no memory. Small arrays grow fast, so that little is ever copied: on the
+    way to any size, about half of it in all.
+    """
+    factor = 4.0 if array.nbytes < 2**26 else 2.0 if array.nbytes < 2**30 else 1.5
+    longer = np.empty((max(int(factor * len(array)), needed), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
+    """The same forest with room for so many more nodes, class rows and rows of statistics."""
+    used = forest.used
+    new: dict[str, Any] = {}
+    if used[N_NODES] + nodes > len(forest.nodes):
+        new["nodes"] = _longer(forest.nodes, used[N_NODES] + nodes)
+        new["details"] = np.empty(len(new["nodes"]), DETAIL)
+        new["details"][: len(forest.details)] = forest.details
+    if used[N_ROWS] + rows > len(forest.rows):
+        new["rows"] = _longer(forest.rows, used[N_ROWS] + rows)
+    if used[N_STATS] + stats > len(forest.stats):
+        new["stats"] = _longer(forest.stats, used[N_STATS] + stats)
+        new["free_stats"] = np.empty(len(new["stats"]), np.int32)
+        new["free_stats"][: len(forest.free_stats)] = forest.free_stats
+    return forest._replace(**new)
+
+
+def trees_of(forest: Forest, part: slice) -> Forest:
+    """These trees alone, in the same tables; for a forest with tables of its own see `regroup.select`."""
+    return forest._replace(roots=forest.roots[part], **{name: getattr(forest, name)[part] for name in PER_TREE})
+
+
+def nbytes(forest: Forest) -> dict[str, int]:
+    """Bytes of a forest's tables: "used" by nodes, class rows and statistics in use, and "allocated" for all arrays.
+
+    Allocated room that has never been used takes addresses, but no memory.
+
+    Examples
+    --------
+    >>> forest = plant(1, 4, [], "nba", [10], [0.1], [0.05], [1.0], 2)
+    >>> nbytes(forest)["used"] < nbytes(forest)["allocated"]
+    True
+    """
+    used = forest.used
+    free_rows = 0
+    at = used[FREE_ROW]
+    while at >= 0:
+        free_rows += 1
+        at = forest.rows["next"][at]
+    live = (
+        int(used[N_NODES]) * (NODE.itemsize + DETAIL.itemsize)
+        + (int(used[N_ROWS]) - free_rows) * ROW.itemsize
+        + int(used[N_STATS] - used[N_FREE_STATS]) * forest.stats.strides[0]
+    )
+    return {"used": live, "allocated": sum(part.nbytes for part in forest if isinstance(part, np.ndarray))}
+
+
+def widen(forest: Forest, nominal_sizes: list[int], birth: list[list[int]]) -> Forest:
+    """The same forest with room for more values in its nominal columns, and the rounds of their first appearance."""
+    offset = nominal_layout(forest.n_numeric, nominal_sizes)
+    born = np.full(offset[-1] - offset[0], np.iinfo(np.int64).max)
+    for start, rounds in zip(offset - offset[0] + 1, birth, strict=False):
+        born[start : start + len(rounds)] = rounds
+    if np.array_equal(offset, forest.offset):
+        return forest._replace(birth=born)
+    stats = np.zeros((len(forest.stats), offset[-1]))
+    stats[:, : offset[0]] = forest.stats[:, : offset[0]]
+    for j in range(len(nominal_sizes)):
+        old = forest.stats[:, forest.offset[j] : forest.offset[j + 1]]
+        stats[:, offset[j] : offset[j] + old.shape[1]] = old
+    return forest._replace(stats=stats, offset=offset, birth=born)

@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onlineboost.datasets.catalogue import load_dataset
-    from onlineboost.estimators.baselines import AdaBoostOVA, BestTree, OneVsAll, OzaBoost
-    from onlineboost.estimators.boosters import AdaBoostOLM, HoeffdingTree, OnlineMBBM
+    from onlineboost.estimators.adaboost_olm import AdaBoostOLM
+    from onlineboost.estimators.adaboost_ova import AdaBoostOVA
+    from onlineboost.estimators.best_tree import BestTree
+    from onlineboost.estimators.hoeffding_tree import HoeffdingTree
+    from onlineboost.estimators.one_vs_all import OneVsAll
+    from onlineboost.estimators.online_mbbm import OnlineMBBM
+    from onlineboost.estimators.oza_boost import OzaBoost
     from onlineboost.evaluation.prequential import prequential
 
 __all__ = [
@@ -31,13 +36,13 @@ __version__ = "0.1.0"
 
 # Loaded when first asked for: scikit-learn alone takes most of a second to import.
 _HOME = {
-    "AdaBoostOLM": "onlineboost.estimators.boosters",
-    "AdaBoostOVA": "onlineboost.estimators.baselines",
-    "HoeffdingTree": "onlineboost.estimators.boosters",
-    "OneVsAll": "onlineboost.estimators.baselines",
-    "OnlineMBBM": "onlineboost.estimators.boosters",
-    "OzaBoost": "onlineboost.estimators.baselines",
-    "BestTree": "onlineboost.estimators.baselines",
+    "AdaBoostOLM": "onlineboost.estimators.adaboost_olm",
+    "AdaBoostOVA": "onlineboost.estimators.adaboost_ova",
+    "HoeffdingTree": "onlineboost.estimators.hoeffding_tree",
+    "OneVsAll": "onlineboost.estimators.one_vs_all",
+    "OnlineMBBM": "onlineboost.estimators.online_mbbm",
+    "OzaBoost": "onlineboost.estimators.oza_boost",
+    "BestTree": "onlineboost.estimators.best_tree",
     "load_dataset": "onlineboost.datasets.catalogue",
     "prequential": "onlineboost.evaluation.prequential",
 }

@@ -17,15 +17,22 @@ this is the derivative, as a finite difference confirms.
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, small_kernel, summing_kernel
+from onlineboost.boosters.votes import TIE, two_lowest
 
-LOGISTIC, EXPONENTIAL, SQUARED_HINGE = range(3)
-LOSSES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "squared_hinge": SQUARED_HINGE}
 
-TIE = 1e-12  # costs (and probabilities) that differ by less, relatively, differ by rounding alone
+class Loss(IntEnum):
+    LOGISTIC = 0
+    EXPONENTIAL = 1
+    SQUARED_HINGE = 2
+
+
+LOSSES = {loss.name.lower(): loss for loss in Loss}
+
 UNLIKELY = 0.01  # labels of a probability below this, times the largest, are looked at only if they matter
 TINY = 1e-300  # labels of less have no mass at all: 0 times an infinite cost would be NaN
 E_REACH = 300.0  # exp(s) is trusted up to |s| = 300: sums and ratios of two such numbers are finite
@@ -34,8 +41,8 @@ E_REACH = 300.0  # exp(s) is trusted up to |s| = 300: sums and ratios of two suc
 @small_kernel
 def in_reach(loss, s, k, most):
     """Whether costs can be had from e = exp(s), for all labels; `most` is a bound on |s| known beforehand."""
-    if loss != LOGISTIC or most <= E_REACH:
-        return loss == LOGISTIC
+    if loss != Loss.LOGISTIC or most <= E_REACH:
+        return loss == Loss.LOGISTIC
     reach = 0.0
     for l in range(k):
         reach = max(reach, abs(s[l]))
@@ -47,9 +54,9 @@ def pair_cost(loss, near, s, e, r, l):
     """C[r, l] for l != r. `near` is what `in_reach` said."""
     if near:
         return e[l] / (e[l] + e[r])
-    if loss == LOGISTIC:
+    if loss == Loss.LOGISTIC:
         return 1.0 / (1.0 + math.exp(s[r] - s[l]))
-    if loss == EXPONENTIAL:
+    if loss == Loss.EXPONENTIAL:
         return math.exp(s[l] - s[r])
     return max(0.0, s[l] - s[r] + 1.0)
 
@@ -108,7 +115,7 @@ def cost_row(loss, s, e, r, k, row):
 def add_costs(loss, near, s, e, k, labels, p, n, least, below, tempered, cost, row):
     """cost[l] += sum_r p_r C[r, l] for all l, over those of the n labels with least <= p_r < below; O(k n).
 
-    Tempered: every row of C is divided by the square root of its weight -C[r, r] (see `stages.vote`). Returns the size
+    Tempered: every row of C is divided by the square root of its weight -C[r, r] (see `votes.Vote`). Returns the size
     of the numbers that were added up, to judge differences by. `row` is scratch.
     """
     size = 0.0
@@ -123,18 +130,6 @@ def add_costs(loss, near, s, e, k, labels, p, n, least, below, tempered, cost, r
                 cost[l] += mass * (row[l] if l != r else -total)
             size += mass * total
     return size
-
-
-@small_kernel
-def two_lowest(cost, k):
-    """The label of least cost, its cost, and the least of the others'."""
-    label, low, second = 0, math.inf, math.inf
-    for l in range(k):
-        if cost[l] < low:
-            label, low, second = l, cost[l], low
-        elif cost[l] < second:
-            second = cost[l]
-    return label, low, second
 
 
 @small_kernel
@@ -161,9 +156,9 @@ def likely_costs(loss, near, s, e, k, labels, p, n, top, tempered, cost, row):
 def step_size(loss, k, n_learners, i, t):
     """eta of learner i (counted from 1) in round t (counted from 1)."""
     others = max(k - 1.0, 1.0)
-    if loss == LOGISTIC:
+    if loss == Loss.LOGISTIC:
         return 2.0 * math.sqrt(2.0) / (others * math.sqrt(t))
-    if loss == EXPONENTIAL:
+    if loss == Loss.EXPONENTIAL:
         return 2.0 * math.sqrt(2.0) / (others * math.sqrt(t)) * math.exp(-i)
     c = alpha_bound(loss, n_learners)
     return math.sqrt(2.0) * c / ((others + c * n_learners) * math.sqrt(t))
@@ -172,7 +167,7 @@ def step_size(loss, k, n_learners, i, t):
 @small_kernel
 def alpha_bound(loss, n_learners):
     """The feasible set of alpha is F = [-bound, bound]."""
-    return 1.0 / math.sqrt(n_learners) if loss == SQUARED_HINGE else 2.0
+    return 1.0 / math.sqrt(n_learners) if loss == Loss.SQUARED_HINGE else 2.0
 
 
 def loss_value(loss: str, s: np.ndarray, r: int) -> float:

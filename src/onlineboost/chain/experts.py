@@ -3,64 +3,94 @@
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 
 import numpy as np
 
 from onlineboost._compile.fastmath import EXPERT, uniform
-from onlineboost._compile.jit import kernel
-
-HEDGE, WEIGHTED, BEST, LAST = range(4)
-EXPERT_RULES = {"hedge": HEDGE, "weighted": WEIGHTED, "best": BEST, "last": LAST}
+from onlineboost._compile.jit import bare_kernel, kernel
 
 
-@kernel
+class Combiner(IntEnum):
+    """Whom to follow."""
+
+    HEDGE = 0  # an expert drawn by its Hedge weight, anew each round
+    WEIGHTED = 1  # the label with the most Hedge weight behind it
+    BEST = 2  # the expert with the fewest mistakes
+    LAST = 3  # the vote of all learners
+
+
+@bare_kernel
+def best_expert(log_v):
+    """The first expert of largest weight."""
+    best = 0
+    for i in range(1, log_v.size):
+        if log_v[i] > log_v[best]:
+            best = i
+    return best
+
+
+@bare_kernel
 def draw_expert(log_v, seed, t):
     """i with probability v_i / sum v, from logs; the draw of round t."""
-    top = log_v.max()
+    best = best_expert(log_v)
+    top = log_v[best]
     total = 0.0
-    for value in log_v:
-        total += math.exp(value - top)
+    for i in range(log_v.size):
+        total += math.exp(log_v[i] - top)
     left = uniform(seed, EXPERT, 0, t) * total
     for i in range(log_v.size):
         left -= math.exp(log_v[i] - top)
         if left < 0.0:
             return i
-    return np.int64(log_v.argmax())
+    return best
 
 
 @kernel
 def expert_mass(log_v, experts, k):
     """Hedge weight behind every label, (rows, k), where `experts` (rows, N) are the experts' predictions."""
     mass = np.zeros((experts.shape[0], k))
-    top = log_v.max()
+    add_mass(log_v, experts, mass)
+    return mass
+
+
+@bare_kernel
+def add_mass(log_v, experts, mass):
+    top = log_v[best_expert(log_v)]
     for i in range(log_v.size):
         if log_v[i] > top - 40.0:
             v = math.exp(log_v[i] - top)
             for b in range(experts.shape[0]):
                 mass[b, experts[b, i]] += v
-    return mass
 
 
-@kernel
-def follow(rule, log_v, seed, t, experts, k):
-    """The label predicted in round t from the experts' predictions, (1, N)."""
-    if rule == HEDGE:
+@bare_kernel
+def follow(combiner, log_v, seed, t, experts, mass):
+    """The label predicted in round t from the experts' predictions, (1, N). `mass` is scratch, (1, k)."""
+    if combiner == Combiner.HEDGE:
         return np.int64(experts[0, draw_expert(log_v, seed, t)])
-    if rule == BEST:
-        return np.int64(experts[0, log_v.argmax()])
-    if rule == LAST:
+    if combiner == Combiner.BEST:
+        return np.int64(experts[0, best_expert(log_v)])
+    if combiner == Combiner.LAST:
         return np.int64(experts[0, log_v.size - 1])
-    return np.int64(expert_mass(log_v, experts, k).argmax())
+    mass[:] = 0.0
+    add_mass(log_v, experts, mass)
+    return np.int64(best_expert(mass[0]))
 
 
-@kernel
-def play(rule, log_v, seed, t, experts, y, weight, k, out):
+def play(combiner, log_v, seed, t, experts, y, weight, k, out):
     """Rounds t, t+1, ...: predict, then v_i *= exp(-1[expert i was wrong]), in logs.
 
     `experts` is (rounds, N), `out` gets the predictions.
     """
+    play_rounds(int(combiner), log_v, seed, t, experts, y, weight, np.empty((1, k)), out)
+
+
+@bare_kernel
+def play_rounds(combiner, log_v, seed, t, experts, y, weight, mass, out):
+    """`play`, with scratch for a number per class."""
     for b in range(y.size):
-        out[b] = follow(rule, log_v, seed, t + b, experts[b : b + 1], k)
+        out[b] = follow(combiner, log_v, seed, t + b, experts[b : b + 1], mass)
         for i in range(log_v.size):
             if experts[b, i] != y[b]:
                 log_v[i] -= weight[b]

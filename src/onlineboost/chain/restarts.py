@@ -30,15 +30,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
 
 from onlineboost._compile.fastmath import RESTART, child_key, uniform
-from onlineboost._compile.jit import kernel
-from onlineboost.boosters.stages import OLM, edges_of
-from onlineboost.chain.chain import Chain, LearnerSegment, TreeSegment
-from onlineboost.trees.compact import select
-from onlineboost.trees.state import N_LEAVES, N_LOST, N_NODES, Forest
-from onlineboost.trees.trees import free_rows, start_leaf
+from onlineboost.boosters.olm import edges_from
+from onlineboost.chain.chain import Chain
 
 PERIOD = 256  # rounds between reviews
 LEAST_SHARE, MOST_SHARE = 0.01, 0.08  # of the learners restart in a review (one at least)
@@ -46,7 +41,6 @@ LOW, HIGH = 0.3, 0.6  # mean place of the young learners that these go with
 LEAST_AGE = 600  # rounds a learner is safe from restarts, its head start included
 HEAD_START = 100  # rounds that a fresh learner's alpha counts as its age from the start
 YOUNG = 1, 6  # a learner is young from one to six periods after its restart
-SETTINGS = ("grace", "log_delta", "tie")  # of a tree, that a fresh one takes from a good one
 
 # Of restart="auto":
 RARELY, LONGEST = 16, 2048  # while nothing seems to change, PERIOD grows with the stream to t / RARELY, or to this
@@ -64,10 +58,15 @@ OPEN, SHUT = 0.05, -0.07  # mean lead from which on the stream is taken to chang
 class Watch:
     """What reviews remember."""
 
-    before: np.ndarray  # float64 (learners, 3) edge_sums at the last review
+    vote_cost: np.ndarray  # float64 (learners,) the two sums of the edges (boosters.olm) at the last review
+    right_cost: np.ndarray
     lead: float = 0.0  # of young learners over older neighbours, summed over comparisons that fade
     compared: float = 0.0  # number of these comparisons
     changing: bool = False  # whether the stream is taken to change
+
+    @property
+    def nbytes(self) -> int:
+        return self.vote_cost.nbytes + self.right_cost.nbytes
 
 
 def rounds_to_review(watch: Watch, t: int, auto: bool) -> int:
@@ -79,18 +78,21 @@ def rounds_to_review(watch: Watch, t: int, auto: bool) -> int:
     return period - t % period
 
 
-def review(chain: Chain, watch: Watch, k: int, seed: int, auto: bool) -> np.ndarray:
+def review(chain: Chain, auto: bool) -> np.ndarray:
     """Restart the learners whose turn it is, by their edges since the last review; returns their numbers."""
+    watch: Watch = chain.watch
     age = chain.t - chain.gather("born")
-    order = np.argsort(edges_of(OLM, chain.gather("edge_sums") - watch.before, k), kind="stable")
+    vote_cost, right_cost = chain.gather("vote_cost"), chain.gather("right_cost")
+    edges = edges_from(vote_cost - watch.vote_cost, right_cost - watch.right_cost)
+    order = np.argsort(edges, kind="stable")
     if auto:
         _compare(watch, age, order, chain.t)
     if watch.changing or not auto:
         chosen = order[age[order] >= LEAST_AGE][: _how_many(age[order], chain.t)]
     else:
         chosen = _probes(age)
-    _restart(chain, chosen, order, seed)
-    watch.before = chain.gather("edge_sums")
+    _restart(chain, chosen, order)
+    watch.vote_cost, watch.right_cost = chain.gather("vote_cost"), chain.gather("right_cost")
     return chosen
 
 
@@ -127,62 +129,32 @@ def _probes(age: np.ndarray) -> np.ndarray:
     return probes[age[probes] >= LEAST_AGE] if n >= FEWEST and age.max() >= GAP else probes[:0]
 
 
-def _restart(chain: Chain, chosen: np.ndarray, order: np.ndarray, seed: int) -> None:
+def _restart(chain: Chain, chosen: np.ndarray, order: np.ndarray) -> None:
     """Start these learners again, with settings like those of the best; `order` is of all, worst first."""
-    t = chain.t
+    t, seed = chain.t, chain.seed
     good = np.setdiff1d(order[-max(1, chain.n_learners // 4) :], chosen)
     first = 0
     for segment in chain.segments:
-        n = len(segment.stage.alpha)
-        own = chosen[(chosen >= first) & (chosen < first + n)]
+        own = chosen[(chosen >= first) & (chosen < first + len(segment))]
         for learner in own:
-            i = learner - first
-            segment.stage.alpha[i] = 0.0
-            segment.stage.edge_sums[i] = 0.0
-            segment.stage.born[i] = t - HEAD_START
-            if isinstance(segment, TreeSegment):
-                clear(segment.forest, segment.forest.roots[i], t)
-                if len(good):
-                    donor = good[int(uniform(seed, RESTART, learner, t) * len(good))]
-                    _take_settings(chain, segment.forest, i, donor, [seed, learner, t])
-            elif isinstance(segment, LearnerSegment):
-                segment.learners[i] = clone(segment.learners[i])
-                segment.started[i] = False
-        if isinstance(segment, TreeSegment) and len(own):
-            segment.forest = compact(segment.forest)
-        first += n
+            segment.booster.restart(learner - first, t - HEAD_START)  # type: ignore[attr-defined]
+            settings = {}
+            if len(good):
+                donor = good[int(uniform(seed, RESTART, learner, t) * len(good))]
+                settings = _settings_like(chain, donor, seed, learner)
+            segment.learners.restart(learner - first, t, settings)
+        if len(own):
+            segment.learners.tidy()
+        first += len(segment)
 
 
-def _take_settings(chain: Chain, forest: Forest, i: int, donor: int, draw: list[int]) -> None:
-    """Give tree i of this forest settings near those of tree `donor` of the chain."""
-    seed, learner, t = draw
-    for which, name in enumerate(SETTINGS):
-        values = np.concatenate([getattr(segment.forest, name) for segment in chain.segments])  # type: ignore[attr-defined]
+def _settings_like(chain: Chain, donor: int, seed: int, learner: int) -> dict[str, float]:
+    """Settings near those of learner `donor`, for a learner that restarts now."""
+    found = {}
+    parts = [segment.learners.settings() for segment in chain.segments]
+    for which, name in enumerate(parts[0]):
+        values = np.concatenate([part[name] for part in parts])
         if np.ptp(values) > 0.0:
-            u = uniform(child_key(seed, which), RESTART, learner, t)
-            getattr(forest, name)[i] = values[donor] * 2.0 ** (u - 0.5)
-
-
-@kernel
-def clear(forest, root, t):
-    """Make the tree at this root a single leaf that has learned nothing. Its other nodes stay behind, unused."""
-    nodes, used = forest.nodes, forest.used
-    todo = [np.int64(root)]
-    while len(todo):
-        at = todo.pop()
-        if nodes[at].feature >= 0:
-            n_children = forest.details[at].n_children
-            used[N_LEAVES] -= n_children - 1
-            used[N_LOST] += n_children
-            for child in range(nodes[at].first, nodes[at].first + n_children):
-                todo.append(np.int64(child))
-            continue
-        free_rows(forest, nodes[at].first)
-    start_leaf(forest, root, child_key(forest.details[root].key, t))
-
-
-def compact(forest: Forest) -> Forest:
-    """The same trees without the nodes that restarts left behind, once these are the greater part."""
-    if 2 * forest.used[N_LOST] < forest.used[N_NODES]:
-        return forest
-    return select(forest, 0, len(forest.roots))
+            u = uniform(child_key(seed, which), RESTART, learner, chain.t)
+            found[name] = values[donor] * 2.0 ** (u - 0.5)
+    return found

@@ -1,8 +1,7 @@
-"""What all classifiers here share: learning from blocks and rows, predicting, and saying what is wrong with the input.
+"""What all classifiers share: learning from blocks and rows, predicting, and what there is to know about them.
 
-A classifier is an :class:`~onlineboost.data.encode.Encoder` for the columns,
-:class:`~onlineboost.data.encode.Labels` for the classes, a :class:`~onlineboost.chain.chain.Chain` of learners, and the
-experts' weights.
+A classifier is an :class:`~onlineboost.data.encode.Encoder` for the columns, a
+:class:`~onlineboost.data.encode.Labels` for the classes, and a :class:`~onlineboost.chain.chain.Chain` of learners.
 """
 
 from __future__ import annotations
@@ -18,17 +17,23 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from onlineboost._compile.jit import announce_compilation
-from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain, Rows
-from onlineboost.chain.experts import EXPERT_RULES, HEDGE, WEIGHTED, draw_expert, expert_mass, play
-from onlineboost.chain.restarts import Watch
+from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
+from onlineboost.chain.experts import Combiner
 from onlineboost.chain.threads import Interrupt, n_threads, spread
 from onlineboost.data.encode import Encoded, Encoder, Labels, as_table
-from onlineboost.data.stream import DataError, Table
+from onlineboost.data.stream import DataError
+from onlineboost.estimators.checks import (
+    check_columns,
+    check_labels,
+    check_weight,
+    check_weights,
+    seed_of,
+    table_of_row,
+)
+from onlineboost.trees.state import Columns
 
 
 @dataclass
@@ -38,42 +43,43 @@ class Model:
     encoder: Encoder
     labels: Labels
     chain: Chain
-    seed: int
-    log_v: np.ndarray  # log weights of the prefix experts
-    watch: Watch  # what reviews remember (restarts.py)
 
     @property
     def k(self) -> int:
         return len(self.labels.classes)
+
+    @property
+    def columns(self) -> Columns:
+        return Columns(len(self.encoder.numeric), self.encoder.sizes)
 
 
 NEVER = 2**62
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """Learning from blocks and rows. A subclass says what its chain is (`_chain`) and whom to follow (`_rule`)."""
+    """Learning from blocks and rows. A subclass says what its chain is (`_new_chain`), and whom to follow."""
 
     categorical_features: Sequence[int | str] | None
     random_state: Any
     _model: Model  # there once something has been learned
 
     @abstractmethod
-    def _chain(self, n_numeric: int, nominal_sizes: list[int], k: int, seed: int) -> Chain:
+    def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         """A new chain; k = 0: the classes are not known yet."""
 
     @abstractmethod
-    def _rule(self) -> int:
-        """Which expert to follow, one of experts.EXPERT_RULES."""
+    def _combiner(self) -> Combiner:
+        """Which expert to follow."""
 
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""
 
-    def _rounds_to_tuning(self, model: Model, t: int) -> int:
+    def _rounds_to_tuning(self, chain: Chain, t: int) -> int:
         """Rounds after round t until `_tune` is due: by what was learned alone, so that how blocks are cut makes no
         difference."""
         return NEVER
 
-    def _tune(self, model: Model, k: int) -> None:
+    def _tune(self, chain: Chain) -> None:
         """What a booster learns about itself, now and then."""
 
     # -------------------------------------------------------------------------------------------- learning
@@ -116,17 +122,17 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _test_then_train(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool = False) -> np.ndarray:
         with Interrupt() as interrupt, self._as_before_on_error():
-            self._rule(), self._threads()  # bad settings show here
-            y = self._check_labels(y)
+            self._combiner(), self._threads()  # bad settings show here
+            y = check_labels(y, type(self).__name__)
             if anew:
                 self.__dict__.pop("_model", None)
                 classes = np.unique(y)
             table: Any = X if isinstance(X, np.ndarray) else as_table(X)
             first = not hasattr(self, "_model")
-            self._check_columns(X, reset=first)
+            check_columns(self, X, reset=first)
             if len(table) != len(y):
                 raise DataError(f"X has {len(table)} rows and y has {len(y)}: give one label per row")
-            weight = _weights(sample_weight, len(y))
+            weight = check_weights(sample_weight, len(y))
             keep = weight > 0.0
             if not keep.all():
                 table, y, weight = table[keep], y[keep], weight[keep]
@@ -139,14 +145,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             return self._labelled(self._learn(encoded, codes, new, weight, interrupt))
 
     def learn_one(self, x: Mapping[str, Any] | Sequence[Any], y: Any, weight: float = 1.0) -> Self:
-        """Learn one example by a thin path: x is a row in the order of the columns, or a mapping from their names."""
+        """Learn one example: x is a row in the order of the columns, or a mapping from their names."""
         with Interrupt() as interrupt, self._as_before_on_error():
-            self._rule()
-            if not 0.0 <= weight < np.inf:
-                raise DataError(f"weight must be a number that is not negative, got {weight!r}")
+            self._combiner()
+            check_weight(weight)
             if not hasattr(self, "_model"):
-                table = _table_of_row(x)
-                self._check_columns(table, reset=True)
+                table = table_of_row(x)
+                check_columns(self, table, reset=True)
                 model = self._begin(table, None)
             else:
                 model = self._model
@@ -174,10 +179,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         announce_compilation()
         encoder = Encoder.settle(X, self.categorical_features)
         labels = Labels(np.unique(np.asarray(classes)) if classes is not None else np.empty(0), classes is not None)
-        seed = _seed(self.random_state)
-        chain = self._chain(len(encoder.numeric), encoder.sizes, len(labels.classes), seed)
-        n = chain.n_learners
-        return Model(encoder, labels, chain, seed, np.zeros(n), Watch(np.zeros((n, 3))))
+        columns = Columns(len(encoder.numeric), encoder.sizes)
+        return Model(encoder, labels, self._new_chain(columns, len(labels.classes), seed_of(self.random_state)))
 
     def _learn(
         self, encoded: Encoded, codes: np.ndarray, new: dict, weight: np.ndarray, interrupt: Interrupt
@@ -191,10 +194,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._model = deepcopy(self._model)
         model = self._model
         chain = model.chain
-        X = encoded.X
+        X, combiner = encoded.X, self._combiner()
         if model.encoder.commit(encoded, chain.t + 1):
-            for segment in chain.segments:
-                segment.new_values(model.encoder.sizes, model.encoder.births)
+            chain.new_values(model.encoder.sizes, model.encoder.births)
         out = np.full(len(X), -1, np.int64)
         known, done = model.k, 0
         for start, stop, k in _stretches(codes, known):
@@ -202,39 +204,21 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
                 break
             first = None
             if k > known:  # the first row has a label not known until now: predict it without
-                first = self._predict_codes(model, X[start : start + 1], known)[0] if known else -1
+                first = chain.predict(X[start : start + 1], known, combiner)[0] if known else -1
             self._set_classes(model, k)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
-                b = min(stop, done + self._rounds_to_tuning(model, chain.t))
-                done += self._learn_run(model, X[done:b], codes[done:b], weight[done:b], k, out[done:b], interrupt)
-                if self._rounds_to_tuning(model, chain.t - 1) == 1:
-                    self._tune(model, k)
+                part = slice(done, min(stop, done + self._rounds_to_tuning(chain, chain.t)))
+                block = X[part], codes[part], weight[part]
+                done += chain.stream(*block, k, combiner, out[part], self._threads(), interrupt.pressed)
+                if self._rounds_to_tuning(chain, chain.t - 1) == 1:
+                    self._tune(chain)
             if first is not None:
                 out[start] = first
         model.labels.add({label: row for label, row in new.items() if row < done})
         if done < len(X) and model.encoder.forget(chain.t):
-            for segment in chain.segments:
-                segment.new_values(model.encoder.sizes, model.encoder.births)
+            chain.new_values(model.encoder.sizes, model.encoder.births)
         return out[:done]
-
-    def _learn_run(
-        self,
-        model: Model,
-        X: np.ndarray,
-        codes: np.ndarray,
-        weight: np.ndarray,
-        k: int,
-        out: np.ndarray,
-        interrupt: Interrupt,
-    ) -> int:
-        """Learn rows with nothing to do in between; how many of them were learned. `out` gets what was predicted."""
-        rule = self._rule()
-
-        def play_block(rows: Rows, at: slice) -> None:
-            play(rule, model.log_v, model.seed, rows.t, rows.experts, codes[at], weight[at], k, out[at])
-
-        return model.chain.stream(X, codes, weight, k, play_block, self._threads(), interrupt.pressed)
 
     def _threads(self) -> int:
         return n_threads(getattr(self, "n_jobs", 1))
@@ -243,15 +227,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row. Changes nothing, and is safe from several threads at once."""
-        model = self._fitted()
+        model, combiner = self._fitted(), self._combiner()
         X = self._encoded(model, X)
-        return self._labelled(self._in_pieces(model, X, lambda piece: self._predict_codes(model, piece, model.k)))
+        return self._labelled(self._in_pieces(model, X, lambda piece: model.chain.predict(piece, model.k, combiner)))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes (in the order of `classes_`) for every row."""
-        model = self._fitted()
+        model, combiner = self._fitted(), self._combiner()
         X = self._encoded(model, X)
-        return self._in_pieces(model, X, lambda piece: self._probabilities(model, piece))
+        return self._in_pieces(model, X, lambda piece: model.chain.probabilities(piece, model.k, combiner))
 
     def _in_pieces(self, model: Model, X: np.ndarray, predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """predict(X) by pieces that fit the cache, and by as many threads as pay. Rows know nothing of each other."""
@@ -261,39 +245,17 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         return spread(predict, X, min(BLOCK, -(-len(X) // threads)), threads)
 
     def predict_one(self, x: Mapping[str, Any] | Sequence[Any]) -> Any:
-        """The label of one row, by a thin path (see `learn_one`)."""
+        """The label of one row (see `learn_one`)."""
         model = self._fitted()
         row = model.encoder.read_row(x, learning=False).X
-        return model.labels.classes[self._predict_codes(model, row, model.k)[0]]
+        return model.labels.classes[model.chain.predict(row, model.k, self._combiner())[0]]
 
     def predict_proba_one(self, x: Mapping[str, Any] | Sequence[Any]) -> dict[Any, float]:
-        """Probabilities of one row's classes, by a thin path."""
+        """Probabilities of one row's classes (see `learn_one`)."""
         model = self._fitted()
         row = model.encoder.read_row(x, learning=False).X
-        return dict(zip(self.classes_.tolist(), self._probabilities(model, row)[0].tolist(), strict=True))
-
-    def _walk(self, model: Model) -> int:
-        """How many learners the coming round's prediction needs."""
-        rule = self._rule()
-        if rule == HEDGE:
-            return int(draw_expert(model.log_v, model.seed, model.chain.t + 1)) + 1
-        if rule == EXPERT_RULES["best"]:
-            return int(model.log_v.argmax()) + 1
-        return model.chain.n_learners
-
-    def _predict_codes(self, model: Model, X: np.ndarray, k: int) -> np.ndarray:
-        walk = self._walk(model)
-        if self._rule() == WEIGHTED:
-            return expert_mass(model.log_v, model.chain.predict(X, k).experts, k).argmax(axis=1)
-        return model.chain.predict(X, k, walk).experts[:, walk - 1].astype(np.int64)
-
-    def _probabilities(self, model: Model, X: np.ndarray) -> np.ndarray:
-        if self._rule() == WEIGHTED:
-            mass = expert_mass(model.log_v, model.chain.predict(X, model.k).experts, model.k)
-            return mass / mass.sum(axis=1, keepdims=True)
-        s = model.chain.predict(X, model.k, self._walk(model)).s
-        e = np.exp(s - s.max(axis=1, keepdims=True))
-        return e / e.sum(axis=1, keepdims=True)
+        shares = model.chain.probabilities(row, model.k, self._combiner())[0]
+        return dict(zip(self.classes_.tolist(), shares.tolist(), strict=True))
 
     # --------------------------------------------------------------------------------------- what was learned
 
@@ -314,8 +276,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         encoder = sum(
             sys.getsizeof(part) for part in (model.encoder.names, *model.encoder.codes, *model.encoder.births)
         )
-        experts = model.log_v.nbytes + model.watch.before.nbytes + model.chain.moments.nbytes
-        return {**model.chain.nbytes(), "columns and labels": encoder + model.labels.classes.nbytes, "experts": experts}
+        return {**model.chain.nbytes(), "columns and labels": encoder + model.labels.classes.nbytes}
 
     @property
     def nbytes_(self) -> int:
@@ -344,29 +305,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.string = True
         return tags
 
-    def _check_labels(self, y: Any) -> np.ndarray:
-        if y is None:
-            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = column_or_1d(y, warn=True)
-        if y.dtype.kind == "f":
-            assert_all_finite(y, input_name="y")
-        # Numbers with a fraction are no labels. The check sorts y, which would take longer than 10 learners do.
-        if y.dtype.kind not in "iubUS" and not (y.dtype == object and len(y) and isinstance(y[0], str)):
-            check_classification_targets(y)
-        return y
-
-    def _check_columns(self, X: Any, *, reset: bool) -> None:
-        """Names and number of the columns, as scikit-learn checks them."""
-        if isinstance(X, Table):
-            if reset:
-                self.feature_names_in_ = np.array(X.names, object)
-                self.n_features_in_ = len(X.names)
-            return
-        if getattr(X, "ndim", 2) == 2 or hasattr(X, "columns"):
-            validate_data(self, X, skip_check_array=True, reset=reset)
-
     def _encoded(self, model: Model, X: Any) -> np.ndarray:
-        self._check_columns(X, reset=False)
+        check_columns(self, X, reset=False)
         return model.encoder.read(X, learning=False).X
 
     def _labelled(self, codes: np.ndarray) -> np.ndarray:
@@ -384,41 +324,3 @@ def _stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:
     for start, stop in pairwise(cuts):
         if start < stop:
             yield int(start), int(stop), int(high[start]) + 1
-
-
-def _weights(sample_weight: Any, n: int) -> np.ndarray:
-    if sample_weight is None:
-        return np.ones(n)
-    weight = np.asarray(sample_weight, np.float64)
-    if weight.ndim == 0:
-        weight = np.full(n, float(weight))
-    if weight.ndim != 1:
-        raise DataError("Sample weights must be 1D array or scalar")
-    if weight.shape != (n,):
-        raise DataError(f"sample_weight.shape == {weight.shape}, expected {(n,)}!")
-    if not weight.any():
-        raise DataError("Sample weights must contain at least one non-zero number")
-    if not (np.isfinite(weight).all() and (weight >= 0.0).all()):
-        row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])
-        raise DataError(f"row {row}: sample_weight is {weight[row]}; it must be a number that is not negative")
-    return weight
-
-
-def _seed(random_state: Any) -> int:
-    """An integer seed from what scikit-learn takes as random_state."""
-    if isinstance(random_state, int | np.integer):
-        if random_state < 0:
-            raise ValueError(f"random_state must not be negative, got {random_state}")
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _table_of_row(x: Mapping[str, Any] | Sequence[Any]) -> Any:
-    """A first block made of one row."""
-    if isinstance(x, Mapping):
-        columns = []
-        for value in x.values():
-            kind = object if isinstance(value, str) else np.float64
-            columns.append(np.array([np.nan if value is None and kind is np.float64 else value], kind))
-        return Table(tuple(x), tuple(columns))
-    return np.array([list(x)], object if any(isinstance(v, str) for v in x) else np.float64)

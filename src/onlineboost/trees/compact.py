@@ -1,4 +1,4 @@
-"""Trees from forest to forest: cut one forest into several, or join several into one.
+"""Trees from forest to forest: cut one forest into several, join several into one, clear a tree.
 
 The copies are compact: nodes tree by tree, the class rows of a leaf side by side, no unused rows in between.
 """
@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.trees.state import N_LEAVES, PER_TREE, Forest, in_use
+from onlineboost._compile.fastmath import child_key
+from onlineboost._compile.jit import kernel
+from onlineboost.trees.learn import free_rows, start_leaf
+from onlineboost.trees.state import N_LEAVES, N_LOST, N_NODES, PER_TREE, Forest, in_use
 
 
 def select(forest: Forest, start: int, stop: int) -> Forest:
@@ -108,3 +111,28 @@ def _rows_of(forest: Forest, first: np.ndarray) -> np.ndarray:
     if not rows:
         return np.empty(0, np.int64)
     return np.concatenate(rows)[np.argsort(np.concatenate(leaves), kind="stable")]
+
+
+@kernel
+def clear(forest, root, t):
+    """Make the tree at this root a single leaf that has learned nothing. Its other nodes stay behind, unused."""
+    nodes, used = forest.nodes, forest.used
+    todo = [np.int64(root)]
+    while len(todo):
+        at = todo.pop()
+        if nodes[at].feature >= 0:
+            n_children = forest.details[at].n_children
+            used[N_LEAVES] -= n_children - 1
+            used[N_LOST] += n_children
+            for child in range(nodes[at].first, nodes[at].first + n_children):
+                todo.append(np.int64(child))
+            continue
+        free_rows(forest, nodes[at].first)
+    start_leaf(forest, root, child_key(forest.details[root].key, t))
+
+
+def compacted(forest: Forest) -> Forest:
+    """The same trees without the nodes that restarts left behind, once these are the greater part."""
+    if 2 * forest.used[N_LOST] < forest.used[N_NODES]:
+        return forest
+    return select(forest, 0, len(forest.roots))

@@ -18,6 +18,7 @@ deviations, smallest, largest), then for every nominal column its weight and the
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,8 +58,17 @@ assert (NODE.itemsize, DETAIL.itemsize, ROW.itemsize) == (16, 40, 32)
 N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES, N_LOST = range(7)  # what Forest.used holds
 # (N_LOST: nodes that belong to no tree any more, left behind by restarts)
 MEAN, INVERSE, WEIGHT, SQUARES, LOW, HIGH = range(6)  # the stretches of a row of stats; naive Bayes reads the first two
-MAJORITY, BAYES, ADAPTIVE = range(3)  # Forest.leaf
-LEAF_RULES = {"majority": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
+
+
+class LeafRule(IntEnum):
+    """How leaves predict."""
+
+    MAJORITY = 0  # the shares of the classes
+    BAYES = 1  # naive Bayes
+    ADAPTIVE = 2  # whichever of the two has been right more often at this leaf
+
+
+LEAF_RULES = {"majority": LeafRule.MAJORITY, "nb": LeafRule.BAYES, "nba": LeafRule.ADAPTIVE}
 
 
 PER_TREE = ("grace", "log_delta", "tie", "unit")  # fields of Forest: settings of the trees, beside `roots`
@@ -84,7 +94,7 @@ class Forest(NamedTuple):
     )  # int64 (nominal columns + 1,) where each column's weight stands in a row of stats, its values after it
     birth: np.ndarray  # int64, laid out as the nominal part of stats: round in which each value appeared first
     n_candidates: int  # columns a leaf looks at in a split try
-    leaf: int
+    leaf: int  # a LeafRule
 
 
 def nominal_layout(n_numeric: int, nominal_sizes: list[int]) -> np.ndarray:
@@ -98,21 +108,28 @@ def in_use(nodes: int, rows: int, stats: int, leaves: int) -> np.ndarray:
     return used
 
 
-def plant(
-    n_trees: int,
-    n_numeric: int,
-    nominal_sizes: list[int],
-    leaf: str,
-    grace: np.ndarray,
-    split_confidence: np.ndarray,
-    tie_threshold: np.ndarray,
-    unit: np.ndarray,
-    n_candidates: int,
-    seed: int = 0,
-    first: int = 0,
-) -> Forest:
-    """A forest of `n_trees` single leaves; the first of them is number `first` of its chain."""
-    offset = nominal_layout(n_numeric, nominal_sizes)
+class Columns(NamedTuple):
+    """What trees are told of the columns."""
+
+    n_numeric: int
+    nominal_sizes: list[int]  # values known of each nominal column
+
+
+class TreeSettings(NamedTuple):
+    """Settings of the trees of a forest; arrays have one entry per tree."""
+
+    leaf: LeafRule
+    grace: np.ndarray
+    confidence: np.ndarray  # delta of the Hoeffding bound
+    tie: np.ndarray
+    unit: np.ndarray
+    n_candidates: int
+
+
+def plant(columns: Columns, settings: TreeSettings, seed: int = 0, first: int = 0) -> Forest:
+    """A forest of single leaves; the first of them is number `first` of its chain."""
+    n_trees = len(settings.grace)
+    offset = nominal_layout(*columns)
     nodes = np.zeros(max(64, 4 * n_trees), NODE)
     nodes["feature"] = -1
     nodes["first"] = -1
@@ -126,15 +143,15 @@ def plant(
         free_stats=np.empty(max(16, n_trees), np.int32),
         used=in_use(n_trees, 0, 0, n_trees),
         roots=np.arange(n_trees, dtype=np.int32),
-        grace=np.asarray(grace, float),
-        log_delta=np.log(1.0 / np.asarray(split_confidence, float)),
-        tie=np.asarray(tie_threshold, float),
-        unit=np.asarray(unit, float),
-        n_numeric=n_numeric,
+        grace=np.array(settings.grace, float),
+        log_delta=np.log(1.0 / np.asarray(settings.confidence, float)),
+        tie=np.array(settings.tie, float),
+        unit=np.array(settings.unit, float),
+        n_numeric=columns.n_numeric,
         offset=offset,
         birth=np.full(offset[-1] - offset[0], -1, np.int64),
-        n_candidates=n_candidates,
-        leaf=LEAF_RULES[leaf],
+        n_candidates=settings.n_candidates,
+        leaf=int(settings.leaf),
     )
 
 
@@ -172,6 +189,12 @@ def trees_of(forest: Forest, part: slice) -> Forest:
     return forest._replace(roots=forest.roots[part], **{name: getattr(forest, name)[part] for name in PER_TREE})
 
 
+def no_trees(forest: Forest) -> Forest:
+    """An empty forest for the same columns."""
+    forest.used[[N_NODES, N_LEAVES]] = 0
+    return trees_of(forest, slice(0))
+
+
 def nbytes(forest: Forest) -> dict[str, int]:
     """Bytes of a forest's tables: "used" by nodes, class rows and statistics in use, and "allocated" for all arrays.
 
@@ -179,7 +202,7 @@ def nbytes(forest: Forest) -> dict[str, int]:
 
     Examples
     --------
-    >>> forest = plant(1, 4, [], "nba", [10], [0.1], [0.05], [1.0], 2)
+    >>> forest = plant(Columns(4, []), TreeSettings(LeafRule.ADAPTIVE, [10], [0.1], [0.05], [1.0], 2))
     >>> nbytes(forest)["used"] < nbytes(forest)["allocated"]
     True
     """

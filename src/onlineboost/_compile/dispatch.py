@@ -1,0 +1,74 @@
+"""Kernels that are chosen by the type of their first argument, while the kernel that calls them is compiled.
+
+A :class:`Contract` names some kernels. A state type (a NamedTuple of arrays) *implements* the contract with functions of
+the same names, and a loop that calls a kernel of the contract is compiled once for every state type it is given, with
+that type's function built in: no branch, no pointer, no integer that says which one is meant.
+
+    LEARNER = Contract("weak learner")
+
+    @LEARNER.kernel
+    def ask(learner, x): ...             # the contract: a signature and a docstring
+
+    @LEARNER.optional
+    def is_ready(learner):               # what holds for all that do not say otherwise
+        return True
+
+    LEARNER.implement(Forest, ask)       # by the function's name
+
+Without the JIT the same call looks the function up in a dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.extending import overload
+
+BUILT_IN: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True, "_nrt": False}
+Function = Callable[..., Any]
+
+
+class Contract:
+    """Named kernels, and the types that implement them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.types: list[type] = []
+        self._chosen: dict[str, dict[type, Function]] = {}  # kernel -> state type -> function
+        self._defaults: dict[str, Function] = {}
+
+    def kernel(self, stub: Function) -> Function:
+        """A kernel that every type must implement. The stub is its signature and its docstring."""
+        table = self._chosen[stub.__name__] = {}
+        default = self._defaults.get(stub.__name__)
+
+        def call(state: Any, *args: Any) -> Any:
+            return table.get(type(state), default)(state, *args)  # type: ignore[misc]
+
+        def choose(state: Any, *args: Any) -> Function | None:
+            function = table.get(getattr(state, "instance_class", None), default)  # type: ignore[arg-type]
+            return getattr(function, "py_func", function)
+
+        call.__name__, call.__doc__ = stub.__name__, stub.__doc__
+        overload(call, strict=False, jit_options=dict(BUILT_IN))(choose)
+        return call
+
+    def optional(self, stub: Function) -> Function:
+        """A kernel that a type may leave out: the stub is what holds then."""
+        self._defaults[stub.__name__] = stub
+        return self.kernel(stub)
+
+    def implement(self, kind: type, *functions: Function) -> None:
+        """State type `kind` does it with these functions, each named after the kernel it implements."""
+        given = {function.__name__: function for function in functions}
+        if unknown := given.keys() - self._chosen.keys():
+            raise TypeError(f"{', '.join(sorted(unknown))}: not a kernel of a {self.name}; {self._names()}")
+        if missing := self._chosen.keys() - self._defaults.keys() - given.keys():
+            raise TypeError(f"{kind.__name__} lacks {', '.join(sorted(missing))} of a {self.name}; {self._names()}")
+        self.types.append(kind)
+        for name, function in given.items():
+            self._chosen[name][kind] = function
+
+    def _names(self) -> str:
+        return f"there are {', '.join(self._chosen)}"

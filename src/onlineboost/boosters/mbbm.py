@@ -1,0 +1,160 @@
+"""OnlineMBBM (Algorithm 1): costs from potentials, the loss to expect if the votes to come were random with an edge.
+
+    C^i[r, l] = phi^r_{N-i}(s^{i-1} + e_l)                 what a vote l costs if the label is r; i counted from 1
+    w_t^i = sum_l (C[y, l] - C[y, y])                      weight of the learner's example
+    s^i = s^{i-1} + e_l                                    its vote
+
+The weights that the learners get are w over its mean so far, times TYPICAL, and at most MOST. The weak learning condition
+asks for w / max w, but how large w can get depends much on gamma and on i, and a Hoeffding tree's speed on the size of its
+weights: this keeps them alike.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.jit import inlined_kernel
+from onlineboost.boosters.potentials import (
+    Cache,
+    Tables,
+    build_cache,
+    excess_cost,
+    expected_costs,
+    find_costs,
+    label_weight,
+    make_costs,
+    make_rows,
+    want_rows,
+)
+from onlineboost.boosters.votes import Vote, cheapest, likeliest, only_choice
+from onlineboost.contracts.booster import BOOSTER, booster
+from onlineboost.contracts.rows import Rows, leader
+
+TYPICAL, MOST = 0.3, 3.0  # weights before scaling: of an example of mean weight, and the largest
+CACHE_MEGABYTES = 64.0  # the most that a chain keeps of costs met before, and
+PREDICTING_MEGABYTES = 32.0  # the most that a thread keeps which predicts
+
+
+class MbbmNotes(NamedTuple):
+    """What OnlineMBBM keeps of a block beside the votes."""
+
+    own: np.ndarray  # float64 (rows,) w at the learner at work
+
+
+@booster
+class Mbbm(NamedTuple):
+    """OnlineMBBM's part of a segment."""
+
+    vote: int  # a Vote
+    seed: int
+    n_learners: int
+    offset: int
+    scale: np.ndarray  # float64 (learners,)
+    vote_cost: np.ndarray  # float64 (learners,) sum_t (C[y, l] - C[y, y]), times the example's weight
+    weights: np.ndarray  # float64 (learners,) sum_t w_t, times the same
+    seen: np.ndarray  # float64 (learners,) weight of all examples
+    tables: Tables  # the potentials, for as many classes as there are (two at least)
+    cache: Cache | None  # costs met before; for one thread at a time
+
+    def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> MbbmNotes:
+        return MbbmNotes(np.empty(n))
+
+    def edges(self, k: int) -> np.ndarray:
+        """The gamma for which the weak learning condition holds with equality and S = 0.
+
+        sum_t w_t D_t[y, l] = (1 - gamma) / k sum_t w_t
+        """
+        nothing = np.full(len(self.scale), 1.0 / k)
+        return 1.0 - k * np.divide(self.vote_cost, self.weights, out=nothing, where=self.weights != 0.0)
+
+    def probabilities(self, rows: Rows, n_votes: int) -> np.ndarray:
+        return rows.s / n_votes  # shares of the votes
+
+    def with_tables(self, tables: Tables) -> Mbbm:
+        """From here on costs come from these tables. A cache may be kept for as long as k is the same."""
+        same = tables.n_classes == self.tables.n_classes
+        state = self._replace(tables=tables)
+        return state if same else state.with_cache()
+
+    def with_cache(self, cache: Cache | None = None) -> Mbbm:
+        if cache is None:
+            share = len(self.scale) / self.n_learners
+            cache = build_cache(self.tables, CACHE_MEGABYTES * min(1.0, 2.0 * share))  # those in the middle need most
+        return self._replace(cache=cache)
+
+    def without_cache(self) -> Mbbm:
+        return self._replace(cache=None)
+
+    def new_cache(self) -> Cache:
+        return build_cache(self.tables, PREDICTING_MEGABYTES)
+
+
+def new_mbbm(vote: Vote, seed: int, scale: np.ndarray, tables: Tables) -> Mbbm:
+    n = len(scale)
+    zeros = (np.zeros(n) for _ in range(3))
+    return Mbbm(int(vote), seed, n, 0, np.array(scale, np.float64), *zeros, tables, None).with_cache()
+
+
+@inlined_kernel
+def prepare(booster, i, rows, b, y, work, n):
+    """Look up the costs at the votes s; `place` is where in the cache they are.
+
+    Only the rows r of C that will be asked for: that of y, and those of the labels that p has.
+    """
+    if rows.k < 2:
+        return 0
+    m = booster.n_learners - (booster.offset + i + 1)
+    place = find_costs(booster.cache, rows.s[b], booster.tables.reach[m], booster.tables.key[m])
+    if place < 0:
+        place = make_costs(booster.cache)
+    if want_rows(booster.cache, place, y, work.labels, work.p, n):
+        make_rows(booster.tables, booster.cache, place, m)
+    return place
+
+
+@inlined_kernel
+def weigh(booster, i, rows, b, y, weight, place):
+    if rows.k < 2:
+        rows.notes.own[b] = 0.0
+        return 0.0
+    own = label_weight(booster.cache, place, y)
+    rows.notes.own[b] = own
+    mean = booster.weights[i] / max(booster.seen[i], 1.0)
+    return weight * (booster.scale[i] * min(TYPICAL * own / mean, MOST) if mean > 0.0 else booster.scale[i] * TYPICAL)
+
+
+@inlined_kernel
+def vote(booster, i, rows, b, t, place, work, n):
+    k, cost = rows.k, work.cost
+    if booster.vote == Vote.ARGMAX or k < 2:
+        return likeliest(booster, i, t, k, work, n)
+    label, _ = only_choice(work, n)
+    if label >= 0:
+        return label
+    expected_costs(booster.cache, place, work.labels, work.p, n, booster.vote == Vote.TEMPERED, cost)
+    size = 0.0
+    for l in range(k):
+        size = max(size, cost[l])
+    return cheapest(booster, i, t, k, work, n, size)
+
+
+@inlined_kernel
+def cast(booster, i, rows, b, l, work, n):
+    """s^i = s^{i-1} + e_l."""
+    rows.s[b, l] += 1.0
+    rows.lead[b] = leader(rows.s[b], rows.k, rows.lead[b], l)
+    rows.experts[b, booster.offset + i] = rows.lead[b]
+
+
+@inlined_kernel
+def update(booster, i, rows, b, y, weight, l, place, work, n):
+    booster.seen[i] += weight
+    if rows.k > 1:
+        booster.vote_cost[i] += weight * excess_cost(booster.cache, place, y, l)
+        booster.weights[i] += weight * rows.notes.own[b]
+    cast(booster, i, rows, b, l, work, n)
+
+
+BOOSTER.implement(Mbbm, prepare, weigh, vote, cast, update)

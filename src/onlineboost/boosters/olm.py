@@ -1,0 +1,179 @@
+"""Adaboost.OLM (Algorithm 2): costs from the gradient of a loss, votes weighted by alphas that learn online.
+
+    C_t^i[r, l] = gradient of L^r at s^{i-1}               what a vote l costs if the label is r
+    w_t^i = -C[y, y] / (k - 1)                             weight of the learner's example
+    s^i = s^{i-1} + alpha_t^i e_l                          its vote
+    alpha_{t+1}^i = Pi(alpha_t^i - eta_t f'(alpha_t^i))    f(alpha) = L^y(s^{i-1} + alpha e_l)
+    gamma^i = sum_t C[y, l] / sum_t C[y, y]                its empirical edge
+
+The costs do not depend on what learner i says, and the learner does not depend on alpha. So the booster's part is done in
+loops of its own before and after a block, short enough for the processor to work on several rows at once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.fastmath import exp
+from onlineboost._compile.jit import bare_kernel, inlined_kernel
+from onlineboost.boosters.losses import (
+    Loss,
+    alpha_bound,
+    in_reach,
+    likely_costs,
+    off_diagonal,
+    pair_cost,
+    step_size,
+)
+from onlineboost.boosters.votes import Vote, cheapest, likeliest, only_choice
+from onlineboost.contracts.booster import BOOSTER, booster
+from onlineboost.contracts.rows import leader
+
+E_MOST = 700.0  # exp of more overflows; beyond `losses.E_REACH` it is not used
+
+
+class OlmNotes(NamedTuple):
+    """What Adaboost.OLM keeps of a block beside the votes. Only `e` matters to the next learner."""
+
+    e: np.ndarray  # float64 (rows, k) exp(s)
+    own: np.ndarray  # float64 (rows,) -C[y, y] at the learner at work
+    votes: np.ndarray  # int64 (rows,) its votes
+
+
+@booster
+class Olm(NamedTuple):
+    """Adaboost.OLM's part of a segment."""
+
+    loss: int  # a Loss; as a plain number, since a kernel takes 20 us to recognise an enum
+    vote: int  # a Vote
+    seed: int
+    n_learners: int
+    offset: int
+    scale: np.ndarray  # float64 (learners,)
+    alpha: np.ndarray  # float64 (learners,)
+    vote_cost: np.ndarray  # float64 (learners,) sum_t C[y, l], times the example's weight
+    right_cost: np.ndarray  # float64 (learners,) sum_t C[y, y], times the same
+    seen: np.ndarray  # float64 (learners,) weight of all examples since the learner last started
+    born: np.ndarray  # int64 (learners,) round before the learner's first: its steps are sized by its own age
+
+    def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> OlmNotes:
+        return OlmNotes(np.ones((n, k)), np.empty(n), np.empty(n, np.int64))
+
+    def edges(self, k: int) -> np.ndarray:
+        return edges_from(self.vote_cost, self.right_cost)
+
+    def restart(self, i: int, born: int) -> None:
+        """Learner i starts again, as if its first round had been the one after `born`."""
+        for array in (self.alpha, self.vote_cost, self.right_cost, self.seen):
+            array[i] = 0.0
+        self.born[i] = born
+
+    @property
+    def weights(self) -> np.ndarray:
+        """sum_t -C[y, y] of every learner."""
+        return -self.right_cost
+
+
+def new_olm(loss: Loss, vote: Vote, seed: int, scale: np.ndarray) -> Olm:
+    """A whole chain at t = 1: alpha = 0, no edges yet."""
+    n = len(scale)
+    zeros = (np.zeros(n) for _ in range(4))
+    return Olm(int(loss), int(vote), seed, n, 0, np.array(scale, np.float64), *zeros, np.zeros(n, np.int64))
+
+
+def edges_from(vote_cost: np.ndarray, right_cost: np.ndarray) -> np.ndarray:
+    """gamma^i = sum_t C[y, l] / sum_t C[y, y] over any stretch of the stream; 0 where there is nothing."""
+    return np.divide(vote_cost, right_cost, out=np.zeros(len(vote_cost)), where=right_cost != 0.0)
+
+
+@inlined_kernel
+def votes_in_reach(booster, s, k):
+    """`losses.in_reach` of the votes s: no learner adds more to a vote than alpha's bound."""
+    return in_reach(booster.loss, s, k, booster.n_learners * alpha_bound(booster.loss, booster.n_learners))
+
+
+@bare_kernel
+def own_costs(booster, rows, y):
+    """-C[y, y] of every row: how much its label is asked for."""
+    for b in range(y.size):
+        s = rows.s[b]
+        near = votes_in_reach(booster, s, rows.k)
+        rows.notes.own[b] = off_diagonal(booster.loss, near, s, rows.notes.e[b], y[b], rows.k)
+
+
+@inlined_kernel
+def prepare_block(booster, i, rows, y):
+    own_costs(booster, rows, y)
+
+
+@inlined_kernel
+def weigh(booster, i, rows, b, y, weight, place):
+    """-C[y, y] / (k - 1), in [0, 1] for the logistic loss, times the learner's scale."""
+    return weight * (booster.scale[i] * rows.notes.own[b] / max(rows.k - 1.0, 1.0))
+
+
+@inlined_kernel
+def vote(booster, i, rows, b, t, place, work, n):
+    k, cost = rows.k, work.cost
+    if booster.vote == Vote.ARGMAX:
+        return likeliest(booster, i, t, k, work, n)
+    label, top = only_choice(work, n)
+    if label >= 0:
+        return label
+    for l in range(k):
+        cost[l] = 0.0
+    s, tempered = rows.s[b], booster.vote == Vote.TEMPERED
+    near = votes_in_reach(booster, s, k)
+    size = likely_costs(
+        booster.loss, near, s, rows.notes.e[b], k, work.labels, work.p, n, top, tempered, cost, cost[k:]
+    )
+    return cheapest(booster, i, t, k, work, n, size)
+
+
+@inlined_kernel
+def cast(booster, i, rows, b, l, work, n):
+    """s^i = s^{i-1} + alpha^i e_l."""
+    count_vote(booster, i, rows, b, l)
+
+
+@inlined_kernel
+def count_vote(booster, i, rows, b, l):
+    s = rows.s[b]
+    s[l] += booster.alpha[i]
+    rows.notes.e[b, l] = exp(min(max(s[l], -E_MOST), E_MOST))
+    rows.lead[b] = leader(s, rows.k, rows.lead[b], l)
+    rows.experts[b, booster.offset + i] = rows.lead[b]
+
+
+@inlined_kernel
+def update(booster, i, rows, b, y, weight, l, place, work, n):
+    rows.notes.votes[b] = l  # counted in `settle_block`
+
+
+@inlined_kernel
+def settle_block(booster, i, rows, y, weight):
+    count_votes(booster, i, rows, y, weight)
+
+
+@bare_kernel
+def count_votes(booster, i, rows, y, weight):
+    """Cast learner i's votes, row after row; its edge and its alpha learn the labels."""
+    loss, k = booster.loss, rows.k
+    bound = alpha_bound(loss, booster.n_learners)
+    for b in range(y.size):
+        s, e, l, own = rows.s[b], rows.notes.e[b], rows.notes.votes[b], rows.notes.own[b]
+        near = votes_in_reach(booster, s, k)
+        booster.seen[i] += weight[b]
+        booster.vote_cost[i] += weight[b] * (-own if l == y[b] else pair_cost(loss, near, s, e, y[b], l))
+        booster.right_cost[i] -= weight[b] * own
+        count_vote(booster, i, rows, b, l)
+        # f'(alpha) = C[y, l] after the vote (see losses.py); alpha <- Pi(alpha - eta f').
+        near = votes_in_reach(booster, s, k)
+        slope = -off_diagonal(loss, near, s, e, y[b], k) if l == y[b] else pair_cost(loss, near, s, e, y[b], l)
+        eta = step_size(loss, k, booster.n_learners, booster.offset + i + 1, rows.t + b - booster.born[i])
+        booster.alpha[i] = min(bound, max(-bound, booster.alpha[i] - eta * weight[b] * slope))
+
+
+BOOSTER.implement(Olm, prepare_block, weigh, vote, cast, update, settle_block)

@@ -1,0 +1,55 @@
+"""Learners that know nothing of each other: each learns every example, and says what it thinks.
+
+For a single tree, and for many of which the best one is followed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.jit import inlined_kernel
+from onlineboost.boosters.votes import likeliest
+from onlineboost.contracts.booster import BOOSTER, booster
+from onlineboost.contracts.rows import Rows
+
+
+@booster
+class Plain(NamedTuple):
+    """No boosting. rows.s adds up the learners' distributions."""
+
+    seed: int
+    n_learners: int
+    offset: int
+    scale: np.ndarray  # float64 (learners,)
+
+    def probabilities(self, rows: Rows, n_votes: int) -> np.ndarray:
+        s = rows.s
+        s = s + (s.sum(axis=1, keepdims=True) == 0.0) / s.shape[1]  # a learner that has learned nothing says nothing
+        return s / s.sum(axis=1, keepdims=True)
+
+
+@inlined_kernel
+def weigh(booster, i, rows, b, y, weight, place):
+    return weight * booster.scale[i]
+
+
+@inlined_kernel
+def vote(booster, i, rows, b, t, place, work, n):
+    return likeliest(booster, i, t, rows.k, work, n)
+
+
+@inlined_kernel
+def cast(booster, i, rows, b, l, work, n):
+    for j in range(n):
+        rows.s[b, work.labels[j]] += work.p[j]
+    rows.experts[b, booster.offset + i] = l
+
+
+@inlined_kernel
+def update(booster, i, rows, b, y, weight, l, place, work, n):
+    cast(booster, i, rows, b, l, work, n)
+
+
+BOOSTER.implement(Plain, weigh, vote, cast, update)

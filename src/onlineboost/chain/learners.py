@@ -1,0 +1,240 @@
+"""The weak learners of a segment, outside of the kernels: their state, and room for it to grow."""
+
+from __future__ import annotations
+
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from onlineboost._compile.fastmath import SAMPLE, uniform
+from onlineboost.chain.given import Given, new_given
+from onlineboost.contracts.booster import Booster
+from onlineboost.contracts.rows import Rows
+from onlineboost.trees.binary import BinaryTrees, new_group
+from onlineboost.trees.compact import clear, compacted, join, select
+from onlineboost.trees.learner import new_walk
+from onlineboost.trees.state import N_LEAVES, N_NODES, PER_TREE, Forest, make_room, trees_of, widen
+
+SETTINGS = ("grace", "log_delta", "tie")  # of a tree, that a fresh one takes from a good one
+
+
+class Learners(ABC):
+    """Neighbouring weak learners."""
+
+    safe = True  # whether learning cannot fail
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def open(self, rows: Rows) -> tuple[Any, Any]:
+        """State and scratch, as the loops want them, for a block."""
+
+    @abstractmethod
+    def supply(self, state: Any, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any) -> Any:
+        """The state with what learner i lacks for row b; i = number of learners: all is done. y = None: predicting."""
+
+    @abstractmethod
+    def part(self, start: int, stop: int) -> Self:
+        """Learners start, ..., stop - 1, with state of their own."""
+
+    @abstractmethod
+    def join(self, others: Sequence[Any]) -> Self:
+        """A compact copy of these learners and those of the others, which come after them."""
+
+    @abstractmethod
+    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
+        """Nominal columns have new values."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, np.ndarray]:
+        """Settings of the learners that a fresh one can take over from another."""
+
+    @abstractmethod
+    def restart(self, i: int, t: int, settings: dict[str, float]) -> None:
+        """Learner i starts again after round t, with these settings."""
+
+    @abstractmethod
+    def tidy(self) -> None:
+        """After some learners have restarted."""
+
+    @abstractmethod
+    def nbytes(self) -> dict[str, int]:
+        """Bytes in use, part by part."""
+
+
+class TreeLearners(Learners):
+    """Neighbouring trees."""
+
+    def __init__(self, forest: Forest) -> None:
+        self.forest = forest
+
+    def __len__(self) -> int:
+        return len(self.forest.roots)
+
+    def open(self, rows: Rows) -> tuple[Any, Any]:
+        return self.forest, new_walk(len(rows.X))
+
+    def supply(self, state: Any, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any) -> Any:
+        if any(room):
+            self.forest = make_room(self.forest, *room)
+        return self.forest
+
+    def part(self, start: int, stop: int) -> Self:
+        return type(self)(select(self.forest, start, stop))
+
+    def only(self, i: int) -> TreeLearners:
+        """Tree i alone, in the same tables."""
+        return TreeLearners(trees_of(self.forest, slice(i, i + 1)))
+
+    def join(self, others: Sequence[Any]) -> Self:
+        return type(self)(join([learners.forest for learners in (self, *others)]))
+
+    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
+        capacity = np.diff(self.forest.offset) - 1
+        wanted = [int(c) if c >= n else 2 * n for c, n in zip(capacity, sizes, strict=True)]
+        self.forest = widen(self.forest, wanted, births)
+
+    def settings(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self.forest, name) for name in SETTINGS}
+
+    def restart(self, i: int, t: int, settings: dict[str, float]) -> None:
+        clear(self.forest, self.forest.roots[i], t)
+        for name, value in settings.items():
+            getattr(self.forest, name)[i] = value
+
+    def tidy(self) -> None:
+        self.forest = compacted(self.forest)
+
+    def nbytes(self) -> dict[str, int]:
+        forest = self.forest
+        tables = {"nodes": (forest.nodes, forest.details), "class rows": forest.rows, "statistics": forest.stats}
+        parts = {name: array_bytes(table) for name, table in tables.items()}
+        return {**parts, "settings": array_bytes(forest) - sum(parts.values())}
+
+
+class BinaryTreeLearners(TreeLearners):
+    """Neighbouring learners made of one binary tree per class. They start without a class."""
+
+    def __init__(self, forest: Forest, n_learners: int) -> None:
+        super().__init__(forest)
+        self.n_learners = n_learners
+
+    def __len__(self) -> int:
+        return self.n_learners
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.forest.roots) // self.n_learners
+
+    def open(self, rows: Rows) -> tuple[Any, Any]:
+        return BinaryTrees(self.forest), new_group(rows.k)
+
+    def supply(self, state: Any, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any) -> Any:
+        return BinaryTrees(super().supply(state, i, b, room, rows, booster, y))
+
+    def part(self, start: int, stop: int) -> Self:
+        k = self.n_classes
+        return type(self)(select(self.forest, k * start, k * stop), stop - start)
+
+    def join(self, others: Sequence[Any]) -> Self:
+        all_of = (self, *others)
+        return type(self)(join([learners.forest for learners in all_of]), sum(len(learners) for learners in all_of))
+
+    def add_class(self, trees: Forest) -> None:
+        """One more class: every learner gets one of these trees, which have learned nothing yet."""
+        n = self.n_learners
+        forest = make_room(self.forest, n, 0, 0)
+        first = int(forest.used[N_NODES])
+        forest.nodes[first : first + n] = trees.nodes[trees.roots]
+        forest.details[first : first + n] = trees.details[trees.roots]
+        forest.used[[N_NODES, N_LEAVES]] += n
+
+        def beside(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+            return np.column_stack([old.reshape(n, -1), new]).ravel()
+
+        settings: dict[str, Any] = {name: beside(getattr(forest, name), getattr(trees, name)) for name in PER_TREE}
+        self.forest = forest._replace(roots=beside(forest.roots, (first + trees.roots).astype(np.int32)), **settings)
+
+
+class GivenLearners(Learners):
+    """Neighbouring weak learners of another make (``partial_fit`` and ``predict_proba``), asked one row at a time."""
+
+    safe = False
+
+    def __init__(self, learners: list[Any], k: int, started: np.ndarray | None = None) -> None:
+        self.learners = learners
+        self.classes = np.arange(k)
+        self.started = np.zeros(len(learners), bool) if started is None else started
+        self.takes_weight = has_fit_parameter(learners[0], "sample_weight")
+
+    def __len__(self) -> int:
+        return len(self.learners)
+
+    def open(self, rows: Rows) -> tuple[Any, Any]:
+        return new_given(len(rows.X), rows.k), None
+
+    def supply(self, state: Given, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any) -> Given:
+        if y is not None and state.ready[0] >= 0:
+            self._teach(state, int(state.ready[0]), int(state.ready[1]) - 1, rows, booster, y)
+        if i < len(self.learners):
+            asked = range(len(rows.X)) if y is None else (b,)
+            for row in asked:
+                state.p[row] = self._distribution(i, rows.X[row : row + 1])
+            state.ready[:] = i, asked[-1] + 1
+            state.weight[b] = 0.0
+        return state
+
+    def _distribution(self, i: int, x: np.ndarray) -> np.ndarray:
+        if not self.started[i]:
+            return np.full(len(self.classes), 1.0 / len(self.classes))
+        p = np.ascontiguousarray(self.learners[i].predict_proba(x)[0], np.float64)
+        return p if np.isfinite(p).all() else np.full(len(p), 1.0 / len(p))  # GaussianNB before it has a variance
+
+    def _teach(self, state: Given, i: int, b: int, rows: Rows, booster: Booster, y: np.ndarray) -> None:
+        """Learner i learns row b with the weight that the loop has left."""
+        x, w = rows.X[b : b + 1], state.weight[b]
+        if self.takes_weight and w > 0.0:
+            self.learners[i].partial_fit(x, y[b : b + 1], classes=self.classes, sample_weight=np.array([w]))
+            self.started[i] = True
+        # The paper: a learner that takes no weight is sent the example with a probability proportional to it.
+        elif w > uniform(booster.seed, SAMPLE, booster.offset + i, rows.t + b) * booster.scale[i]:
+            self.learners[i].partial_fit(x, y[b : b + 1], classes=self.classes)
+            self.started[i] = True
+
+    def part(self, start: int, stop: int) -> Self:
+        return type(self)(self.learners[start:stop], len(self.classes), self.started[start:stop].copy())
+
+    def join(self, others: Sequence[Any]) -> Self:
+        learners = [learner for part in (self, *others) for learner in part.learners]
+        started = np.concatenate([part.started for part in (self, *others)])
+        copy = pickle.loads(pickle.dumps(learners))
+        return type(self)(copy, len(self.classes), started)
+
+    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
+        """Other learners see the codes of nominal columns as numbers: there is nothing to prepare."""
+
+    def settings(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def restart(self, i: int, t: int, settings: dict[str, float]) -> None:
+        self.learners[i] = clone(self.learners[i])
+        self.started[i] = False
+
+    def tidy(self) -> None:
+        """Nothing is left behind."""
+
+    def nbytes(self) -> dict[str, int]:
+        return {"learners": len(pickle.dumps(self.learners))}
+
+
+def array_bytes(group: Any) -> int:
+    """Bytes of all arrays in a NamedTuple, or of one array."""
+    if isinstance(group, tuple):
+        return sum(array_bytes(part) for part in group)
+    return int(group.nbytes) if isinstance(group, np.ndarray) else 0

@@ -1,0 +1,72 @@
+"""A segment: neighbouring learners with their part of the booster. It takes a block's votes and hands them on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from onlineboost.chain.learners import Learners, array_bytes
+from onlineboost.chain.loops import learn_block, predict_block
+from onlineboost.contracts.booster import Booster
+from onlineboost.contracts.rows import Rows, new_work
+
+
+class Segment:
+    """Neighbouring learners and their booster."""
+
+    def __init__(self, learners: Learners, booster: Booster) -> None:
+        self.learners = learners
+        self.booster = booster
+
+    def __len__(self) -> int:
+        return len(self.booster.scale)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "booster": self.booster.without_cache()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {**state, "booster": state["booster"].with_cache()}
+
+    def predict(self, rows: Rows, n_learners: int, cache: Any = None) -> None:
+        """Send a block through the first `n_learners` of the segment. Changes `rows`, and `cache`, alone."""
+        booster = self.booster if cache is None else self.booster.with_cache(cache)
+        state, scratch = self.learners.open(rows)
+        work = new_work(rows.k)
+        i, b = 0, 0
+        while True:
+            i, b = predict_block(state, booster, rows, n_learners, scratch, work, i, b)
+            if i == n_learners:
+                return
+            state = self.learners.supply(state, i, b, (), rows, booster, None)
+
+    def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
+        """Send a labelled block through the segment: every learner votes, then learns."""
+        state, scratch = self.learners.open(rows)
+        work = new_work(rows.k)
+        i, b = 0, 0
+        while i < len(self):
+            i, b, *room = learn_block(state, self.booster, rows, y, weight, scratch, work, i, b)
+            state = self.learners.supply(state, i, b, room, rows, self.booster, y)
+
+    def cut(self, most: int) -> list[Self]:
+        """Segments of at most so many learners in place of this one."""
+        pieces = -(-len(self) // most)
+        if pieces == 1:
+            return [self]
+        ends = [len(self) * i // pieces for i in range(pieces + 1)]
+        parts = pairwise(ends)
+        return [type(self)(self.learners.part(a, b), self.booster.part(a, b)) for a, b in parts]
+
+    def join(self, others: Sequence[Segment]) -> Self:
+        """A compact copy of this segment and those that come after it, in one."""
+        learners = self.learners.join([other.learners for other in others])
+        return type(self)(learners, self.booster.join([other.booster for other in others]))
+
+    def nbytes(self) -> dict[str, int]:
+        """Bytes in use, part by part. Tables that segments share are not counted."""
+        parts = self.learners.nbytes()
+        own = sum(array_bytes(field) for field in self.booster if isinstance(field, np.ndarray))  # type: ignore[attr-defined]
+        return {**parts, "settings": parts.get("settings", 0) + own}

@@ -1,0 +1,39 @@
+"""The contract of a weak learner: it turns x into a distribution over the labels, and learns (x, y, weight).
+
+Its state is a NamedTuple that holds all learners of a segment; i is the number of one of them. `scratch` is a NamedTuple
+of its own, for what it remembers between the kernels; `what` is a tuple that `ask` hands to `room` and `teach`.
+"""
+
+from __future__ import annotations
+
+from onlineboost._compile.dispatch import Contract
+
+LEARNER = Contract("weak learner")
+
+
+@LEARNER.optional
+def find(learner, i, rows, first, scratch):
+    """Learner i is about to be asked about rows first, first + 1, ..., one after the other."""
+    return
+
+
+@LEARNER.optional
+def is_ready(learner, i, b):
+    """Whether learner i can be asked about row b. If not, the loop stops there and the caller sees to it."""
+    return True
+
+
+@LEARNER.kernel
+def ask(learner, i, rows, b, scratch, work):
+    """What learner i says of row b: work.p[:n] for work.labels[:n], all other labels have 0. Returns n, what."""
+
+
+@LEARNER.optional
+def room(learner, i, what, weight, scratch):
+    """Whether there is room to learn with this weight, and three numbers that say what room it takes."""
+    return True, 0, 0, 0
+
+
+@LEARNER.kernel
+def teach(learner, i, rows, b, y, weight, t, what, scratch):
+    """Learner i learns row b with label y in round t."""

@@ -1,0 +1,54 @@
+"""A block of examples on its way through the chain."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.jit import inlined_kernel
+
+
+class Rows(NamedTuple):
+    """A block of encoded examples. The last four change from learner to learner."""
+
+    X: np.ndarray  # float64 (rows, columns), numeric columns first
+    missing: np.ndarray  # bool (rows,) whether a numeric value is missing
+    spread: np.ndarray  # float64 (rows, numeric columns) variance of the column over the stream, up to this row
+    t: int  # round of the first row
+    k: int  # classes
+    s: np.ndarray  # float64 (rows, k) votes so far
+    lead: np.ndarray  # int32 (rows,) argmax of s, the lowest label among equals
+    experts: np.ndarray  # int32 (rows, learners of the chain) prediction of every expert
+    notes: Any  # what the booster keeps beside the votes, in a type of its own; None: nothing
+
+
+def new_rows(X, missing, spread, t: int, k: int, n_learners: int, notes: Any) -> Rows:
+    """A block at the head of a chain: no votes yet."""
+    n = len(X)
+    lead, experts = np.zeros(n, np.int32), np.empty((n, n_learners), np.int32)
+    return Rows(X, missing, spread, t, k, np.zeros((n, k)), lead, experts, notes)
+
+
+class Work(NamedTuple):
+    """Scratch for one row: what a learner says of it, p[:n] for labels[:n], and what votes cost."""
+
+    labels: np.ndarray  # int64 (k,)
+    p: np.ndarray  # float64 (2 k,)
+    cost: np.ndarray  # float64 (2 k,)
+
+
+def new_work(k: int) -> Work:
+    return Work(np.empty(k, np.int64), np.empty(2 * k), np.empty(2 * k))
+
+
+@inlined_kernel
+def leader(s, k, before, l):
+    """argmax of s after s[l] has changed, `before` being the argmax before."""
+    if l != before:
+        return np.int32(l) if s[l] > s[before] or (s[l] == s[before] and l < before) else before
+    best = 0
+    for j in range(1, k):
+        if s[j] > s[best]:
+            best = j
+    return np.int32(best)

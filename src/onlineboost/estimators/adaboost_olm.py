@@ -1,0 +1,124 @@
+"""AdaBoostOLM: the adaptive booster of the paper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlineboost.boosters.olm import new_olm
+from onlineboost.chain import restarts
+from onlineboost.chain.chain import Chain
+from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
+from onlineboost.estimators.settings import RESTARTS, Names, Scale, loss_of, scales, vote_of, word
+from onlineboost.trees.state import Columns
+
+
+class AdaBoostOLM(BoosterClassifier):
+    """Adaboost.OLM: adaptive online multiclass boosting (Jung, Goetz, Tewari 2017, Algorithm 2), corrected.
+
+    Parameters
+    ----------
+    n_learners : int
+        N, the number of weak learners.
+    loss : {"logistic", "exponential", "squared_hinge"}
+        The surrogate loss whose gradient makes the cost matrices, the weights and the steps of alpha.
+    learner : HoeffdingTree, or any classifier with ``partial_fit`` and ``predict_proba``, optional
+        The weak learner; by default ``HoeffdingTree()``. Others than trees run the same algorithm on a slower path,
+        and need `classes` on the first call of ``partial_fit``.
+    weight_scale : number, (low, high), list of numbers or "rising"
+        The weights of the paper lie in [0, 1]; each learner's are multiplied by its scale. A Hoeffding tree's grace
+        period and bound are in units of weight, so the scale decides how fast a tree grows. A range is drawn from
+        uniformly.
+        "rising": next to nothing for the first twentieth of the learners, which so stay single leaves, then from 1 to
+        200 by equal factors.
+    combiner : {"hedge", "weighted", "best", "last"}
+        Which of the experts (expert i is the weighted vote of the first i learners) to follow: one drawn by its Hedge
+        weight, anew each round; their vote by Hedge weight; the one with the fewest mistakes; the one of all learners.
+    vote : {"tempered", "cost", "argmax"}
+        What a learner votes for: the label of least expected cost under its distribution (with "tempered" costs, or as
+        in the paper), or simply the likeliest label.
+    restart : {"auto", "always", "never"}
+        Whether the learners that have lately been worst start again, with settings like those of the best: while the
+        stream seems to change with time, which a few learners at the end of the chain find out ("auto"); all the time;
+        or never, as in the paper. See :mod:`onlineboost.chain.restarts` for the rule.
+    categorical_features : list of names or positions, or a mask, optional
+        Columns to take as nominal besides those of a text or categorical type.
+    random_state : int, RandomState or None
+        Seed. The same seed gives the same run, however the stream is cut into blocks.
+    n_jobs : int or None
+        Threads to learn and predict with; -1: all cores. The result is the same, bit for bit (docs/parallel.md).
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    alphas_ : array of shape (n_learners,)
+        Weights of the learners' votes.
+    edges_ : array of shape (n_learners,)
+        Empirical edges gamma_i in [-1, 1]; 0 is random guessing.
+    expert_weights_ : array of shape (n_learners,)
+        Hedge's probabilities of following each expert.
+    ages_ : array of shape (n_learners,)
+        Weight of the examples each learner has met since it last started.
+
+    Examples
+    --------
+    >>> from onlineboost import AdaBoostOLM
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> clf = AdaBoostOLM(n_learners=10).fit(X, y)
+    >>> clf.predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        n_learners: int = 100,
+        *,
+        loss: str = "logistic",
+        learner: Any = None,
+        weight_scale: Scale = "rising",
+        combiner: str = "hedge",
+        vote: str = "tempered",
+        restart: str = "auto",
+        categorical_features: Names = None,
+        random_state: Any = 0,
+        n_jobs: int | None = 1,
+    ) -> None:
+        self.n_learners = n_learners
+        self.loss = loss
+        self.learner = learner
+        self.weight_scale = weight_scale
+        self.combiner = combiner
+        self.vote = vote
+        self.restart = restart
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
+        self._combiner(), self._restart()  # bad settings show here
+        booster = new_olm(
+            loss_of(self.loss), vote_of(self.vote), seed, scales(self.weight_scale, self.n_learners, seed)
+        )
+        chain = boosted_chain(self.learner, booster, columns, k)
+        chain.watch = restarts.Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
+        return chain
+
+    def _restart(self) -> str:
+        return word("restart", self.restart, RESTARTS)
+
+    def _rounds_to_tuning(self, chain: Chain, t: int) -> int:
+        if self._restart() == "never":
+            return super()._rounds_to_tuning(chain, t)
+        return restarts.rounds_to_review(chain.watch, t, self.restart == "auto")
+
+    def _tune(self, chain: Chain) -> None:
+        restarts.review(chain, self.restart == "auto")
+
+    @property
+    def alphas_(self) -> np.ndarray:
+        return self._fitted().chain.gather("alpha")
+
+    @property
+    def ages_(self) -> np.ndarray:
+        return self._fitted().chain.gather("seen")

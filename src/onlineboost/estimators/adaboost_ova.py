@@ -1,0 +1,93 @@
+"""AdaBoostOVA: Adaboost.OLM with weak learners made of one binary tree per class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlineboost._compile.fastmath import child_key
+from onlineboost.boosters.olm import new_olm
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.learners import BinaryTreeLearners
+from onlineboost.chain.segments import Segment
+from onlineboost.estimators.base import Model
+from onlineboost.estimators.booster import BoosterClassifier, only_tree
+from onlineboost.estimators.settings import Names, Scale, loss_of, scales, vote_of
+from onlineboost.trees.state import Columns, no_trees
+
+
+class AdaBoostOVA(BoosterClassifier):
+    """Adaboost.OLM with weak learners made of one binary tree per class (AdaOVA in the paper).
+
+    Tree j of a weak learner tells class j from all others, and the learner's distribution is p_j = P_j(mine) / sum. All
+    its trees learn an example with the same weight. There are n_learners times n_classes trees. When a class turns up
+    late, each weak learner gets one more tree, which has learned nothing yet.
+
+    Parameters
+    ----------
+    n_learners : int
+        N, the number of weak learners.
+    learner : HoeffdingTree, optional
+        Settings of the trees; by default ``HoeffdingTree()``.
+    loss, weight_scale, combiner, vote, categorical_features, random_state, n_jobs
+        As in :class:`AdaBoostOLM`.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    alphas_, edges_, expert_weights_ : arrays of shape (n_learners,)
+        As in :class:`AdaBoostOLM`.
+
+    Examples
+    --------
+    >>> from onlineboost import AdaBoostOVA
+    >>> X, y = [[0.0], [1.0], [2.0]] * 50, ["low", "middle", "high"] * 50
+    >>> AdaBoostOVA(n_learners=10).fit(X, y).predict([[0.1], [1.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        n_learners: int = 100,
+        *,
+        loss: str = "logistic",
+        learner: Any = None,
+        weight_scale: Scale = "rising",
+        combiner: str = "hedge",
+        vote: str = "tempered",
+        categorical_features: Names = None,
+        random_state: Any = 0,
+        n_jobs: int | None = 1,
+    ) -> None:
+        self.n_learners = n_learners
+        self.loss = loss
+        self.learner = learner
+        self.weight_scale = weight_scale
+        self.combiner = combiner
+        self.vote = vote
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
+        self._combiner()  # a bad setting shows here
+        booster = new_olm(
+            loss_of(self.loss), vote_of(self.vote), seed, scales(self.weight_scale, self.n_learners, seed)
+        )
+        tree = only_tree(self.learner, "AdaBoostOVA")
+        none = no_trees(tree._trees(columns, booster.scale, seed))
+        return Chain([Segment(BinaryTreeLearners(none, booster.n_learners), booster)], columns.n_numeric, seed)
+
+    def _set_classes(self, model: Model, k: int) -> None:
+        tree = only_tree(self.learner, "AdaBoostOVA")
+        for segment in model.chain.segments:
+            learners, booster = segment.learners, segment.booster
+            assert isinstance(learners, BinaryTreeLearners)
+            for j in range(learners.n_classes, k):
+                seed = child_key(model.chain.seed, j)
+                learners.add_class(tree._trees(model.columns, booster.scale, seed))
+
+    @property
+    def alphas_(self) -> np.ndarray:
+        return self._fitted().chain.gather("alpha")

@@ -1,0 +1,68 @@
+"""What the boosters share: their weak learners, and the numbers they show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.learners import GivenLearners, Learners, TreeLearners
+from onlineboost.chain.segments import Segment
+from onlineboost.contracts.booster import Booster
+from onlineboost.estimators.base import OnlineClassifier
+from onlineboost.estimators.hoeffding_tree import HoeffdingTree
+from onlineboost.estimators.settings import COMBINERS, word
+from onlineboost.trees.state import Columns
+
+
+class BoosterClassifier(OnlineClassifier):
+    """A chain of boosted learners, and a combiner that says which of its experts to follow."""
+
+    combiner: str
+
+    def _combiner(self) -> Combiner:
+        return word("combiner", self.combiner, COMBINERS)
+
+    @property
+    def edges_(self) -> np.ndarray:
+        model = self._fitted()
+        return model.chain.edges(model.k)
+
+    @property
+    def expert_weights_(self) -> np.ndarray:
+        return self._fitted().chain.expert_weights()
+
+
+def only_tree(learner: Any, whose: str) -> HoeffdingTree:
+    """The weak learner of a booster that takes trees alone."""
+    if learner is None:
+        return HoeffdingTree()
+    if not isinstance(learner, HoeffdingTree):
+        raise ValueError(f"learner of {whose} must be a HoeffdingTree, got {learner!r}")
+    return learner
+
+
+def boosted_chain(learner: Any, booster: Booster, columns: Columns, k: int) -> Chain:
+    """N copies of a weak learner and their booster."""
+    return Chain([Segment(weak_learners(learner, booster, columns, k), booster)], columns.n_numeric, booster.seed)
+
+
+def weak_learners(learner: Any, booster: Booster, columns: Columns, k: int) -> Learners:
+    """As many copies of a weak learner as the booster wants."""
+    learner = HoeffdingTree() if learner is None else learner
+    if isinstance(learner, HoeffdingTree):
+        return TreeLearners(learner._trees(columns, booster.scale, booster.seed))
+    if isinstance(learner, type):
+        raise ValueError(f"learner must be an object, not a class: {learner.__name__}()")
+    for method in ("partial_fit", "predict_proba"):
+        if not hasattr(learner, method):
+            raise ValueError(f"learner {learner!r} has no {method}; a weak learner needs partial_fit and predict_proba")
+    if k == 0:
+        raise ValueError("learners other than HoeffdingTree need `classes` on the first call of partial_fit")
+    copies = [clone(learner) for _ in range(booster.n_learners)]
+    if "random_state" in learner.get_params():
+        copies = [copy.set_params(random_state=(booster.seed + i) % 2**32) for i, copy in enumerate(copies)]
+    return GivenLearners(copies, k)

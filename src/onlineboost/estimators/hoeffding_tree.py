@@ -1,0 +1,93 @@
+"""HoeffdingTree: a single tree, or the weak learner of a booster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlineboost.boosters.plain import Plain
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.learners import TreeLearners
+from onlineboost.chain.segments import Segment
+from onlineboost.estimators.base import OnlineClassifier
+from onlineboost.estimators.settings import CONFIDENCE, GRACE, TIE, Names, Range, draw, word
+from onlineboost.trees.state import LEAF_RULES, Columns, Forest, TreeSettings, plant
+
+
+class HoeffdingTree(OnlineClassifier):
+    """A Hoeffding tree (VFDT), by itself or as the weak learner of a booster.
+
+    Parameters
+    ----------
+    grace_period : number or (low, high)
+        Weight a leaf takes in between two split tries. Here and below, a range is drawn from once per learner.
+    split_confidence : number or (low, high)
+        delta of the Hoeffding bound: the smaller, the surer the tree must be that a column is the best one.
+        A range is drawn from uniformly in the logarithm.
+    tie_threshold : number or (low, high)
+        tau: once the bound is below this, the leaf splits on the best column although the second is close.
+        A range is drawn from uniformly in the logarithm.
+    leaf_prediction : {"nba", "nb", "majority"}
+        How a leaf predicts: by naive Bayes, by the shares of its classes, or (nba) by whichever of the two has been
+        right more often at this leaf.
+    max_features : float in (0, 1]
+        Share of the columns looked at in a split try, drawn anew for every try: trees that differ make a better chain.
+    categorical_features : list of names or positions, or a mask, optional
+        Columns to take as nominal besides those of a text or categorical type.
+    random_state : int, RandomState or None
+        Seed of the settings drawn from ranges.
+
+    Examples
+    --------
+    >>> from onlineboost import HoeffdingTree
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> HoeffdingTree().fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        *,
+        grace_period: Range = (5, 40),
+        split_confidence: Range = (0.01, 0.9),
+        tie_threshold: Range = (0.01, 0.9),
+        leaf_prediction: str = "nba",
+        max_features: float = 0.3,
+        categorical_features: Names = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.leaf_prediction = leaf_prediction
+        self.max_features = max_features
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+
+    def _trees(self, columns: Columns, unit: np.ndarray, seed: int, first: int = 0) -> Forest:
+        """A forest of trees with these settings, from number `first` of a chain on; `unit`: the weight of an example."""
+        n = len(unit)
+        confidence = draw(self.split_confidence, n, seed, CONFIDENCE, "split_confidence", log=True, first=first)
+        if confidence.min() <= 0.0 or confidence.max() >= 1.0:
+            raise ValueError(f"split_confidence must lie between 0 and 1, got {self.split_confidence!r}")
+        share = self.max_features
+        if not (isinstance(share, int | float | np.number) and 0.0 < share <= 1.0):
+            raise ValueError(f"max_features must be a share of the columns in (0, 1], got {share!r}")
+        settings = TreeSettings(
+            leaf=word("leaf_prediction", self.leaf_prediction, LEAF_RULES),
+            grace=draw(self.grace_period, n, seed, GRACE, "grace_period", first=first),
+            confidence=confidence,
+            tie=draw(self.tie_threshold, n, seed, TIE, "tie_threshold", log=True, first=first),
+            unit=unit,
+            n_candidates=int(np.ceil(share * (columns.n_numeric + len(columns.nominal_sizes)))),
+        )
+        return plant(columns, settings, seed, first)
+
+    def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
+        forest = self._trees(columns, np.ones(1), seed)
+        return Chain([Segment(TreeLearners(forest), Plain(seed, 1, 0, np.ones(1)))], columns.n_numeric, seed)
+
+    def _combiner(self) -> Combiner:
+        return Combiner.LAST

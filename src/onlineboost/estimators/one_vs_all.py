@@ -1,0 +1,101 @@
+"""OneVsAll: a binary booster for every class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlineboost._compile.fastmath import child_key
+from onlineboost.boosters.olm import new_olm
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.ova import OneVsAllChain
+from onlineboost.chain.segments import Segment
+from onlineboost.estimators.base import Model, OnlineClassifier
+from onlineboost.estimators.booster import weak_learners
+from onlineboost.estimators.settings import Names, Scale, loss_of, scales, vote_of
+from onlineboost.trees.state import Columns
+
+
+class OneVsAll(OnlineClassifier):
+    """One binary Adaboost.OLM per class: is it this class or another one? (OvA in the paper.)
+
+    At two classes Adaboost.OLM is Adaboost.OL of Beygelzimer, Kale and Luo (2015). The score of a class is the share of
+    Hedge weight, in its booster, of the experts that say yes; the highest wins, and among equals the one whose
+    booster's votes lean most to yes. A class that turns up late gets a booster that starts in that round, with no past.
+
+    Parameters
+    ----------
+    n_learners : int
+        Number of weak learners of each booster; there are as many boosters as classes.
+    loss, learner, weight_scale, vote, categorical_features, random_state, n_jobs
+        As in :class:`AdaBoostOLM`.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    alphas_, edges_, expert_weights_ : arrays of shape (n_classes, n_learners)
+        As in :class:`AdaBoostOLM`, for each class's booster.
+
+    Examples
+    --------
+    >>> from onlineboost import OneVsAll
+    >>> X, y = [[0.0], [1.0], [2.0]] * 50, ["low", "middle", "high"] * 50
+    >>> OneVsAll(n_learners=10).fit(X, y).predict([[0.1], [1.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        n_learners: int = 100,
+        *,
+        loss: str = "logistic",
+        learner: Any = None,
+        weight_scale: Scale = "rising",
+        vote: str = "tempered",
+        categorical_features: Names = None,
+        random_state: Any = 0,
+        n_jobs: int | None = 1,
+    ) -> None:
+        self.n_learners = n_learners
+        self.loss = loss
+        self.learner = learner
+        self.weight_scale = weight_scale
+        self.vote = vote
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
+        self._segment(columns, seed)  # bad settings show here
+        return OneVsAllChain(columns.n_numeric, seed)
+
+    def _segment(self, columns: Columns, seed: int) -> Segment:
+        """A new binary booster."""
+        scale = scales(self.weight_scale, self.n_learners, seed)
+        booster = new_olm(loss_of(self.loss), vote_of(self.vote), seed, scale)
+        return Segment(weak_learners(self.learner, booster, columns, 2), booster)
+
+    def _set_classes(self, model: Model, k: int) -> None:
+        chain = model.chain
+        assert isinstance(chain, OneVsAllChain)
+        for j in range(len(chain.boosters), k):
+            segment = self._segment(model.columns, child_key(chain.seed, j))
+            segment.learners.new_values(model.encoder.sizes, model.encoder.births)
+            chain.add_class(segment)
+
+    def _combiner(self) -> Combiner:
+        return Combiner.LAST
+
+    @property
+    def alphas_(self) -> np.ndarray:
+        return self._fitted().chain.gather("alpha").reshape(len(self.classes_), -1)
+
+    @property
+    def edges_(self) -> np.ndarray:
+        return self._fitted().chain.edges(2).reshape(len(self.classes_), -1)
+
+    @property
+    def expert_weights_(self) -> np.ndarray:
+        return self._fitted().chain.expert_weights()

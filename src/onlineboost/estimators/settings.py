@@ -1,0 +1,97 @@
+"""Settings as users give them (words, numbers, ranges) to what the kernels want; a bad one is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from onlineboost._compile.fastmath import SETTING, uniform
+from onlineboost.boosters.losses import LOSSES, Loss
+from onlineboost.boosters.votes import Vote
+from onlineboost.chain.experts import Combiner
+
+Range = float | tuple[float, float]
+Scale = Range | Sequence[float] | str  # weight_scale
+Names = Sequence[int | str] | None  # categorical_features
+Meaning = TypeVar("Meaning")
+
+COMBINERS: dict[str, Combiner] = {combiner.name.lower(): combiner for combiner in Combiner}
+VOTES: dict[str, Vote] = {vote.name.lower(): vote for vote in Vote}
+RESTARTS = {"auto": "auto", "always": "always", "never": "never"}
+
+GRACE, CONFIDENCE, TIE, SCALE = range(4)  # what is drawn from a range: a part of the random number's name
+
+
+def word(name: str, given: Any, meanings: Mapping[str, Meaning]) -> Meaning:
+    """What a word means; the error says which words there are."""
+    try:
+        return meanings[given]
+    except (KeyError, TypeError):
+        moved = MOVED.get((name, given)) if isinstance(given, str | bool) else None
+        hint = f"; {moved}" if moved else ""
+        raise ValueError(f"{name} must be one of {', '.join(meanings)}, got {given!r}{hint}") from None
+
+
+# What these settings were called in version 0.1.
+MOVED: dict[tuple[str, Any], str] = {
+    **{("vote", name): f"which expert to follow is now combiner={name!r}" for name in COMBINERS},
+    ("restart", True): "True is now 'always'",
+    ("restart", False): "False is now 'never'",
+}
+
+
+def loss_of(given: Any) -> Loss:
+    return word("loss", given, LOSSES)
+
+
+def vote_of(given: Any) -> Vote:
+    return word("vote", given, VOTES)
+
+
+def count(name: str, given: Any) -> int:
+    """A whole number >= 1."""
+    if not isinstance(given, int | np.integer) or isinstance(given, bool) or given < 1:
+        raise ValueError(f"{name} must be a whole number >= 1, got {given!r}")
+    return int(given)
+
+
+def draw(given: Range, n: int, seed: int, which: int, name: str, *, log: bool = False, first: int = 0) -> np.ndarray:
+    """A setting for each of n learners, from number `first` of the chain on: one number for all, or drawn from a range.
+
+    Drawn uniformly, or so in its logarithm.
+    """
+    try:
+        values = np.atleast_1d(np.asarray(given, np.float64))
+        good = values.shape in ((1,), (2,)) and np.isfinite(values).all() and 0.0 <= values[0] <= values[-1]
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise ValueError(f"{name} must be a number or a (low, high) range of numbers >= 0, got {given!r}")
+    if len(values) == 1:
+        return np.full(n, values[0])
+    low, high = values
+    if log and low <= 0.0:
+        raise ValueError(f"{name} is drawn from a range on a log scale: its low end must be > 0, got {given!r}")
+    u = np.array([uniform(seed, SETTING, first + i, which) for i in range(n)])
+    return low * (high / low) ** u if log else low + (high - low) * u
+
+
+def scales(given: Any, n: int, seed: int) -> np.ndarray:
+    """weight_scale as one number per learner."""
+    n = count("n_learners", n)
+    if isinstance(given, str):
+        if given != "rising":
+            raise ValueError(f'weight_scale must be a number, a (low, high) range, a list or "rising", got {given!r}')
+        leaves = n // 20
+        return np.concatenate([np.full(leaves, 1e-6), np.geomspace(1.0, 200.0, n - leaves)])
+    if isinstance(given, list | np.ndarray):
+        if len(given) != n or not all(isinstance(value, int | float | np.number) for value in given):
+            raise ValueError(f"a list of weight_scale must hold one number for each of the {n} learners, got {given!r}")
+        scale = np.asarray(given, np.float64)
+    else:
+        scale = draw(given, n, seed, SCALE, "weight_scale")
+    if not (np.isfinite(scale).all() and (scale > 0.0).all()):
+        raise ValueError(f"weight_scale must be positive, got {given!r}")
+    return scale

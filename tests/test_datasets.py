@@ -14,16 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onlineboost.data.stream import DataError
+from onlineboost.data.errors import DataError
 from onlineboost.datasets import catalogue as datasets
-from onlineboost.datasets.catalogue import (
-    Dataset,
-    dataset_names,
-    describe_datasets,
-    fetch_dataset,
-    load_dataset,
-    synthetic_stream,
-)
+from onlineboost.datasets.catalogue import dataset_names, describe_datasets
+from onlineboost.datasets.dataset import Dataset
+from onlineboost.datasets.download import fetch_dataset
+from onlineboost.datasets.load import load_dataset
+from onlineboost.datasets.synthetic import synthetic_stream
 
 GENERATED = {"balance", "car", "nursery", "nursery5", "synthetic", "synthetic-abrupt", "synthetic-gradual"}
 

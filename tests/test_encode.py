@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlineboost.data.encode import MAX_VALUES, Encoder, Labels
-from onlineboost.data.stream import DataError, Table
+from onlineboost.data.encoder import MAX_VALUES, Encoder
+from onlineboost.data.errors import DataError
+from onlineboost.data.labels import Labels
+from onlineboost.data.table import Table
 
 SIZE = [1.5, None, -2.0, 4.0]
 COLOUR = ["red", "blue", None, "red"]

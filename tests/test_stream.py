@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlineboost.data import stream
-from onlineboost.data.stream import Block, DataError, Table, read_blocks, scan_labels
+from onlineboost.data.errors import DataError
+from onlineboost.data.files import read_blocks, scan_labels
+from onlineboost.data.table import Block, Table
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onlineboost.datasets.catalogue import load_dataset
+    from onlineboost.datasets.load import load_dataset
     from onlineboost.estimators.baselines import AdaBoostOVA, BestTree, OneVsAll, OzaBoost
     from onlineboost.estimators.boosters import AdaBoostOLM, HoeffdingTree, OnlineMBBM
     from onlineboost.evaluation.prequential import prequential
@@ -38,7 +38,7 @@ _HOME = {
     "OnlineMBBM": "onlineboost.estimators.boosters",
     "OzaBoost": "onlineboost.estimators.baselines",
     "BestTree": "onlineboost.estimators.baselines",
-    "load_dataset": "onlineboost.datasets.catalogue",
+    "load_dataset": "onlineboost.datasets.load",
     "prequential": "onlineboost.evaluation.prequential",
 }
 

@@ -1,7 +1,7 @@
 """What all classifiers here share: learning from blocks and rows, predicting, and saying what is wrong with the input.
 
-A classifier is an :class:`~onlineboost.data.encode.Encoder` for the columns,
-:class:`~onlineboost.data.encode.Labels` for the classes, a :class:`~onlineboost.chain.chain.Chain` of learners, and the
+A classifier is an :class:`~onlineboost.data.encoder.Encoder` for the columns,
+:class:`~onlineboost.data.labels.Labels` for the classes, a :class:`~onlineboost.chain.chain.Chain` of learners, and the
 experts' weights.
 """
 
@@ -27,8 +27,11 @@ from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain, Rows
 from onlineboost.chain.experts import EXPERT_RULES, HEDGE, WEIGHTED, draw_expert, expert_mass, play
 from onlineboost.chain.restarts import Watch
 from onlineboost.chain.threads import Interrupt, n_threads, spread
-from onlineboost.data.encode import Encoded, Encoder, Labels, as_table
-from onlineboost.data.stream import DataError, Table
+from onlineboost.data.encoder import Encoded, Encoder
+from onlineboost.data.errors import DataError
+from onlineboost.data.frames import as_table
+from onlineboost.data.labels import Labels
+from onlineboost.data.table import Table
 
 
 @dataclass

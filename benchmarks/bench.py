@@ -31,8 +31,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from onlineboost import load_dataset
-from onlineboost.data.stream import DataError
-from onlineboost.datasets.catalogue import Dataset
+from onlineboost.data.errors import DataError
+from onlineboost.datasets.dataset import Dataset
 
 HERE = Path(__file__).parent
 STREAMS = ("synthetic", "movement", "electricity", "isolet")

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from onlineboost import AdaBoostOLM, load_dataset
-from onlineboost.datasets.catalogue import synthetic_stream
+from onlineboost.datasets.synthetic import synthetic_stream
 
 Stream = tuple[Any, np.ndarray]
 SETTINGS = ("never", "always", "auto")

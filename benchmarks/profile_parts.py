@@ -23,7 +23,7 @@ from rich.table import Table
 from onlineboost import AdaBoostOLM, load_dataset
 from onlineboost._compile.jit import bare_kernel
 from onlineboost.chain.chain import BLOCK, Chain, new_rows
-from onlineboost.data.stream import DataError
+from onlineboost.data.errors import DataError
 from onlineboost.trees.state import N_LEAVES, nbytes
 from onlineboost.trees.trees import fetch_leaf, find_leaves, leaf_distribution
 

@@ -30,8 +30,8 @@ from rich.table import Table
 
 from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
 from onlineboost.chain import chain
-from onlineboost.data.stream import DataError
-from onlineboost.datasets.catalogue import Dataset
+from onlineboost.data.errors import DataError
+from onlineboost.datasets.dataset import Dataset
 
 MODELS = {
     "AdaBoostOLM": AdaBoostOLM,

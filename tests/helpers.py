@@ -8,7 +8,8 @@ import numpy as np
 
 import reference
 from onlineboost._compile.fastmath import child_key
-from onlineboost.data.encode import Encoder, Labels
+from onlineboost.data.encoder import Encoder
+from onlineboost.data.labels import Labels
 from onlineboost.trees.state import HIGH, INVERSE, LEAF_RULES, LOW, MAJORITY, MEAN, SQUARES, WEIGHT
 
 # ------------------------------------------------------------------------------------------------------- streams

@@ -1,4 +1,4 @@
-"""Generated sets are the published ones, loaded ones are checked, synthetic ones are what they say."""
+"""Generated sets are the published ones, loaded and fetched ones are checked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import csv
 import doctest
 import gzip
 import os
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -14,16 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onlineboost.data.stream import DataError
-from onlineboost.datasets import catalogue as datasets
-from onlineboost.datasets.catalogue import (
-    Dataset,
-    dataset_names,
-    describe_datasets,
-    fetch_dataset,
-    load_dataset,
-    synthetic_stream,
-)
+import onlineboost
+from onlineboost.data.errors import DataError
+from onlineboost.datasets import catalogue, dataset, load, synthetic
+from onlineboost.datasets.catalogue import SETS, dataset_names, describe_datasets
+from onlineboost.datasets.dataset import Dataset
+from onlineboost.datasets.download import fetch_dataset
+from onlineboost.datasets.load import load_dataset
 
 GENERATED = {"balance", "car", "nursery", "nursery5", "synthetic", "synthetic-abrupt", "synthetic-gradual"}
 
@@ -39,8 +38,8 @@ def data_home(file_name: str) -> Path:
 
 
 @cache
-def load(name: str) -> Dataset:
-    file = datasets._SETS[name].file
+def loaded(name: str) -> Dataset:
+    file = SETS[name].file
     return load_dataset(name, data_home=None if file is None else data_home(file.name))
 
 
@@ -60,10 +59,20 @@ def column(data: Dataset, name: str) -> np.ndarray:
     return data.X.columns[data.X.names.index(name)]
 
 
-def test_the_examples_in_the_docstrings_are_true():
-    result = doctest.testmod(datasets)
-    assert result.attempted > 8
+@pytest.mark.parametrize("module", [catalogue, dataset, load, synthetic])
+def test_the_examples_in_the_docstrings_are_true(module):
+    result = doctest.testmod(module)
+    assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_importing_the_package_is_quick():
+    """It loads none of the large libraries: a program may want the data alone."""
+    heavy = "{'numba', 'scipy', 'sklearn', 'narwhals', 'pandas', 'pyarrow'}"
+    script = f"import sys, onlineboost.datasets; print({heavy} & set(sys.modules))"
+    environment = {**os.environ, "PYTHONPATH": str(Path(onlineboost.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
 
 
 # -------------------------------------------------------------------------------------------------- generated
@@ -101,11 +110,11 @@ def test_class_counts_are_the_published_ones(name, counts):
 
 @pytest.mark.parametrize("name", [name for name in dataset_names() if name != "covertype"])
 def test_every_set_is_as_described(name):
-    check_description(load(name))
+    check_description(loaded(name))
 
 
 def test_covertype_is_as_described():
-    """On its own: 300 MB that should not stay in the cache of `load`."""
+    """On its own: 300 MB that should not stay in the cache of `loaded`."""
     data = load_dataset("covertype", data_home=data_home("covertype.csv.gz"))
     check_description(data)
     assert Counter(data.y)["2"] == 283301
@@ -127,23 +136,23 @@ def check_description(data: Dataset) -> None:
 
 
 def test_mice_has_only_proteins_and_keeps_its_missing_values():
-    mice = load("mice")
+    mice = loaded("mice")
     assert all(name.endswith("_N") for name in mice.X.names)
     assert sum(int(np.isnan(values).sum()) for values in mice.X.columns) == 1396
 
 
 def test_mushroom_keeps_the_question_mark_as_a_value():
-    assert Counter(column(load("mushroom"), "stalk-root"))["?"] == 2480
+    assert Counter(column(loaded("mushroom"), "stalk-root"))["?"] == 2480
 
 
 def test_the_day_of_electricity_is_nominal():
-    electricity = load("electricity")
+    electricity = loaded("electricity")
     assert electricity.X.categories == {"day": tuple("1234567")}
     assert electricity.order == "time"
 
 
 def test_isolet_is_the_first_fifty_principal_components():
-    raw, projected = load("isolet617"), load("isolet")
+    raw, projected = loaded("isolet617"), loaded("isolet")
     values = np.stack(raw.X.columns, axis=1)
     values -= values.mean(axis=0)
     scores = np.stack(projected.X.columns, axis=1)
@@ -243,9 +252,9 @@ def public(tmp_path: Path, monkeypatch):
         path = tmp_path / name
         text = "".join(",".join(row) + "\n" for row in rows).encode()
         path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
-        spec = datasets._SETS["mushroom"]
+        spec = SETS["mushroom"]
         fetch = replace(spec.file.fetch, url=path.as_uri())
-        monkeypatch.setitem(datasets._SETS, "mushroom", replace(spec, file=replace(spec.file, fetch=fetch)))
+        monkeypatch.setitem(SETS, "mushroom", replace(spec, file=replace(spec.file, fetch=fetch)))
 
     return public
 
@@ -257,17 +266,18 @@ def mushroom_as_public() -> list[list[str]]:
 @pytest.mark.parametrize("name", ["agaricus-lepiota.data", "agaricus-lepiota.data.gz"])
 def test_a_fetched_set_is_the_known_one(public, tmp_path, monkeypatch, name):
     public(mushroom_as_public(), name)
+    ours = published("mushroom.csv.gz")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("ONLINEBOOST_DATA", raising=False)
     path = fetch_dataset("mushroom")
     assert path == tmp_path / "cache" / "onlineboost" / "data" / "mushroom.csv.gz"
-    assert as_text(load_dataset("mushroom")) == published("mushroom.csv.gz")
+    assert as_text(load_dataset("mushroom")) == ours
     assert [p.name for p in path.parent.iterdir()] == ["mushroom.csv.gz"]
 
 
 def test_the_public_files_are_named_and_ordered_as_ours():
     for name in ("mushroom", "covertype"):
-        file = datasets._SETS[name].file
+        file = SETS[name].file
         with gzip.open(data_home(file.name) / file.name, "rt") as lines:
             assert file.fetch.names.split() == next(lines).strip().split(",")
 
@@ -302,63 +312,3 @@ def test_sets_without_a_known_public_file_are_not_fetched():
         fetch_dataset("isolet")
     with pytest.raises(DataError, match="'car' is generated"):
         fetch_dataset("car")
-
-
-# -------------------------------------------------------------------------------------------------- synthetic
-
-
-def values(data: Dataset) -> np.ndarray:
-    return np.stack(data.X.columns, axis=1)
-
-
-def test_a_synthetic_stream_is_decided_by_its_seed_and_a_longer_one_continues_it():
-    short, again, long = synthetic_stream(500), synthetic_stream(500), synthetic_stream(800)
-    assert np.array_equal(values(short), values(again))
-    assert np.array_equal(values(short), values(long)[:500])
-    assert (short.y == long.y[:500]).all()
-    assert not np.array_equal(values(short), values(synthetic_stream(500, seed=1)))
-
-
-@pytest.mark.parametrize(("n_columns", "n_classes"), [(1, 2), (7, 3), (10, 12)])
-def test_a_synthetic_stream_has_the_size_asked_for(n_columns, n_classes):
-    stream = synthetic_stream(2000, n_columns, n_classes)
-    assert values(stream).shape == (2000, n_columns)
-    assert len(stream.classes) == n_classes
-    assert list(stream.classes) == sorted(stream.classes, key=lambda label: int(label[1:]))
-
-
-def class_means(stream: Dataset, rows: slice) -> np.ndarray:
-    X, y = values(stream)[rows], stream.y[rows]
-    return np.array([X[y == label].mean(axis=0) for label in stream.classes])
-
-
-def test_only_the_first_columns_of_a_synthetic_stream_matter():
-    spread = class_means(synthetic_stream(50_000), slice(None)).std(axis=0)
-    assert (spread[:6] > 0.2).all()
-    assert (spread[6:] < 0.03).all()
-
-
-def test_abrupt_drift_changes_everything_at_the_middle_and_nothing_before():
-    still, abrupt = synthetic_stream(10_000), synthetic_stream(10_000, drift="abrupt")
-    assert np.array_equal(values(still)[:5000], values(abrupt)[:5000])
-    assert (values(still)[5000:, :6] != values(abrupt)[5000:, :6]).all()
-    assert np.array_equal(values(still)[:, 6:], values(abrupt)[:, 6:])
-    assert (still.y == abrupt.y).all()
-    assert (still.order, abrupt.order) == ("shuffle", "time")
-
-
-def test_gradual_drift_mixes_the_two_concepts_over_the_middle_third():
-    n = 9000
-    still, gradual = synthetic_stream(n), synthetic_stream(n, drift="gradual")
-    moved = (values(still) != values(gradual)).any(axis=1)
-    assert not moved[: n // 3].any()
-    assert moved[2 * n // 3 :].all()
-    thirds = moved[n // 3 : 2 * n // 3].reshape(3, -1).mean(axis=1)
-    assert thirds == pytest.approx([1 / 6, 1 / 2, 5 / 6], abs=0.05)
-
-
-def test_impossible_synthetic_streams_are_refused():
-    with pytest.raises(ValueError, match="n_classes >= 2, got 10, 10, 1"):
-        synthetic_stream(10, n_classes=1)
-    with pytest.raises(ValueError, match="drift must be None, 'abrupt' or 'gradual', got 'slow'"):
-        synthetic_stream(10, drift="slow")  # type: ignore[arg-type]

@@ -10,8 +10,9 @@ import pytest
 
 from helpers import in_blocks, mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, prequential
-from onlineboost.data.encode import as_table
-from onlineboost.data.stream import Block, DataError
+from onlineboost.data.errors import DataError
+from onlineboost.data.frames import as_table
+from onlineboost.data.table import Block
 from onlineboost.evaluation import prequential as evaluate
 from onlineboost.evaluation.prequential import LastClass, MajorityClass, Result
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from onlineboost import load_dataset, prequential
 from onlineboost.cli.main import main
 from onlineboost.cli.reproduce import _orders
-from onlineboost.data.stream import DataError
+from onlineboost.data.errors import DataError
 from onlineboost.paper import experiments
 from onlineboost.paper import tables as paper_tables
 from onlineboost.paper.experiments import (

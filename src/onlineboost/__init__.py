@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onlineboost.datasets.catalogue import load_dataset
+    from onlineboost.datasets.load import load_dataset
     from onlineboost.estimators.adaboost_olm import AdaBoostOLM
     from onlineboost.estimators.adaboost_ova import AdaBoostOVA
     from onlineboost.estimators.best_tree import BestTree
@@ -43,7 +43,7 @@ _HOME = {
     "OnlineMBBM": "onlineboost.estimators.online_mbbm",
     "OzaBoost": "onlineboost.estimators.oza_boost",
     "BestTree": "onlineboost.estimators.best_tree",
-    "load_dataset": "onlineboost.datasets.catalogue",
+    "load_dataset": "onlineboost.datasets.load",
     "prequential": "onlineboost.evaluation.prequential",
 }
 

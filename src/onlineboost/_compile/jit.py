@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -17,6 +16,8 @@ from typing import Any, Literal, TypeVar
 from numba import njit
 from numba.core import config as _config
 from numba.core.cpu import CPUTargetOptions
+
+from onlineboost._compile.folders import cache_folder
 
 config: Any = _config  # its attributes are made at run time
 CAN_STOP_COUNTING = hasattr(CPUTargetOptions, "_nrt")  # Numba does not promise this option; without it all is slower
@@ -36,15 +37,7 @@ def source_hash(packages: Collection[str] = ()) -> str:
     return digest.hexdigest()[:12]
 
 
-def _cache_home() -> Path:
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    return Path(base).expanduser() / "onlineboost"
-
-
-CACHE_DIR = _cache_home() / f"kernels-{source_hash()}"
+CACHE_DIR = cache_folder() / f"kernels-{source_hash()}"
 try:
     CACHE_DIR.mkdir(parents=True, exist_ok=True)
     _usable = os.access(CACHE_DIR, os.W_OK)

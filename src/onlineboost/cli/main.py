@@ -20,8 +20,10 @@ from onlineboost.boosters.losses import LOSSES
 from onlineboost.chain.experts import EXPERT_RULES
 from onlineboost.cli.bounds import bounds
 from onlineboost.cli.reproduce import reproduce
-from onlineboost.data.stream import DataError, read_blocks, scan_labels
-from onlineboost.datasets.catalogue import dataset_names, describe_datasets, load_dataset
+from onlineboost.data.errors import DataError
+from onlineboost.data.files import read_blocks, scan_labels
+from onlineboost.datasets.catalogue import dataset_names, describe_datasets
+from onlineboost.datasets.load import load_dataset
 from onlineboost.estimators.baselines import AdaBoostOVA, BestTree, OneVsAll, OzaBoost
 from onlineboost.estimators.boosters import RESTARTS, AdaBoostOLM, HoeffdingTree, OnlineMBBM
 from onlineboost.evaluation.prequential import LastClass, MajorityClass, Result, prequential

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from onlineboost import __version__
-from onlineboost.data.stream import DataError
+from onlineboost.data.errors import DataError
 from onlineboost.paper import tables as paper_tables
 from onlineboost.report.pictures import need_drawing
 

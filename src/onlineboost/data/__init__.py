@@ -1,0 +1,30 @@
+"""Data as it comes to data as the kernels take it.
+
+In the order of the data: `files` reads a file block by block (`csv_files`, `parquet_files` and what they offer,
+`source`; `columns` checks their columns), `table` is what comes out, `frames` makes the same of arrays and data frames,
+`encoder` and `labels` turn it into numbers, `errors` are the words for what is wrong. Public are the names below. It
+may import `_compile` only; `datasets`, `estimators` and what is built on them may import it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from onlineboost.data.errors import DataError
+from onlineboost.data.files import read_blocks, scan_labels
+from onlineboost.data.source import MISSING_NUMBERS
+from onlineboost.data.table import Block, Table
+
+if TYPE_CHECKING:
+    from onlineboost.data.frames import as_table
+
+__all__ = ["MISSING_NUMBERS", "Block", "DataError", "Table", "as_table", "read_blocks", "scan_labels"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "as_table":  # loaded when first asked for: with it come SciPy and narwhals, which files do not need
+        return import_module("onlineboost.data.frames").as_table
+    raise AttributeError(f"module 'onlineboost.data' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
 """What all classifiers share: learning from blocks and rows, predicting, and what there is to know about them.
 
-A classifier is an :class:`~onlineboost.data.encode.Encoder` for the columns, a
-:class:`~onlineboost.data.encode.Labels` for the classes, and a :class:`~onlineboost.chain.chain.Chain` of learners.
+A classifier is an :class:`~onlineboost.data.encoder.Encoder` for the columns, a
+:class:`~onlineboost.data.labels.Labels` for the classes, and a :class:`~onlineboost.chain.chain.Chain` of learners.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from onlineboost._compile.jit import announce_compilation
 from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.threads import Interrupt, n_threads, spread
-from onlineboost.data.encode import Encoded, Encoder, Labels, as_table
-from onlineboost.data.stream import DataError
+from onlineboost.data.encoder import Encoded, Encoder
+from onlineboost.data.errors import DataError
+from onlineboost.data.frames import as_table
+from onlineboost.data.labels import Labels
 from onlineboost.estimators.checks import (
     check_columns,
     check_labels,

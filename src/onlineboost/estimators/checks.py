@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d, validate_data
 
-from onlineboost.data.stream import DataError, Table
+from onlineboost.data.errors import DataError
+from onlineboost.data.table import Table
 
 
 def check_labels(y: Any, whose: str) -> np.ndarray:

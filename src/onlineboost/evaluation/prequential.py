@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.data.encode import as_table
-from onlineboost.data.stream import Block, DataError, Table
+from onlineboost.data.errors import DataError
+from onlineboost.data.frames import as_table
+from onlineboost.data.table import Block, Table
 
 BLOCK_ROWS = 16_384  # rows learned between two calls of `progress`; threads pause at the end of each
 
@@ -84,7 +85,7 @@ def prequential(
         A classifier of this package (one compiled pass), or any other with ``partial_fit`` and ``predict`` (row by
         row). It is changed: it has learned the stream afterwards.
     X, y
-        The stream: arrays or frames; or, with `y` left out, an iterable of :class:`~onlineboost.data.stream.Block`.
+        The stream: arrays or frames; or, with `y` left out, an iterable of :class:`~onlineboost.data.table.Block`.
     classes
         All labels; by default those of `y`. With blocks and no `classes`, they grow as labels are met.
     progress

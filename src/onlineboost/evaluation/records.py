@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.data.stream import Block
+from onlineboost.data.table import Block
 from onlineboost.evaluation.prequential import BLOCK_ROWS, Result, prequential
 
 CURVE_POINTS = 30

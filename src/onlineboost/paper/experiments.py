@@ -24,8 +24,10 @@ from typing import Any
 import numpy as np
 
 from onlineboost._compile.jit import source_hash
-from onlineboost.data.stream import DataError, Table
-from onlineboost.datasets.catalogue import describe_datasets, load_dataset
+from onlineboost.data.errors import DataError
+from onlineboost.data.table import Table
+from onlineboost.datasets.catalogue import describe_datasets
+from onlineboost.datasets.load import load_dataset
 from onlineboost.estimators.baselines import AdaBoostOVA, BestTree, OneVsAll, OzaBoost
 from onlineboost.estimators.boosters import AdaBoostOLM, HoeffdingTree, OnlineMBBM
 from onlineboost.evaluation.prequential import prequential

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
-from onlineboost.data.stream import DataError
+from onlineboost.data.errors import DataError
 from onlineboost.evaluation.prequential import Result
 from onlineboost.evaluation.records import CURVE_POINTS, PER_LEARNER, cut, observe, smoothed
 from onlineboost.evaluation.records import per_learner as numbers_of

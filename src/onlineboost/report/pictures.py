@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from onlineboost.boosters.potentials.potentials import asymptotic_error
-from onlineboost.data.stream import DataError
+from onlineboost.data.errors import DataError
 
 
 def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int, out: str) -> list[Path]:

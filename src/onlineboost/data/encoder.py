@@ -1,8 +1,8 @@
-"""Columns and labels to numbers.
+"""Columns to numbers.
 
 The kernels know one thing only: a float64 matrix, numeric columns first, then nominal columns as codes 0, 1, 2, ... in
-order of first appearance, NaN for missing. An :class:`Encoder` makes it from NumPy arrays, pandas, polars and pyarrow
-frames, :class:`~onlineboost.data.stream.Table` and single rows. The first block settles which columns are nominal.
+order of first appearance, NaN for missing. An :class:`Encoder` makes it from everything that
+:func:`~onlineboost.data.frames.as_table` takes and from single rows. The first block settles which columns are nominal.
 
 Reading a block (:meth:`Encoder.read`) changes nothing; :meth:`Encoder.commit` takes the new nominal values over. So a
 block that turns out to be invalid leaves everything as it was.
@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.sparse import issparse
 
-from onlineboost.data.stream import DataError, Table
+from onlineboost.data.errors import DataError
+from onlineboost.data.frames import as_table, is_missing
 
 MAX_VALUES = 256
 """A nominal column keeps its first 256 values, later ones are missing: a leaf keeps a number per value and class."""
@@ -145,7 +143,7 @@ class Encoder:
             new: dict[Hashable, int] = {}
             codes: dict[Hashable, float] = {}  # of the new values
             for row, value in enumerate(column(c)):
-                if _is_missing(value):
+                if is_missing(value):
                     code = np.nan
                 elif value in known:
                     code = known[value]
@@ -170,7 +168,7 @@ class Encoder:
         return np.array([self._number(value, c, row) for row, value in enumerate(column)])
 
     def _number(self, value: Any, c: int, row: int = 0) -> float:
-        if _is_missing(value):
+        if is_missing(value):
             return np.nan
         try:
             return float(value)
@@ -215,135 +213,3 @@ def _positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) 
         else:
             raise DataError(f"categorical_features names column {c}, but there are {len(names)} columns")
     return out
-
-
-def as_table(X: Any) -> Table:
-    """Any kind of two-dimensional data as a Table; columns of text and categories become nominal."""
-    if isinstance(X, Table):
-        return X
-    if issparse(X):
-        raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
-    if isinstance(X, list | tuple):
-        return _table_from_array(_array_of_rows(X))
-    if isinstance(X, np.ndarray):
-        return _table_from_array(X)
-    try:
-        frame = nw.from_native(X, eager_only=True)
-    except TypeError:
-        return _table_from_array(np.asarray(X))
-    return _table_from_frame(frame)
-
-
-def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
-    try:
-        array = np.asarray(rows)
-        return np.array(rows, object) if array.dtype.kind in "US" else array  # numbers beside text stay numbers
-    except ValueError:
-        raise DataError("the rows of X have different lengths: give every row one value per column") from None
-
-
-def _table_from_array(X: np.ndarray) -> Table:
-    if X.ndim != 2:
-        raise DataError(
-            f"Expected 2D array, got {X.ndim}D array instead. Reshape your data either using array.reshape(-1, 1) if "
-            f"it has a single column or array.reshape(1, -1) if it is a single row"
-        )
-    if np.iscomplexobj(X):
-        raise DataError("Complex data not supported: give real numbers")
-    names = tuple(f"x{c}" for c in range(X.shape[1]))
-    if X.dtype.kind in "biuf":
-        return Table(names, tuple(np.asarray(X, np.float64).T))
-    return Table(names, tuple(_column(X[:, c].tolist(), name) for c, name in enumerate(names)))
-
-
-def _column(values: list[Any], name: str) -> np.ndarray:
-    """Python values as a column: nominal if there is text among them."""
-    if any(isinstance(value, str) for value in values):
-        out = np.empty(len(values), object)
-        out[:] = [None if _is_missing(value) else value for value in values]
-        return out
-    try:
-        return np.array([np.nan if _is_missing(value) else value for value in values], np.float64)
-    except (TypeError, ValueError):
-        for row, value in enumerate(values):
-            if not isinstance(value, int | float | np.number):
-                raise TypeError(
-                    f"row {row}, column {name!r}: a value's argument must be a string or a number, got {value!r}"
-                ) from None
-        raise
-
-
-def _is_missing(value: Any) -> bool:
-    """None, NaN, and pandas.NA, which is neither equal nor unequal to itself."""
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):
-        return not isinstance(value, np.ndarray | list | dict)
-
-
-def _table_from_frame(frame: nw.DataFrame[Any]) -> Table:
-    names = tuple(str(name) for name in frame.columns)
-    columns: list[np.ndarray] = []
-    categories: dict[str, tuple[Any, ...]] = {}
-    for name, series in zip(names, frame.iter_columns(), strict=True):
-        dtype = series.dtype
-        if dtype.is_numeric() or dtype == nw.Boolean:
-            columns.append(np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), np.float64))
-        elif dtype in (nw.Categorical, nw.Enum):
-            categories[name] = tuple(series.cat.get_categories().to_list())
-            values = np.empty(len(series), object)
-            values[:] = [None if _is_missing(value) else value for value in series.to_list()]
-            columns.append(values)
-        elif dtype in (nw.String, nw.Object, nw.Unknown):
-            column = _column(series.to_list(), name)
-            columns.append(column.astype(object) if dtype == nw.String else column)
-        else:
-            raise DataError(
-                f"column {name!r} has type {dtype}, which is neither a number nor a category: turn it into one "
-                f"(for a date, for instance, the hour or the day of the week)"
-            )
-    return Table(names, tuple(columns), categories)
-
-
-@dataclass
-class Labels:
-    """Labels of any type to codes 0, 1, ..., and back. Fixed, or growing with every label that is met."""
-
-    classes: np.ndarray  # code -> label
-    fixed: bool
-    _codes: dict[Hashable, int] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._codes = {label: code for code, label in enumerate(self.classes.tolist())}
-
-    def read(self, y: np.ndarray) -> tuple[np.ndarray, dict[Hashable, int]]:
-        """Codes of these labels, and the new labels with the row in which each appears first. Changes nothing."""
-        known = self._codes
-        new: dict[Hashable, int] = {}
-        labels = y.tolist()
-        out = np.fromiter(map(known.get, labels, repeat(-1)), np.int64, len(y))
-        for row in np.flatnonzero(out < 0).tolist():
-            label = labels[row]
-            if label not in new:
-                if label is None or label != label:
-                    raise DataError(
-                        f"row {row}: the label is missing ({label!r}); give every row a label or leave it out"
-                    )
-                if self.fixed:
-                    shown = ", ".join(map(repr, self.classes.tolist()[:20]))
-                    raise DataError(
-                        f"row {row}: unknown label {label!r}. The classes were fixed by `classes`: {shown}"
-                        f"{', ...' if len(self.classes) > 20 else ''}. "
-                        f"Leave `classes` out on the first call to let them grow"
-                    )
-                new[label] = row
-            out[row] = len(known) + list(new).index(label)
-        return out, new
-
-    def add(self, new: dict[Hashable, int]) -> None:
-        for label in new:
-            self._codes[label] = len(self._codes)
-        if new:
-            labels = [*self.classes.tolist(), *new]
-            same = len({type(label) for label in labels}) == 1
-            self.classes = np.array(labels) if same else np.array([*labels, None], object)[:-1]

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlineboost.data import stream
-from onlineboost.data.stream import Block, DataError, Table, read_blocks, scan_labels
+from onlineboost.data import csv_files, errors, files, frames, table
+from onlineboost.data.errors import DataError
+from onlineboost.data.files import read_blocks, scan_labels
+from onlineboost.data.table import Block
 
 
 @pytest.fixture
@@ -46,36 +48,11 @@ def failure(path: Path, *args, **kwargs) -> str:
     return str(caught.value)
 
 
-def test_the_examples_in_the_docstrings_are_true():
-    result = doctest.testmod(stream)
-    assert result.attempted > 5
+@pytest.mark.parametrize("module", [errors, files, frames, table])
+def test_the_examples_in_the_docstrings_are_true(module):
+    result = doctest.testmod(module)
+    assert result.attempted > 0
     assert result.failed == 0
-
-
-# ----------------------------------------------------------------------------------------------------- tables
-
-
-def test_a_table_takes_rows_by_slice_index_and_mask():
-    table = Table(("a", "b"), (np.arange(4.0), np.array(list("wxyz"), dtype=object)), {"b": tuple("wxyz")})
-    by_slice, by_index, by_mask = (
-        table[1:3],
-        table[np.array([1, 2])],
-        table[np.array([False, True, True, False])],
-    )
-    for part in (by_slice, by_index, by_mask):
-        assert part.columns[0].tolist() == [1, 2]
-        assert part.columns[1].tolist() == ["x", "y"]
-        assert part.categories == table.categories
-        assert len(part) == 2
-
-
-def test_a_table_with_ill_fitting_columns_cannot_be_made():
-    with pytest.raises(DataError, match=r"column 'b' has shape \(3,\), expected \(2,\)"):
-        Table(("a", "b"), (np.zeros(2), np.zeros(3)))
-    with pytest.raises(DataError, match="different names"):
-        Table(("a", "a"), (np.zeros(2), np.zeros(2)))
-    with pytest.raises(DataError, match="column 'a' has dtype int64"):
-        Table(("a",), (np.zeros(2, dtype=np.int64),))
 
 
 # ------------------------------------------------------------------------------------------- values and kinds
@@ -216,7 +193,7 @@ def test_memory_does_not_grow_with_the_file(write):
 
 
 def test_a_file_without_line_ends_is_not_read_whole(write, monkeypatch):
-    monkeypatch.setattr(stream, "_LONGEST_LINE", 1000)
+    monkeypatch.setattr(csv_files, "LONGEST_LINE", 1000)
     message = failure(write("a,c\n1,x\n" + "2" * 5000))
     assert "row 2 (line 3)" in message
     assert "Is this a CSV file?" in message

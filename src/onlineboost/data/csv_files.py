@@ -1,0 +1,159 @@
+"""CSV files, compressed or not: bytes to lines to rows to chunks of rows, one pass, never the whole file."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlineboost.data.errors import DataError, file_error, show
+from onlineboost.data.source import Chunk, Source, parse_numbers
+
+LONGEST_LINE = 1 << 24  # bytes; without a bound, a file with no line ends would be read whole
+
+
+@contextmanager
+def open_csv(path: Path) -> Iterator[Source]:
+    with open(path, "rb", buffering=0) as raw:
+        zipped = path.name.lower().endswith(".gz")
+        with io.BufferedReader(gzip.GzipFile(fileobj=raw) if zipped else raw) as lines:
+            yield CsvSource(path, raw, lines)
+
+
+class CsvSource:
+    """An open CSV file, with the place in it kept for error messages."""
+
+    def __init__(self, path: Path, raw: io.FileIO, lines: BinaryIO) -> None:
+        self.path = path
+        self.names: list[str] = []
+        self._raw = raw
+        self._size = path.stat().st_size
+        self._bytes = lines
+        self._row = 0  # data rows read so far
+        self._reader = csv.reader(self._lines(), skipinitialspace=True, strict=True)
+        self.names = self._header()
+
+    def chunks(self, n_rows: int, names: Sequence[str]) -> Iterator[Chunk]:
+        rows = self._rows()
+        while numbered := list(islice(rows, n_rows)):
+            yield CsvChunk(self, numbered, first_row=self._row - len(numbered))
+
+    @property
+    def fraction(self) -> float:
+        return min(1.0, self._raw.tell() / self._size)  # the file may be growing
+
+    def _lines(self) -> Iterator[str]:
+        number = 0
+        try:
+            for number, raw in enumerate(iter(partial(self._bytes.readline, LONGEST_LINE), b""), start=1):
+                if b"\0" in raw:
+                    what = "there is a NUL byte. The file is damaged, or UTF-16: save it as UTF-8."
+                    raise self._line_error(number, raw, what)
+                if len(raw) == LONGEST_LINE:
+                    raise self._line_error(number, b"", "the line is longer than 16 MB. Is this a CSV file?")
+                try:
+                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as error:
+                    what = f"{raw[error.start : error.end]!r} is not UTF-8. Save the file as UTF-8."
+                    raise self._line_error(number, raw, what) from None
+                yield line
+        except EOFError:
+            what = "the compressed file ends too early: it was cut off. Copy or download it again."
+            raise self._line_error(number + 1, b"", what) from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            what = f"the file cannot be decompressed ({error}): it is damaged, or not gzip. Copy it again."
+            raise self._line_error(number + 1, b"", what) from None
+
+    def _header(self) -> list[str]:
+        try:
+            names = [name.strip() for name in next(filter(None, self._reader), [])]
+        except csv.Error as error:
+            raise file_error(self.path, f"not valid CSV ({error}). Check the quotes.", "header") from None
+        if not names:
+            raise file_error(self.path, "the file is empty. Expected a header row of column names, then data.")
+        if "" in names:
+            what = f"column {names.index('') + 1} has no name. Name it; if pandas wrote it as a row number, "
+            raise file_error(self.path, what + "write the file with index=False.", "header")
+        return names
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows of the right width, each with the number of its (last) line."""
+        reader, width = self._reader, len(self.names)
+        try:
+            for row in reader:
+                if len(row) != width:
+                    if row in ([], [""]):
+                        continue  # a blank line
+                    raise self._width_error(row)
+                self._row += 1
+                yield reader.line_num, row
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                advice = "the file ends inside a quoted value: it seems cut off, or a quote is never closed."
+            else:
+                advice = f"not valid CSV ({error}). Check the quotes: one may be opened and never closed."
+            raise file_error(self.path, advice, self._place(reader.line_num)) from None
+
+    def _place(self, line: int) -> str:
+        return f"row {self._row + 1} (line {line})" if self.names else f"line {line}"
+
+    def _width_error(self, row: list[str]) -> DataError:
+        place, width = self._place(self._reader.line_num), len(self.names)
+        column = self.names[len(row)] if len(row) < width else None
+        if column is None:
+            end = f": {show(row[width])} is one too many. Put values that contain a comma in quotes."
+        elif next(self._reader, None) is None:
+            end = ", and it is the last row: the file seems cut off."
+        else:
+            end = ": from this column on there is none. Complete the row."
+        return file_error(self.path, f"{len(row)} values for {width} columns{end}", place, column)
+
+    def _line_error(self, number: int, raw: bytes, what: str) -> DataError:
+        """An error in a line that has not become a row; the column is the one that holds the bad bytes."""
+        try:
+            fields = next(csv.reader([raw.decode(errors="replace")]), [])
+        except csv.Error:
+            fields = []
+        columns = zip(self.names, fields, strict=False)
+        guilty = next((name for name, value in columns if "\0" in value or "\ufffd" in value), None)
+        return file_error(self.path, what, self._place(number), guilty)
+
+
+class CsvChunk:
+    """Rows of text; a column is parsed when it is asked for."""
+
+    def __init__(self, source: CsvSource, numbered: list[tuple[int, list[str]]], first_row: int) -> None:
+        self.fraction = source.fraction
+        self._lines, rows = zip(*numbered, strict=True)
+        self._columns = dict(zip(source.names, zip(*rows, strict=True), strict=True))
+        self._first_row = first_row
+        self._parsed: dict[str, NDArray[np.float64] | None] = {}
+
+    def place(self, index: int) -> str:
+        return f"row {self._first_row + index + 1} (line {self._lines[index]})"
+
+    def looks_numeric(self, name: str) -> bool:
+        numbers = self.numbers(name)
+        if numbers is None:
+            return False
+        # A column of "?" alone shows text and no number. An empty one shows nothing, and is numeric so that
+        # text further on is an error, instead of numbers further on being taken for categories.
+        return not np.isnan(numbers).all() or not any(self._columns[name])
+
+    def numbers(self, name: str) -> NDArray[np.float64] | None:
+        if name not in self._parsed:  # the first block is parsed to find out, then to use
+            self._parsed[name] = parse_numbers(self._columns[name])
+        return self._parsed[name]
+
+    def texts(self, name: str) -> list[str | None]:
+        return [text or None for text in map(str.strip, self._columns[name])]

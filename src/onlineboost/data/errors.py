@@ -1,0 +1,48 @@
+"""What is wrong with the data, in words: the file, the row, the column, the value, and the way out."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+
+
+class DataError(ValueError):
+    """Something is wrong with the data; the message says where and what to do.
+
+    Examples
+    --------
+    >>> from onlineboost.data import read_blocks
+    >>> try:
+    ...     read_blocks("events.xlsx")
+    ... except DataError as error:
+    ...     print(error)
+    events.xlsx: cannot tell the format from the name: it must end in .csv, .csv.gz, .parquet
+    """
+
+
+def file_error(path: Path, what: str, place: str | None = None, column: str | None = None) -> DataError:
+    """An error in a file: `place` is a row or line in words, `column` a name."""
+    parts = [str(path), place, f"column {column!r}" if column is not None else None]
+    return DataError(f"{', '.join(part for part in parts if part)}: {what}")
+
+
+def no_rows(path: Path) -> DataError:
+    return file_error(path, "there is a header but no row of data.")
+
+
+def show(value: str | None) -> str:
+    """A value as a message shows it: in quotes, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:56]}...'"
+
+
+def did_you_mean(near: list[str]) -> str:
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def suggest(name: str, names: list[str]) -> str:
+    """After "no column is named ...": the near names, or all of them."""
+    by_lower = {n.lower(): n for n in names}
+    near = [by_lower[n] for n in get_close_matches(name.lower(), by_lower, cutoff=0.7)]
+    shown = names if len(names) <= 20 else [*names[:19], "...", names[-1]]
+    return did_you_mean(near) or f" The columns are {', '.join(shown)}."

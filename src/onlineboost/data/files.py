@@ -1,0 +1,141 @@
+"""Files to blocks: a CSV or Parquet file comes out as a run of small tables, never held whole.
+
+:func:`read_blocks` is the way in. A block is a :class:`~onlineboost.data.table.Table` of predictors and an array of
+labels. The kind of each column, numeric or nominal, is settled by the first block and holds for the rest of the file.
+Whatever is wrong with a file is a :class:`~onlineboost.data.errors.DataError` that names the file, row, column and
+value, and the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from onlineboost.data.columns import check_forced, labels_of, numbers_of, target_name, texts_of
+from onlineboost.data.csv_files import open_csv
+from onlineboost.data.errors import did_you_mean, file_error, no_rows
+from onlineboost.data.parquet_files import open_parquet
+from onlineboost.data.source import Source
+from onlineboost.data.table import Block, Table
+
+_SUFFIXES = (".csv", ".csv.gz", ".parquet")
+
+
+def read_blocks(
+    path: str | PathLike[str],
+    target: str | None = None,
+    *,
+    block_rows: int = 4096,
+    nominal: str | Iterable[str] = (),
+    numeric: str | Iterable[str] = (),
+) -> Iterator[Block]:
+    """Read a CSV, gzip-compressed CSV or Parquet file block by block.
+
+    A CSV file is UTF-8, comma-separated, with a header row; blank lines and spaces around values are ignored.
+    A column is numeric if each of its values in the first block is a number or missing (see
+    ``MISSING_NUMBERS``), otherwise nominal. In Parquet the file says itself which columns are numbers.
+
+    Parameters
+    ----------
+    path
+        A file that ends in .csv, .csv.gz or .parquet.
+    target
+        Name of the column with the labels; the last column by default.
+    block_rows
+        Rows in a block; the last block may be shorter. Memory grows with it, not with the file.
+    nominal, numeric
+        Columns whose kind is not to be guessed: a name or several.
+
+    Yields
+    ------
+    Block
+        The rows, in the order of the file.
+
+    Raises
+    ------
+    DataError
+        If the file, or a row that has been reached, is not as described.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name, "events.csv")
+    >>> _ = path.write_text("amount,country,label\\n3.5,CH,ok\\n,CH,ok\\n9000,XX,fraud\\n")
+    >>> for block in read_blocks(path, block_rows=2):
+    ...     print(block.first_row, block.X, block.y)
+    0 Table(2 rows; numeric: amount; nominal: country) ['ok' 'ok']
+    2 Table(1 rows; numeric: amount; nominal: country) ['fraud']
+    >>> folder.cleanup()
+    """
+    checked = _checked_path(path)
+    if block_rows < 1:
+        raise ValueError(f"block_rows must be at least 1, got {block_rows}")
+    return _blocks(checked, target, block_rows, _names(nominal), _names(numeric))
+
+
+def scan_labels(path: str | PathLike[str], target: str | None = None) -> list[str]:
+    """The distinct labels of a file, sorted, from one pass over the target column (the last one by default).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name, "events.csv")
+    >>> _ = path.write_text("amount,label\\n3.5,ok\\n7,ok\\n9000,fraud\\n")
+    >>> scan_labels(path, "label")
+    ['fraud', 'ok']
+    >>> folder.cleanup()
+    """
+    labels: set[str] = set()
+    with _open(_checked_path(path)) as source:
+        target = target_name(source, target)
+        for chunk in source.chunks(4096, [target]):
+            labels.update(labels_of(source, chunk, target))
+    if not labels:
+        raise no_rows(source.path)
+    return sorted(labels)
+
+
+def _names(names: str | Iterable[str]) -> frozenset[str]:
+    return frozenset([names] if isinstance(names, str) else names)
+
+
+def _blocks(
+    path: Path, target: str | None, block_rows: int, nominal: frozenset[str], numeric: frozenset[str]
+) -> Iterator[Block]:
+    with _open(path) as source:
+        target = target_name(source, target)
+        predictors = [name for name in source.names if name != target]
+        check_forced(path, predictors, nominal, numeric)
+        is_numeric: dict[str, bool] = {}
+        first_row = 0
+        for chunk in source.chunks(block_rows, source.names):
+            if not is_numeric:
+                guessed = {n: n not in nominal and chunk.looks_numeric(n) for n in predictors if n not in numeric}
+                is_numeric = {**guessed, **dict.fromkeys(numeric, True)}
+            columns = [numbers_of(source, chunk, n) if is_numeric[n] else texts_of(chunk, n) for n in predictors]
+            y = np.array(labels_of(source, chunk, target), dtype=object)
+            yield Block(Table(tuple(predictors), tuple(columns)), y, first_row, chunk.fraction)
+            first_row += len(y)
+        if first_row == 0:
+            raise no_rows(path)
+
+
+def _checked_path(path: str | PathLike[str]) -> Path:
+    path = Path(path)
+    if not path.name.lower().endswith(_SUFFIXES):
+        raise file_error(path, f"cannot tell the format from the name: it must end in {', '.join(_SUFFIXES)}")
+    if not path.is_file():
+        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise file_error(path, "no such file." + did_you_mean(get_close_matches(path.name, beside)))
+    return path
+
+
+def _open(path: Path) -> AbstractContextManager[Source]:
+    return open_parquet(path) if path.name.lower().endswith(".parquet") else open_csv(path)

@@ -1,0 +1,56 @@
+"""Labels to class codes and back. As with columns, reading changes nothing; adding takes new labels over."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from itertools import repeat
+
+import numpy as np
+
+from onlineboost.data.errors import DataError
+
+
+@dataclass
+class Labels:
+    """Labels of any type to codes 0, 1, ..., and back. Fixed, or growing with every label that is met."""
+
+    classes: np.ndarray  # code -> label
+    fixed: bool
+    _codes: dict[Hashable, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._codes = {label: code for code, label in enumerate(self.classes.tolist())}
+
+    def read(self, y: np.ndarray) -> tuple[np.ndarray, dict[Hashable, int]]:
+        """Codes of these labels, and the new labels with the row in which each appears first. Changes nothing."""
+        known = self._codes
+        new: dict[Hashable, int] = {}
+        labels = y.tolist()
+        out = np.fromiter(map(known.get, labels, repeat(-1)), np.int64, len(y))
+        for row in np.flatnonzero(out < 0).tolist():
+            label = labels[row]
+            if label not in new:
+                if label is None or label != label:
+                    raise DataError(
+                        f"row {row}: the label is missing ({label!r}); give every row a label or leave it out"
+                    )
+                if self.fixed:
+                    shown = ", ".join(map(repr, self.classes.tolist()[:20]))
+                    raise DataError(
+                        f"row {row}: unknown label {label!r}. The classes were fixed by `classes`: {shown}"
+                        f"{', ...' if len(self.classes) > 20 else ''}. "
+                        f"Leave `classes` out on the first call to let them grow"
+                    )
+                new[label] = row
+            out[row] = len(known) + list(new).index(label)
+        return out, new
+
+    def add(self, new: dict[Hashable, int]) -> None:
+        """Take over the new labels that `read` found."""
+        for label in new:
+            self._codes[label] = len(self._codes)
+        if new:
+            labels = [*self.classes.tolist(), *new]
+            same = len({type(label) for label in labels}) == 1
+            self.classes = np.array(labels) if same else np.array([*labels, None], object)[:-1]

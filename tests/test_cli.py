@@ -87,7 +87,9 @@ def test_settings_reach_the_model(events):
 
 def test_restarts_are_the_default_of_the_classifier_unless_asked_for():
     common = [3, 0, "logistic", "hedge"]
-    made = [cli._make("adaboost-olm", *common, restart, "auto", 1).restart for restart in ("auto", "always", "never")]
+    made = [
+        cli.make_model("adaboost-olm", *common, restart, "auto", 1).restart for restart in ("auto", "always", "never")
+    ]
     assert made == [AdaBoostOLM().restart, "always", "never"]
     for more in ([], ["--restart", "always"], ["--restart", "never"]):
         assert call("run", "balance", *QUICK, *more).exit_code == 0

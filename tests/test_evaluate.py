@@ -13,7 +13,8 @@ from onlineboost import AdaBoostOLM, HoeffdingTree, prequential
 from onlineboost.data.encode import as_table
 from onlineboost.data.stream import Block, DataError
 from onlineboost.evaluation import prequential as evaluate
-from onlineboost.evaluation.prequential import LastClass, MajorityClass, Result
+from onlineboost.evaluation.baselines import LastClass, MajorityClass
+from onlineboost.evaluation.prequential import Result
 
 
 def test_a_run_is_predict_then_learn_row_by_row():

@@ -92,6 +92,9 @@ def test_nothing_restarts_in_the_papers_algorithms():
     assert make_model("adaboost-olm:no-restart", "default", 5, 0).restart == "never"
     for settings in ("paper", "default"):
         assert make_model("adaboost-olm:restart", settings, 5, 0).restart == "always"
+    for bad in ("adaboost", "oza-boost:0.1", "adaboost-ova:restart", "online-mbbm:small"):
+        with pytest.raises(ValueError, match=bad):
+            make_model(bad, "paper", 5, 0)
 
 
 def test_dt_is_the_best_tree_in_hindsight():

@@ -1,46 +1,35 @@
 """Online multiclass boosting: many Hoeffding trees, one pass, one example at a time.
 
-What happens to an example, module by module: `stream` reads it, `encode` turns it into numbers, `chain` sends it
-through the learners (`forest`, `splits`, `trees`) and their booster stages (`stages`, `losses`, `potentials`),
-`experts` picks whose vote counts, and `online`, `estimators` and `baselines` are the face of it all. `evaluate`
-measures, `datasets` has something to measure on, `experiments` are the paper's, `html_report`, `report` and `displays`
-draw, `cli` is the command line.
+What happens to an example, package by package: `data` reads it and turns it into numbers, `chain` sends it through the
+learners (`trees`) and their booster's costs and votes (`boosters`), and `estimators` are the face of it all. `datasets`
+has something to learn from, `evaluation` measures, `theory` says what can be expected, `paper` has the paper's
+experiments, `report` draws, `cli` is the command line. `_compile` turns the kernels into machine code.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from onlineboost.datasets.catalogue import load_dataset
-    from onlineboost.estimators.baselines import AdaBoostOVA, BestTree, OneVsAll, OzaBoost
-    from onlineboost.estimators.boosters import AdaBoostOLM, HoeffdingTree, OnlineMBBM
-    from onlineboost.evaluation.prequential import prequential
+from onlineboost.estimators import registry as _registry
 
-__all__ = [
-    "AdaBoostOLM",
-    "AdaBoostOVA",
-    "BestTree",
-    "HoeffdingTree",
-    "OneVsAll",
-    "OnlineMBBM",
-    "OzaBoost",
-    "load_dataset",
-    "prequential",
-]
+if TYPE_CHECKING:  # the same names once more, for programs that read the code but do not run it
+    from onlineboost.datasets.catalogue import load_dataset as load_dataset
+    from onlineboost.estimators.baselines import AdaBoostOVA as AdaBoostOVA
+    from onlineboost.estimators.baselines import BestTree as BestTree
+    from onlineboost.estimators.baselines import OneVsAll as OneVsAll
+    from onlineboost.estimators.baselines import OzaBoost as OzaBoost
+    from onlineboost.estimators.boosters import AdaBoostOLM as AdaBoostOLM
+    from onlineboost.estimators.boosters import HoeffdingTree as HoeffdingTree
+    from onlineboost.estimators.boosters import OnlineMBBM as OnlineMBBM
+    from onlineboost.evaluation.prequential import prequential as prequential
+
 __version__ = "0.1.0"
 
-# Loaded when first asked for: scikit-learn alone takes most of a second to import.
-_HOME = {
-    "AdaBoostOLM": "onlineboost.estimators.boosters",
-    "AdaBoostOVA": "onlineboost.estimators.baselines",
-    "HoeffdingTree": "onlineboost.estimators.boosters",
-    "OneVsAll": "onlineboost.estimators.baselines",
-    "OnlineMBBM": "onlineboost.estimators.boosters",
-    "OzaBoost": "onlineboost.estimators.baselines",
-    "BestTree": "onlineboost.estimators.baselines",
+# Where each name lives. Loaded when first asked for: scikit-learn alone takes most of a second to import.
+_HOME = {entry.class_name: entry.module for entry in _registry.ENTRIES} | {
     "load_dataset": "onlineboost.datasets.catalogue",
     "prequential": "onlineboost.evaluation.prequential",
 }
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -22,25 +22,16 @@ from onlineboost.cli.bounds import bounds
 from onlineboost.cli.reproduce import reproduce
 from onlineboost.data.stream import DataError, read_blocks, scan_labels
 from onlineboost.datasets.catalogue import dataset_names, describe_datasets, load_dataset
-from onlineboost.estimators.baselines import AdaBoostOVA, BestTree, OneVsAll, OzaBoost
-from onlineboost.estimators.boosters import RESTARTS, AdaBoostOLM, HoeffdingTree, OnlineMBBM
-from onlineboost.evaluation.prequential import LastClass, MajorityClass, Result, prequential
+from onlineboost.estimators import registry
+from onlineboost.estimators.boosters import RESTARTS
+from onlineboost.evaluation.baselines import LastClass, MajorityClass
+from onlineboost.evaluation.prequential import Result, prequential
 from onlineboost.evaluation.records import Record, cut, observe
 from onlineboost.report.pictures import need_drawing
 from onlineboost.theory.guarantee import Guarantee, guarantee
 
-MODELS: dict[str, Callable[..., Any]] = {
-    "adaboost-olm": AdaBoostOLM,
-    "online-mbbm": OnlineMBBM,
-    "oza-boost": OzaBoost,
-    "one-vs-all": OneVsAll,
-    "adaboost-ova": AdaBoostOVA,
-    "best-tree": BestTree,
-    "hoeffding-tree": HoeffdingTree,
-    "majority": MajorityClass,
-    "last-class": LastClass,
-}
-BASELINES = ("majority", "last-class")
+BASELINES: dict[str, Callable[[], Any]] = {"majority": MajorityClass, "last-class": LastClass}
+MODELS = (*registry.names(), *BASELINES)
 
 err = Console(stderr=True)
 
@@ -106,22 +97,16 @@ class Stream:
                 return
 
 
-def _make(
+def make_model(
     name: str, learners: int, seed: int, loss: str, combiner: str, restart: str, gamma: float | str, jobs: int
 ) -> Any:
-    if name == "adaboost-olm":
-        return AdaBoostOLM(learners, loss=loss, combiner=combiner, restart=restart, random_state=seed, n_jobs=jobs)
-    if name == "online-mbbm":
-        return OnlineMBBM(learners, gamma=gamma, random_state=seed, n_jobs=jobs)
-    if name == "adaboost-ova":
-        return AdaBoostOVA(learners, loss=loss, combiner=combiner, random_state=seed, n_jobs=jobs)
-    if name == "one-vs-all":
-        return OneVsAll(learners, loss=loss, random_state=seed, n_jobs=jobs)
-    if name in ("oza-boost", "best-tree"):
-        return MODELS[name](learners, random_state=seed, n_jobs=jobs)
-    if name == "hoeffding-tree":
-        return HoeffdingTree(random_state=seed)
-    return MODELS[name]()
+    """A model by its name, with those of the options that it has."""
+    if name in BASELINES:
+        return BASELINES[name]()
+    settings: dict[str, Any] = {"loss": loss, "combiner": combiner, "restart": restart, "gamma": gamma}
+    if name == "online-mbbm":  # --loss and --combiner are for the others; it has losses, and a best one, of its own
+        settings |= {"loss": None, "combiner": None}
+    return registry.make(name, n_learners=learners, random_state=seed, n_jobs=jobs, **settings)
 
 
 def _measure(
@@ -139,7 +124,7 @@ def _measure(
             def show(seen: int, share: float, task: Any = task) -> None:
                 bar.update(task, completed=seen, total=max(seen, round(seen / share)) if share else None)
 
-            model = _make(name, **settings)
+            model = make_model(name, **settings)
             result, record = stream.run(model, show, snapshots=records is not None)
             if records is not None:
                 records.append({"dataset": stream.source, "system": name, **record})
@@ -160,7 +145,7 @@ def _measure(
 
 def _warm_up(names: list[str], settings: dict[str, Any]) -> None:
     for name in set(names) - set(BASELINES):
-        prequential(_make(name, **settings), np.zeros((2, 1)), np.array(["a", "b"]))
+        prequential(make_model(name, **settings), np.zeros((2, 1)), np.array(["a", "b"]))
 
 
 def _report(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings: dict[str, Any]) -> None:
@@ -301,7 +286,7 @@ def _number(text: str, option: str) -> float:
 
 @main.command()
 @_options
-@click.option("--model", default="adaboost-olm", show_default=True, type=click.Choice(list(MODELS)))
+@click.option("--model", default="adaboost-olm", show_default=True, type=click.Choice(MODELS))
 def run(model: str, **options: Any) -> None:
     """Test-then-train one model on SOURCE: the name of a data set, or a .csv, .csv.gz or .parquet file.
 

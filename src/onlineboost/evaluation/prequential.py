@@ -158,24 +158,3 @@ def _row_by_row(model: Any, block: Block, classes: Any) -> np.ndarray:
         out[b] = model.predict(X[b : b + 1])[0] if started else None
         model.partial_fit(X[b : b + 1], block.y[b : b + 1], classes=classes)
     return out
-
-
-class MajorityClass:
-    """The baseline that predicts the label seen most often so far."""
-
-    def test_then_train(self, X: Any, y: np.ndarray, classes: Any = None) -> np.ndarray:
-        counts = self.__dict__.setdefault("counts", {})
-        out = np.empty(len(y), object)
-        for b, label in enumerate(y.tolist()):
-            out[b] = max(counts, key=counts.__getitem__) if counts else None
-            counts[label] = counts.get(label, 0) + 1
-        return out
-
-
-class LastClass:
-    """The baseline that predicts the label seen last: hard to beat where labels come in runs."""
-
-    def test_then_train(self, X: Any, y: np.ndarray, classes: Any = None) -> np.ndarray:
-        out = np.array([self.__dict__.get("last"), *y.tolist()], object)
-        self.last = out[-1]
-        return out[:-1]

@@ -26,8 +26,7 @@ import numpy as np
 from onlineboost._compile.jit import source_hash
 from onlineboost.data.stream import DataError, Table
 from onlineboost.datasets.catalogue import describe_datasets, load_dataset
-from onlineboost.estimators.baselines import AdaBoostOVA, BestTree, OneVsAll, OzaBoost
-from onlineboost.estimators.boosters import AdaBoostOLM, HoeffdingTree, OnlineMBBM
+from onlineboost.estimators import registry
 from onlineboost.evaluation.prequential import prequential
 from onlineboost.evaluation.records import Record, cut, observe
 from onlineboost.paper import tables as paper_tables
@@ -36,39 +35,39 @@ N_LEARNERS = 100
 
 # ------------------------------------------------------------------------------------------------------- systems
 
-WEIGHTLESS: dict[str, Any] = {"oza-boost": OzaBoost, "best-tree": BestTree}  # no weight scale
-RESTARTS = {"adaboost-olm:restart": "always", "adaboost-olm:no-restart": "never"}
-BOOSTERS: dict[str, Any] = {"adaboost-olm": AdaBoostOLM, "one-vs-all": OneVsAll, "adaboost-ova": AdaBoostOVA}
+TREE: dict[str, Any] = {"grace_period": (5, 20), "leaf_prediction": "majority", "max_features": 1.0}
+RESTARTS = {"restart": "always", "no-restart": "never"}
 
 
-def paper_tree() -> HoeffdingTree:
+def paper_tree() -> Any:
     """The paper's weak learner: VFDT with random settings, leaves that predict by majority."""
-    return HoeffdingTree(grace_period=(5, 20), leaf_prediction="majority", max_features=1.0)
+    return registry.make("hoeffding-tree", **TREE)
 
 
 def make_model(model: str, settings: str, n_learners: int, seed: int) -> Any:
-    """A model by its name: one of BOOSTERS or WEIGHTLESS, adaboost-olm:restart, adaboost-olm:no-restart, online-mbbm or
+    """A model by its name in the registry, if need be with an option: adaboost-olm:restart, adaboost-olm:no-restart or
     online-mbbm:GAMMA.
 
     `settings` is "default", or "paper": the paper's weak learners, the weight scale of its authors' code, and no
     restarts unless the name asks for them. The algorithms are ours either way, with all corrections (docs/paper.md).
     """
-    if settings == "default":
-        paper: dict[str, Any] = {}
-    elif model in WEIGHTLESS:
-        paper = {"learner": paper_tree()}
-    else:
-        paper = {"learner": paper_tree(), "weight_scale": (5, 200)}
-        model = "adaboost-olm:no-restart" if model == "adaboost-olm" else model
     name, _, option = model.partition(":")
-    if name == "online-mbbm":
-        return OnlineMBBM(n_learners, gamma=float(option) if option else "auto", random_state=seed, **paper)
-    if model in RESTARTS:
-        return AdaBoostOLM(n_learners, random_state=seed, restart=RESTARTS[model], **paper)
-    if model not in BOOSTERS and model not in WEIGHTLESS:
-        known = ", ".join([*BOOSTERS, *WEIGHTLESS, "online-mbbm"])
-        raise ValueError(f"{model!r} is not a model; there are {known}")
-    return (BOOSTERS | WEIGHTLESS)[model](n_learners, random_state=seed, **paper)
+    chosen: dict[str, Any] = {"n_learners": n_learners, "random_state": seed}
+    if settings == "paper":
+        chosen |= {"learner": paper_tree(), "weight_scale": (5, 200), "restart": "never", **TREE}
+    if option:
+        asked = {"restart": RESTARTS[option]} if option in RESTARTS else {"gamma": _number(option, model)}
+        if not asked.keys() <= set(registry.settings_of(name)):
+            raise ValueError(f"{model!r}: {name} has no setting {', '.join(asked)}")
+        chosen |= asked
+    return registry.make(name, **chosen)
+
+
+def _number(option: str, model: str) -> float:
+    try:
+        return float(option)
+    except ValueError:
+        raise ValueError(f"{model!r}: {option!r} is neither a gamma nor one of {', '.join(RESTARTS)}") from None
 
 
 OURS = "default"  # the column that is to beat the paper's best

@@ -144,7 +144,7 @@ def run(model: str, settings: dict[str, Any], dataset: str, orders: int, learner
     if kernel:
         KERNELS[kernel]()
     from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
-    from onlineboost.paper.experiments import paper_tree
+    from onlineboost.paper.systems import paper_tree
 
     how = {"weight_scale": (5, 200), "vote": "cost", "learner": paper_tree(), **settings}
     how = {key: value for key, value in how.items() if key not in ("kernel", "slow")}

@@ -12,9 +12,9 @@ from helpers import in_blocks, mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, prequential
 from onlineboost.data.encode import as_table
 from onlineboost.data.stream import Block, DataError
-from onlineboost.evaluation import prequential as evaluate
+from onlineboost.evaluation import blocks
 from onlineboost.evaluation.baselines import LastClass, MajorityClass
-from onlineboost.evaluation.prequential import Result
+from onlineboost.evaluation.result import Result
 
 
 def test_a_run_is_predict_then_learn_row_by_row():
@@ -33,7 +33,7 @@ def test_a_run_is_predict_then_learn_row_by_row():
 @pytest.mark.parametrize("block_rows", [1, 37, 4096])
 def test_the_size_of_the_blocks_does_not_matter(monkeypatch, block_rows):
     X, y, _ = mixed_stream(150, seed=2)
-    monkeypatch.setattr(evaluate, "BLOCK_ROWS", block_rows)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", block_rows)
     clf = HoeffdingTree()
     result = prequential(clf, X, y)
     whole = HoeffdingTree()
@@ -126,7 +126,7 @@ def test_a_share_outside_the_stream_is_named(share):
 
 
 def test_progress_is_told_after_every_block(monkeypatch):
-    monkeypatch.setattr(evaluate, "BLOCK_ROWS", 40)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 40)
     X, y = number_stream(100)
     told = []
     prequential(HoeffdingTree(), X, y, progress=lambda seen, share: told.append((seen, share)))
@@ -153,7 +153,10 @@ def test_baselines():
     assert cut == [None, "a", "b", "b", "a", "c", "b"]
 
 
-@pytest.mark.parametrize("module", ["evaluation.prequential", "estimators.boosters", "estimators.baselines"])
+@pytest.mark.parametrize(
+    "module",
+    ["evaluation.blocks", "evaluation.result", "evaluation.run", "estimators.boosters", "estimators.baselines"],
+)
 def test_examples_in_docstrings(module):
     found = doctest.testmod(__import__(f"onlineboost.{module}", fromlist=["_"]))
     assert found.attempted > 0

@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 
 from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential
 from onlineboost.cli.main import main
-from onlineboost.paper.experiments import Cell, summarise
+from onlineboost.paper.cells import Cell
+from onlineboost.paper.summary import summarise
 from onlineboost.report.displays import CurveDisplay, ExpertsDisplay, LearnersDisplay, SpeedDisplay
 from onlineboost.report.html_page import colour
 from onlineboost.report.html_report import comparison_page, reproduction_page

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -25,8 +24,10 @@ from onlineboost.datasets.catalogue import dataset_names, describe_datasets, loa
 from onlineboost.estimators import registry
 from onlineboost.estimators.boosters import RESTARTS
 from onlineboost.evaluation.baselines import LastClass, MajorityClass
-from onlineboost.evaluation.prequential import Result, prequential
-from onlineboost.evaluation.records import Record, cut, observe
+from onlineboost.evaluation.blocks import cut
+from onlineboost.evaluation.records import SNAPSHOTS, Record, observe
+from onlineboost.evaluation.result import Result
+from onlineboost.evaluation.run import warm_up
 from onlineboost.report.pictures import need_drawing
 from onlineboost.theory.guarantee import Guarantee, guarantee
 
@@ -82,7 +83,7 @@ class Stream:
         blocks = self._blocks()
         if self.dataset is not None:
             n = self.limit or len(self.dataset)
-            blocks = cut(self.dataset.X[:n], self.dataset.y[:n], snapshots=snapshots)
+            blocks = cut(self.dataset.X[:n], self.dataset.y[:n], pieces=SNAPSHOTS if snapshots else 1)
         return observe(model, blocks, self.classes, snapshots=snapshots, progress=progress)
 
     def _blocks(self) -> Iterator[Any]:
@@ -113,7 +114,8 @@ def _measure(
     stream: Stream, names: list[str], quiet: bool, records: list[Record] | None = None, **settings: Any
 ) -> list[dict[str, Any]]:
     """Run every model over the stream, with a progress bar, and return the rows of the table. Fills `records`."""
-    _warm_up(names, settings)  # so that compiling is not counted as learning
+    for name in set(names) - set(BASELINES):
+        warm_up(make_model(name, **settings))
     out = []
     columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, disable=quiet) as bar:
@@ -141,11 +143,6 @@ def _measure(
                 }
             )
     return out
-
-
-def _warm_up(names: list[str], settings: dict[str, Any]) -> None:
-    for name in set(names) - set(BASELINES):
-        prequential(make_model(name, **settings), np.zeros((2, 1)), np.array(["a", "b"]))
 
 
 def _report(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings: dict[str, Any]) -> None:

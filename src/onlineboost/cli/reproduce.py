@@ -66,24 +66,27 @@ def reproduce(
     from onlineboost.cli.main import _friendly_errors, err
 
     with _friendly_errors():
-        from onlineboost.paper import experiments
+        from onlineboost.paper.cells import plan
+        from onlineboost.paper.store import Store
+        from onlineboost.paper.summary import summarise
+        from onlineboost.paper.systems import SYSTEMS, find_system
 
         names = _names(datasets, quick)
-        chosen = [experiments.find_system(s) for s in _split(systems)] or list(experiments.SYSTEMS)
-        chosen = [system for system in experiments.SYSTEMS if system in chosen]
-        repeats = _orders(str(QUICK_ORDERS) if quick and orders == "27" else orders)
-        cells, missing = experiments.plan(names, chosen, repeats, learners, limit)
+        chosen = [find_system(s) for s in _split(systems)] or list(SYSTEMS)
+        chosen = [system for system in SYSTEMS if system in chosen]
+        repeats = orders_of(str(QUICK_ORDERS) if quick and orders == "27" else orders)
+        cells, missing = plan(names, chosen, repeats, learners, limit)
         for name in missing:
             err.print(f"Skipping {name}: its file is not at hand. `onlineboost run {name}` says what is needed.")
         if not cells:
             raise DataError("nothing to run: none of the data sets is at hand. Set ONLINEBOOST_DATA to their folder")
-        with experiments.Store(out) as store:
+        with Store(out) as store:
             if not report_only:
                 _run(cells, store, jobs or cpu_count(), err)
             done = store.select(cells, any_version=report_only)
         if not done:
             raise DataError(f"{out} has no finished cells of this kind: run without --report-only")
-        summary = experiments.summarise(done, cells)
+        summary = summarise(done, cells)
         about = {
             "version": __version__,
             "code": sorted({record["code"] for record in done}),
@@ -113,7 +116,7 @@ def _names(datasets: str, quick: bool) -> list[str]:
     return [name for name in paper_tables.LABELS if name in names or not (names or (quick and name in QUICK_WITHOUT))]
 
 
-def _orders(text: str) -> dict[str, int]:
+def orders_of(text: str) -> dict[str, int]:
     """Orders for each data set, from "27" or "27,movement=3,isolet=5"."""
     orders = dict(paper_tables.ORDERS)
     for part in _split(text):
@@ -132,7 +135,7 @@ def _orders(text: str) -> dict[str, int]:
 
 
 def _run(cells: Sequence[Any], store: Any, jobs: int, err: Console) -> None:
-    from onlineboost.paper.experiments import Clock, run_cells, warm_up
+    from onlineboost.paper.run import Clock, run_cells, warm_up_systems
 
     todo = [cell for cell in cells if cell not in store]
     clock = Clock(jobs)
@@ -144,7 +147,7 @@ def _run(cells: Sequence[Any], store: Any, jobs: int, err: Console) -> None:
     if not todo:
         return
     with err.status("compiling for this machine ..."):  # once, before the workers would all do it
-        warm_up(dict.fromkeys(cell.system for cell in todo))
+        warm_up_systems(dict.fromkeys(cell.system for cell in todo))
     left = dict.fromkeys(todo)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}"))
     with Progress(*columns, console=err) as bar:
@@ -165,7 +168,7 @@ def _time(seconds: float) -> str:
 
 
 def _write(out: Path, summary: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:
-    from onlineboost.paper.experiments import table_one
+    from onlineboost.paper.summary import table_one
 
     with _replacing(out / "results.csv") as path, path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(summary[0]), lineterminator="\n")

@@ -13,9 +13,10 @@ import numpy as np
 from sklearn.base import clone
 
 from onlineboost.data.stream import DataError
-from onlineboost.evaluation.prequential import Result
-from onlineboost.evaluation.records import CURVE_POINTS, PER_LEARNER, cut, observe, smoothed
+from onlineboost.evaluation.blocks import cut
+from onlineboost.evaluation.records import CURVE_POINTS, PER_LEARNER, SNAPSHOTS, observe, smoothed
 from onlineboost.evaluation.records import per_learner as numbers_of
+from onlineboost.evaluation.result import Result
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#000000", "#777777")  # Okabe and Ito's
 
@@ -172,7 +173,7 @@ class ExpertsDisplay(Display):
     def from_estimator(cls, estimator: Any, X: Any, y: Any) -> Self:
         """Of a booster while a copy of it, which knows nothing yet, learns X, y."""
         y = np.asarray(y)
-        blocks = cut(X if hasattr(X, "names") else np.asarray(X), y, snapshots=True)
+        blocks = cut(X, y, pieces=SNAPSHOTS)
         _, record = observe(clone(estimator), blocks, np.unique(y), snapshots=True)
         if "snapshots" not in record:
             raise ValueError(f"{type(estimator).__name__} has no experts")

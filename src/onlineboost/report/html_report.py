@@ -12,7 +12,8 @@ from typing import Any
 
 from onlineboost.evaluation.records import Record
 from onlineboost.paper import tables as paper_tables
-from onlineboost.paper.experiments import OURS, SYSTEMS, Summary, is_below, table_one
+from onlineboost.paper.summary import Summary, is_below, table_one
+from onlineboost.paper.systems import OURS, SYSTEMS
 from onlineboost.report import charts
 from onlineboost.report.charts import COLOURS, Look
 from onlineboost.report.html_page import chart, colour, legend, page, section

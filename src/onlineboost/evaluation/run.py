@@ -1,71 +1,16 @@
-"""Test, then train: prequential runs and what they show."""
+"""Test, then train: a model over a stream, every example predicted before its label is learned."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from onlineboost.data.encode import as_table
 from onlineboost.data.stream import Block, DataError, Table
-
-BLOCK_ROWS = 16_384  # rows learned between two calls of `progress`; threads pause at the end of each
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """A prequential run: every prediction was made before its label was learned.
-
-    Examples
-    --------
-    >>> r = Result(predictions=np.array(["a", "b", "b"]), y=np.array(["a", "a", "b"]), seconds=0.5)
-    >>> round(r.accuracy, 3), r.tail_accuracy(0.34), r.examples_per_second
-    (0.667, 1.0, 6.0)
-    """
-
-    predictions: np.ndarray
-    y: np.ndarray
-    seconds: float
-    tree_right: np.ndarray | None = None  # bool (rows, trees): which trees of a BestTree were right
-
-    @property
-    def right(self) -> np.ndarray:
-        """Whether each prediction was right."""
-        return np.asarray(self.predictions == self.y, bool)
-
-    @property
-    def accuracy(self) -> float:
-        """Share of right predictions over the whole stream."""
-        return float(self.right.mean())
-
-    def tail_accuracy(self, share: float = 0.2) -> float:
-        """Share of right predictions over the last part of the stream."""
-        if not 0.0 < share <= 1.0:
-            raise ValueError(f"share must lie in (0, 1], got {share!r}")
-        return float(self.right[-max(1, round(share * len(self.y))) :].mean())
-
-    def best_tree_accuracy(self, share: float = 1.0) -> float:
-        """Share of right predictions over the last part of the stream by the tree that was best there: the paper's DT.
-
-        For runs of :class:`BestTree` only. The tree is chosen in hindsight, so no online method can be sure of this.
-        """
-        if self.tree_right is None:
-            raise ValueError("best_tree_accuracy needs a run of BestTree: other models have no trees to choose from")
-        if not 0.0 < share <= 1.0:
-            raise ValueError(f"share must lie in (0, 1], got {share!r}")
-        return float(self.tree_right[-max(1, round(share * len(self.y))) :].mean(axis=0).max())
-
-    @property
-    def examples_per_second(self) -> float:
-        return len(self.y) / self.seconds if self.seconds > 0.0 else float("inf")
-
-    def curve(self, points: int = 200) -> tuple[np.ndarray, np.ndarray]:
-        """Learning curve: (examples, share of right predictions since the point before)."""
-        edges = np.unique(np.linspace(0, len(self.y), min(points, len(self.y)) + 1).round().astype(int))
-        return edges[1:], np.add.reduceat(self.right, edges[:-1]) / np.diff(edges)
+from onlineboost.evaluation.blocks import cut
+from onlineboost.evaluation.result import Result
 
 
 def prequential(
@@ -104,7 +49,7 @@ def prequential(
     if y is None:
         blocks: Iterable[Block] = X
     else:
-        blocks = _cut(X, np.asarray(y))
+        blocks = cut(X, np.asarray(y))
         classes = _distinct(np.asarray(y)) if classes is None else classes
     compiled = hasattr(model, "test_then_train")
     predictions, labels, by_tree = [], [], []
@@ -133,16 +78,6 @@ def _distinct(y: np.ndarray) -> np.ndarray:
     return np.unique(np.array([*set(y.tolist()), None], object)[:-1] if y.dtype == object else y)
 
 
-def _cut(X: Any, y: np.ndarray) -> Iterator[Block]:
-    if not isinstance(X, np.ndarray):
-        X = as_table(X)
-    if len(X) != len(y):
-        raise DataError(f"X has {len(X)} rows and y has {len(y)}: give one label per row")
-    for a in range(0, len(y), BLOCK_ROWS):
-        b = min(a + BLOCK_ROWS, len(y))
-        yield Block(X[a:b], y[a:b], a, b / len(y))
-
-
 def _row_by_row(model: Any, block: Block, classes: Any) -> np.ndarray:
     """Test-then-train for a classifier that only knows `predict` and `partial_fit`."""
     X: Any = block.X
@@ -158,3 +93,12 @@ def _row_by_row(model: Any, block: Block, classes: Any) -> np.ndarray:
         out[b] = model.predict(X[b : b + 1])[0] if started else None
         model.partial_fit(X[b : b + 1], block.y[b : b + 1], classes=classes)
     return out
+
+
+def warm_up(model: Any) -> None:
+    """Let a model that is not needed otherwise learn a few rows: what it compiles or loads is not timed later.
+
+    The rows have a numeric and a nominal column, since either has kernels of its own.
+    """
+    numbers, words = np.arange(12.0), np.array(["a", "b", "c"] * 4, object)
+    prequential(model, Table(("number", "word"), (numbers, words), {"word": ("a", "b", "c")}), words)

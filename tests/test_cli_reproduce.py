@@ -15,7 +15,6 @@ from click.testing import CliRunner
 
 from onlineboost.cli.main import main
 from onlineboost.cli.reproduce import orders_of
-from onlineboost.data.stream import DataError
 from onlineboost.paper import tables as paper_tables
 
 TINY = ["--datasets", "balance", "--systems", "adaolm,dt,default", "--learners", "10"]
@@ -30,7 +29,7 @@ def testorders_of():
         "balance": 0, "mice": 2, "car": 2, "mushroom": 2, "nursery": 2, "isolet": 5, "movement": 4,
     }  # fmt: skip
     for bad in ("0", "many", "27,iris=3"):
-        with pytest.raises(DataError, match="--orders"):
+        with pytest.raises(ValueError, match="--orders"):
             orders_of(bad)
 
 

@@ -159,7 +159,7 @@ def _print_guarantee(name: str, promised: Guarantee) -> None:
 
 
 def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any], path: Path) -> None:
-    from onlineboost.report.html_report import comparison_page
+    from onlineboost.report.comparison import comparison_page
 
     about = f"{records[0]['rows']:,} examples, {len(stream.classes)} classes, {stream.how}; "
     about += f"{settings['learners']} learners, seed {settings['seed']}"

@@ -138,7 +138,7 @@ def _report(out: Path, records: Sequence[Record], summary: Summary, about: Mappi
     except DataError:
         err.print("No report.html: it needs pip install 'onlineboost\\[report]'.")
         return []
-    from onlineboost.report.html_report import reproduction_page
+    from onlineboost.report.reproduction import reproduction_page
 
     with _replacing(out / "report.html") as path:
         path.write_text(reproduction_page(records, summary, about), encoding="utf-8")

@@ -9,12 +9,10 @@ import pandas as pd
 import pytest
 
 from helpers import in_blocks, mixed_stream, model_state, number_stream
-from onlineboost import AdaBoostOLM, HoeffdingTree, prequential
+from onlineboost import AdaBoostOLM, HoeffdingTree, evaluation, prequential
 from onlineboost.data.encode import as_table
 from onlineboost.data.stream import Block, DataError
-from onlineboost.evaluation import blocks
-from onlineboost.evaluation.baselines import LastClass, MajorityClass
-from onlineboost.evaluation.result import Result
+from onlineboost.evaluation import LastClass, MajorityClass, Result, blocks
 
 
 def test_a_run_is_predict_then_learn_row_by_row():
@@ -112,6 +110,14 @@ def test_measures():
     assert share.tolist() == result.right.tolist()
 
 
+def test_a_result_prints_as_a_line():
+    labels = np.array(["a", "b"] * 6000)
+    result = Result(predictions=np.array(["a"] * 12000), y=labels, seconds=2.0)
+    line = "Result(12,000 examples, accuracy 0.5000, last 20 % 0.5000, 2.00 s, 6,000 examples/s)"
+    assert repr(result) == str(result) == line
+    assert repr(Result(labels[:0], labels[:0], 0.0)) == "Result(0 examples)"
+
+
 def test_the_curve_averages_to_the_accuracy():
     rng = np.random.default_rng(0)
     result = Result(rng.integers(3, size=1013), rng.integers(3, size=1013), 1.0)
@@ -141,6 +147,13 @@ def test_what_cannot_be_run_is_named():
         prequential(HoeffdingTree(), iter([]))
     with pytest.raises(DataError, match="empty"):
         prequential(HoeffdingTree(), X[:0], y[:0])
+
+
+def test_the_package_has_what_it_says():
+    assert evaluation.__all__ == sorted(evaluation.__all__)
+    for name in evaluation.__all__:
+        assert hasattr(evaluation, name)
+    assert evaluation.prequential is prequential
 
 
 def test_baselines():

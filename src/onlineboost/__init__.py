@@ -20,14 +20,14 @@ if TYPE_CHECKING:  # the same names once more, for programs that read the code b
     from onlineboost.estimators.boosters import AdaBoostOLM as AdaBoostOLM
     from onlineboost.estimators.boosters import HoeffdingTree as HoeffdingTree
     from onlineboost.estimators.boosters import OnlineMBBM as OnlineMBBM
-    from onlineboost.evaluation.run import prequential as prequential
+    from onlineboost.evaluation import prequential as prequential
 
 __version__ = "0.1.0"
 
 # Where each name lives. Loaded when first asked for: scikit-learn alone takes most of a second to import.
 _HOME = {entry.class_name: entry.module for entry in _registry.ENTRIES} | {
     "load_dataset": "onlineboost.datasets.catalogue",
-    "prequential": "onlineboost.evaluation.run",
+    "prequential": "onlineboost.evaluation",
 }
 __all__ = sorted(_HOME)
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A prequential run: every prediction was made before its label was learned.
 
     Examples
     --------
     >>> r = Result(predictions=np.array(["a", "b", "b"]), y=np.array(["a", "a", "b"]), seconds=0.5)
+    >>> r
+    Result(3 examples, accuracy 0.6667, last 20 % 1.0000, 0.50 s, 6 examples/s)
     >>> round(r.accuracy, 3), r.tail_accuracy(0.34), r.examples_per_second
     (0.667, 1.0, 6.0)
     """
@@ -22,6 +24,13 @@ class Result:
     y: np.ndarray
     seconds: float
     tree_right: np.ndarray | None = None  # bool (rows, trees): which trees of a BestTree were right
+
+    def __repr__(self) -> str:
+        if not len(self.y):
+            return "Result(0 examples)"
+        accuracy = f"accuracy {self.accuracy:.4f}, last 20 % {self.tail_accuracy(0.2):.4f}"
+        speed = f"{self.seconds:.2f} s, {self.examples_per_second:,.0f} examples/s"
+        return f"Result({len(self.y):,} examples, {accuracy}, {speed})"
 
     @property
     def right(self) -> np.ndarray:
@@ -52,6 +61,7 @@ class Result:
 
     @property
     def examples_per_second(self) -> float:
+        """Examples predicted and learned in a second."""
         return len(self.y) / self.seconds if self.seconds > 0.0 else float("inf")
 
     def curve(self, points: int = 200) -> tuple[np.ndarray, np.ndarray]:

@@ -85,6 +85,7 @@ def _run(
     names: list[str],
     source: str,
     target: str | None,
+    seed: int,
     limit: int | None,
     nominal: tuple[str, ...],
     numeric: tuple[str, ...],
@@ -95,7 +96,7 @@ def _run(
     with friendly_errors():
         from onlineboost.cli.measure import Stream, run_models
 
-        stream = Stream(source, target, settings["seed"], limit, nominal, numeric)
-        gamma, seed = settings["gamma"], settings.pop("seed")
+        stream = Stream(source, target, seed, limit, nominal, numeric)
+        gamma = settings["gamma"]
         settings |= {"gamma": gamma if gamma == "auto" else number(gamma, "--gamma"), "seed": seed}
         run_models(stream, names, settings, as_json, report)

@@ -92,7 +92,7 @@ def late_index() -> None:
 
     stages.prepare = prepare
     from onlineboost.boosters.potentials.potentials import build_tables
-    from onlineboost.estimators.boosters import OnlineMBBM
+    from onlineboost.estimators.online_mbbm import OnlineMBBM
 
     OnlineMBBM._tables = lambda self, k, seed: build_tables(
         k, self.n_learners + 1, self._gammas(), loss=self.loss, potential=self.potential, seed=seed
@@ -144,7 +144,7 @@ def run(model: str, settings: dict[str, Any], dataset: str, orders: int, learner
     if kernel:
         KERNELS[kernel]()
     from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
-    from onlineboost.paper.experiments import paper_tree
+    from onlineboost.paper.systems import paper_tree
 
     how = {"weight_scale": (5, 200), "vote": "cost", "learner": paper_tree(), **settings}
     how = {key: value for key, value in how.items() if key not in ("kernel", "slow")}

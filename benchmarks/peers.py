@@ -66,19 +66,23 @@ Step = Callable[[Any], Any]  # one example: predict, learn, return the predicted
 # ------------------------------------------------------------------------------------------------------- ours
 
 
+OURS: dict[str, tuple[str, dict[str, Any]]] = {  # an estimator by its name, and what is not its default
+    "olm": ("adaboost-olm", {}),
+    "plain": ("adaboost-olm", {"restart": "never"}),
+    "mbbm": ("online-mbbm", {}),
+}
+
+
 def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int = 1) -> Run:
     """Default settings but the number of learners, or no restarts ("plain"); `prequential`, as a user would."""
-    import onlineboost
+    from onlineboost import prequential
+    from onlineboost.estimators.lookup import make
 
-    model_class, more = {
-        "olm": (onlineboost.AdaBoostOLM, {}),
-        "plain": (onlineboost.AdaBoostOLM, {"restart": "never"}),
-        "mbbm": (onlineboost.OnlineMBBM, {}),
-    }[name]
+    estimator, more = OURS[name]
     settings: dict[str, Any] = {"categorical_features": list(stream.nominal) or None, "n_jobs": n_jobs, **more}
     classes = np.arange(stream.n_classes)
     warm = stream.head(WARM_ROWS)
-    onlineboost.prequential(model_class(min(4, learners), **settings), warm.X, warm.y, classes=classes)
+    prequential(make(estimator, n_learners=min(4, learners), **settings), warm.X, warm.y, classes=classes)
 
     run = Run()
     start, cpu = time.perf_counter(), time.process_time()
@@ -87,8 +91,8 @@ def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int =
         run.marks.append((seen, time.perf_counter() - start, time.process_time() - cpu))
         show(seen)
 
-    model = model_class(learners, **settings)
-    result = onlineboost.prequential(model, stream.X, stream.y, classes=classes, progress=progress)
+    model = make(estimator, n_learners=learners, **settings)
+    result = prequential(model, stream.X, stream.y, classes=classes, progress=progress)
     run.predicted.append(np.asarray(result.predictions, np.int64))
     return run
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 import numpy as np
+from onlineboost.trees.trees import fetch_leaf, find_leaves, leaf_distribution
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -25,7 +26,6 @@ from onlineboost._compile.jit import bare_kernel
 from onlineboost.chain.chain import BLOCK, Chain, new_rows
 from onlineboost.data.errors import DataError
 from onlineboost.trees.state import N_LEAVES, nbytes
-from onlineboost.trees.trees import fetch_leaf, find_leaves, leaf_distribution
 
 REPEATS = 5
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onlineboost.boosters.stages import ARGMAX, OZA, new_stage, part_of
+from onlineboost.chain.oza import OzaSegment, poisson, vote_weight
 from scipy import stats
 from sklearn.naive_bayes import GaussianNB
 
@@ -11,9 +13,7 @@ import reference
 from helpers import assert_same_tree, in_blocks, mixed_stream, model_state, n_inner, number_stream, plain, twins_of
 from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OneVsAll, OzaBoost, prequential
 from onlineboost._compile.fastmath import child_key
-from onlineboost.boosters.stages import ARGMAX, OZA, new_stage, part_of
 from onlineboost.chain.chain import Chain
-from onlineboost.chain.oza import OzaSegment, poisson, vote_weight
 from onlineboost.trees.state import plant
 from reference_baselines import Group, OzaBoosting, TreesTwin
 from reference_baselines import OneVsAll as OneVsAllTwin
@@ -165,7 +165,7 @@ def test_a_bag_follows_its_best_tree():
 
 
 def test_the_best_tree_in_hindsight_over_all_and_over_the_end(monkeypatch):
-    monkeypatch.setattr("onlineboost.evaluation.prequential.BLOCK_ROWS", 130)
+    monkeypatch.setattr("onlineboost.evaluation.blocks.BLOCK_ROWS", 130)
     X, y = number_stream(600, seed=4)
     clf = BestTree(20)
     result = prequential(clf, X, y)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,9 +13,10 @@ from click.testing import CliRunner
 
 from helpers import number_stream
 from onlineboost import AdaBoostOLM, load_dataset, prequential
-from onlineboost.cli import main as cli
-from onlineboost.cli.main import MODELS, main
+from onlineboost.cli.main import COMMANDS, main
+from onlineboost.cli.models import MODELS, make_model
 from onlineboost.datasets.catalogue import dataset_names
+from onlineboost.estimators import lookup
 
 QUICK = ["--learners", "3", "--limit", "120"]
 
@@ -87,10 +90,29 @@ def test_settings_reach_the_model(events):
 
 def test_restarts_are_the_default_of_the_classifier_unless_asked_for():
     common = [3, 0, "logistic", "hedge"]
-    made = [cli._make("adaboost-olm", *common, restart, "auto", 1).restart for restart in ("auto", "always", "never")]
+    made = [make_model("adaboost-olm", *common, restart, "auto", 1).restart for restart in ("auto", "always", "never")]
     assert made == [AdaBoostOLM().restart, "always", "never"]
     for more in ([], ["--restart", "always"], ["--restart", "never"]):
         assert call("run", "balance", *QUICK, *more).exit_code == 0
+
+
+def test_options_reach_the_models_that_they_are_said_to_be_of():
+    """--loss and --combiner are not for online-mbbm, though it has settings of these names."""
+    of = {
+        "loss": {"adaboost-olm", "one-vs-all", "adaboost-ova"},
+        "combiner": {"adaboost-olm", "adaboost-ova"},
+        "restart": {"adaboost-olm"},
+        "gamma": {"online-mbbm"},
+    }
+    given = {"loss": "exponential", "combiner": "best", "restart": "always", "gamma": 0.2}
+    for name in lookup.names():
+        made = make_model(name, learners=3, seed=5, jobs=2, **given).get_params()
+        assert {option for option, value in given.items() if made.get(option) == value} == {
+            option for option, models in of.items() if name in models
+        }
+        assert made["random_state"] == 5
+        assert made.get("n_learners", 3) == 3
+        assert made.get("n_jobs", 2) == 2
 
 
 def test_a_file_is_read_to_its_end_without_a_limit(events):
@@ -122,11 +144,30 @@ def test_datasets_lists_all_names():
         assert row["name"] in table.stdout
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["datasets"]])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help(command):
-    result = call(*command, "--help")
+    result = call(command, "--help")
     assert result.exit_code == 0
-    assert "Usage:" in result.stdout
+    assert f"Usage: main {command} [OPTIONS]" in result.stdout
+    assert command in call("--help").stdout
+
+
+def test_the_list_of_commands_says_what_their_help_says():
+    assert list(COMMANDS) == sorted(COMMANDS)
+    for name, (_, text) in COMMANDS.items():
+        command = main.get_command(None, name)
+        assert command.name == name
+        assert command.get_short_help_str(limit=1000) in (text, text.removesuffix("."))
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=" ".join)
+def test_help_loads_nothing_heavy(command):
+    """NumPy, Numba and scikit-learn take a second or two to import: nobody should wait for them to read a help text."""
+    code = f"import sys; from onlineboost.cli.main import main; main({[*command, '--help']}, standalone_mode=False); "
+    code += "print({'numpy', 'numba', 'scipy', 'sklearn'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Usage:" in done.stdout
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 # ------------------------------------------------------------------------------------------------------ what is wrong

@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 
 from helpers import in_blocks, mixed_stream, model_state, number_stream
-from onlineboost import AdaBoostOLM, HoeffdingTree, prequential
+from onlineboost import AdaBoostOLM, HoeffdingTree, evaluation, prequential
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table
 from onlineboost.data.table import Block
-from onlineboost.evaluation import prequential as evaluate
-from onlineboost.evaluation.prequential import LastClass, MajorityClass, Result
+from onlineboost.evaluation import LastClass, MajorityClass, Result, blocks
 
 
 def test_a_run_is_predict_then_learn_row_by_row():
@@ -33,7 +32,7 @@ def test_a_run_is_predict_then_learn_row_by_row():
 @pytest.mark.parametrize("block_rows", [1, 37, 4096])
 def test_the_size_of_the_blocks_does_not_matter(monkeypatch, block_rows):
     X, y, _ = mixed_stream(150, seed=2)
-    monkeypatch.setattr(evaluate, "BLOCK_ROWS", block_rows)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", block_rows)
     clf = HoeffdingTree()
     result = prequential(clf, X, y)
     whole = HoeffdingTree()
@@ -112,6 +111,14 @@ def test_measures():
     assert share.tolist() == result.right.tolist()
 
 
+def test_a_result_prints_as_a_line():
+    labels = np.array(["a", "b"] * 6000)
+    result = Result(predictions=np.array(["a"] * 12000), y=labels, seconds=2.0)
+    line = "Result(12,000 examples, accuracy 0.5000, last 20 % 0.5000, 2.00 s, 6,000 examples/s)"
+    assert repr(result) == str(result) == line
+    assert repr(Result(labels[:0], labels[:0], 0.0)) == "Result(0 examples)"
+
+
 def test_the_curve_averages_to_the_accuracy():
     rng = np.random.default_rng(0)
     result = Result(rng.integers(3, size=1013), rng.integers(3, size=1013), 1.0)
@@ -126,7 +133,7 @@ def test_a_share_outside_the_stream_is_named(share):
 
 
 def test_progress_is_told_after_every_block(monkeypatch):
-    monkeypatch.setattr(evaluate, "BLOCK_ROWS", 40)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 40)
     X, y = number_stream(100)
     told = []
     prequential(HoeffdingTree(), X, y, progress=lambda seen, share: told.append((seen, share)))
@@ -143,6 +150,13 @@ def test_what_cannot_be_run_is_named():
         prequential(HoeffdingTree(), X[:0], y[:0])
 
 
+def test_the_package_has_what_it_says():
+    assert evaluation.__all__ == sorted(evaluation.__all__)
+    for name in evaluation.__all__:
+        assert hasattr(evaluation, name)
+    assert evaluation.prequential is prequential
+
+
 def test_baselines():
     y = np.array(list("abbacbb"), object)
     X = np.zeros((7, 1))
@@ -153,7 +167,10 @@ def test_baselines():
     assert cut == [None, "a", "b", "b", "a", "c", "b"]
 
 
-@pytest.mark.parametrize("module", ["evaluation.prequential", "estimators.boosters", "estimators.baselines"])
+@pytest.mark.parametrize(
+    "module",
+    ["evaluation.blocks", "evaluation.result", "evaluation.run", "estimators.boosters", "estimators.baselines"],
+)
 def test_examples_in_docstrings(module):
     found = doctest.testmod(__import__(f"onlineboost.{module}", fromlist=["_"]))
     assert found.attempted > 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import re
 import shutil
 import subprocess
+import sys
 
 import matplotlib as mpl
 import numpy as np
@@ -13,12 +15,20 @@ import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 
-from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential
+from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential, report
 from onlineboost.cli.main import main
-from onlineboost.paper.experiments import Cell, summarise
-from onlineboost.report.displays import CurveDisplay, ExpertsDisplay, LearnersDisplay, SpeedDisplay
-from onlineboost.report.html_page import colour
-from onlineboost.report.html_report import comparison_page, reproduction_page
+from onlineboost.paper.cells import Cell
+from onlineboost.paper.summary import summarise
+from onlineboost.report import (
+    CurveDisplay,
+    ExpertsDisplay,
+    LearnersDisplay,
+    SpeedDisplay,
+    comparison_page,
+    displays,
+    reproduction_page,
+)
+from onlineboost.report.colours import colour
 
 mpl.use("Agg")
 CHROMIUM = next(
@@ -216,3 +226,24 @@ def test_displays_say_what_is_missing(run):
         LearnersDisplay.from_estimator(run[0], what="edge")
     with pytest.raises(ValueError, match="HoeffdingTree has no experts"):
         ExpertsDisplay.from_estimator(tree, np.zeros((2, 1)), ["a", "b"])
+
+
+# ---------------------------------------------------------------------------------------------------- public names
+
+
+def test_the_package_has_what_it_says_and_loads_it_when_asked():
+    assert report.__all__ == sorted(report.__all__)
+    for name in report.__all__:
+        assert getattr(report, name).__name__ == name
+        assert name in dir(report)
+    with pytest.raises(AttributeError, match="has no attribute 'Display'"):
+        _ = report.Display
+    code = "import sys, onlineboost.report; print({'altair', 'matplotlib', 'numpy', 'numba'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_examples_in_docstrings():
+    found = doctest.testmod(displays)
+    assert found.attempted > 0
+    assert found.failed == 0

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from onlineboost import AdaBoostOLM, HoeffdingTree, load_dataset, prequential
-from onlineboost.evaluate import MajorityClass
+from onlineboost.evaluation.baselines import MajorityClass
 
 HERE = Path(__file__).parent
 SYSTEMS = (

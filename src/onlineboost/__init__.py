@@ -1,51 +1,29 @@
 """Online multiclass boosting: many Hoeffding trees, one pass, one example at a time.
 
-What happens to an example, module by module: `stream` reads it, `encode` turns it into numbers, `chain` sends it
-through the learners (`forest`, `splits`, `trees`) and their booster stages (`stages`, `losses`, `potentials`),
-`experts` picks whose vote counts, and `online`, `estimators` and `baselines` are the face of it all. `evaluate`
-measures, `datasets` has something to measure on, `experiments` are the paper's, `html_report`, `report` and `displays`
-draw, `cli` is the command line.
+What happens to an example, package by package: `data` reads it and turns it into numbers, `chain` sends it through the
+learners (`trees`) and their booster's costs and votes (`boosters`), and `estimators` are the face of it all. `datasets`
+has something to learn from, `evaluation` measures, `theory` says what can be expected, `paper` has the paper's
+experiments, `report` draws, `cli` is the command line. `_compile` turns the kernels into machine code.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from onlineboost.datasets.load import load_dataset
-    from onlineboost.estimators.adaboost_olm import AdaBoostOLM
-    from onlineboost.estimators.adaboost_ova import AdaBoostOVA
-    from onlineboost.estimators.best_tree import BestTree
-    from onlineboost.estimators.hoeffding_tree import HoeffdingTree
-    from onlineboost.estimators.one_vs_all import OneVsAll
-    from onlineboost.estimators.online_mbbm import OnlineMBBM
-    from onlineboost.estimators.oza_boost import OzaBoost
-    from onlineboost.evaluation.prequential import prequential
+from onlineboost.estimators.registry import ENTRIES as _ENTRIES
 
-__all__ = [
-    "AdaBoostOLM",
-    "AdaBoostOVA",
-    "BestTree",
-    "HoeffdingTree",
-    "OneVsAll",
-    "OnlineMBBM",
-    "OzaBoost",
-    "load_dataset",
-    "prequential",
-]
+if TYPE_CHECKING:  # for programs that read the code but do not run it
+    from onlineboost.datasets import load_dataset as load_dataset
+    from onlineboost.estimators.registry import *  # noqa: F403
+    from onlineboost.evaluation import prequential as prequential
+
 __version__ = "0.1.0"
 
-# Loaded when first asked for: scikit-learn alone takes most of a second to import.
-_HOME = {
-    "AdaBoostOLM": "onlineboost.estimators.adaboost_olm",
-    "AdaBoostOVA": "onlineboost.estimators.adaboost_ova",
-    "HoeffdingTree": "onlineboost.estimators.hoeffding_tree",
-    "OneVsAll": "onlineboost.estimators.one_vs_all",
-    "OnlineMBBM": "onlineboost.estimators.online_mbbm",
-    "OzaBoost": "onlineboost.estimators.oza_boost",
-    "BestTree": "onlineboost.estimators.best_tree",
-    "load_dataset": "onlineboost.datasets.load",
-    "prequential": "onlineboost.evaluation.prequential",
+# Where each name lives. Loaded when first asked for: scikit-learn alone takes most of a second to import.
+_HOME = {entry.class_name: f"onlineboost.estimators.{entry.module}" for entry in _ENTRIES} | {
+    "load_dataset": "onlineboost.datasets",
+    "prequential": "onlineboost.evaluation",
 }
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,9 +4,9 @@
     w_t^i = sum_l (C[y, l] - C[y, y])                      weight of the learner's example
     s^i = s^{i-1} + e_l                                    its vote
 
-The weights that the learners get are w over its mean so far, times TYPICAL, and at most MOST. The weak learning condition
-asks for w / max w, but how large w can get depends much on gamma and on i, and a Hoeffding tree's speed on the size of its
-weights: this keeps them alike.
+The weights that the learners get are w over its mean so far, times TYPICAL, and at most MOST. The weak learning
+condition asks for w / max w, but how large w can get depends much on gamma and on i, and a Hoeffding tree's speed on
+the size of its weights: this keeps them alike.
 """
 
 from __future__ import annotations
@@ -92,9 +92,20 @@ class Mbbm(NamedTuple):
 
 
 def new_mbbm(vote: Vote, seed: int, scale: np.ndarray, tables: Tables) -> Mbbm:
+    """A whole chain at t = 1."""
     n = len(scale)
-    zeros = (np.zeros(n) for _ in range(3))
-    return Mbbm(int(vote), seed, n, 0, np.array(scale, np.float64), *zeros, tables, None).with_cache()
+    return Mbbm(
+        vote=int(vote),
+        seed=seed,
+        n_learners=n,
+        offset=0,
+        scale=np.array(scale, np.float64),
+        vote_cost=np.zeros(n),
+        weights=np.zeros(n),
+        seen=np.zeros(n),
+        tables=tables,
+        cache=None,
+    ).with_cache()
 
 
 @inlined_kernel

@@ -6,8 +6,8 @@
     alpha_{t+1}^i = Pi(alpha_t^i - eta_t f'(alpha_t^i))    f(alpha) = L^y(s^{i-1} + alpha e_l)
     gamma^i = sum_t C[y, l] / sum_t C[y, y]                its empirical edge
 
-The costs do not depend on what learner i says, and the learner does not depend on alpha. So the booster's part is done in
-loops of its own before and after a block, short enough for the processor to work on several rows at once.
+The costs do not depend on what learner i says, and the learner does not depend on alpha. So the booster's part is done
+in loops of its own before and after a block, short enough for the processor to work on several rows at once.
 """
 
 from __future__ import annotations
@@ -79,8 +79,19 @@ class Olm(NamedTuple):
 def new_olm(loss: Loss, vote: Vote, seed: int, scale: np.ndarray) -> Olm:
     """A whole chain at t = 1: alpha = 0, no edges yet."""
     n = len(scale)
-    zeros = (np.zeros(n) for _ in range(4))
-    return Olm(int(loss), int(vote), seed, n, 0, np.array(scale, np.float64), *zeros, np.zeros(n, np.int64))
+    return Olm(
+        loss=int(loss),
+        vote=int(vote),
+        seed=seed,
+        n_learners=n,
+        offset=0,
+        scale=np.array(scale, np.float64),
+        alpha=np.zeros(n),
+        vote_cost=np.zeros(n),
+        right_cost=np.zeros(n),
+        seen=np.zeros(n),
+        born=np.zeros(n, np.int64),
+    )
 
 
 def edges_from(vote_cost: np.ndarray, right_cost: np.ndarray) -> np.ndarray:

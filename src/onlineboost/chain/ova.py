@@ -97,7 +97,7 @@ class OneVsAllChain(Chain):
 
     def add_class(self, segment: Segment) -> None:
         """One more class. Its booster knows nothing of the past, and its steps are those of a first round."""
-        segment.booster.born[:] = self.t  # type: ignore[attr-defined]
+        segment.booster.born[:] = self.t
         self.boosters.append(ClassBooster(segment, np.zeros(len(segment))))
         self.segments = [*self.segments, segment]
         self.n_learners = sum(map(len, self.log_vs))

@@ -137,7 +137,7 @@ def _restart(chain: Chain, chosen: np.ndarray, order: np.ndarray) -> None:
     for segment in chain.segments:
         own = chosen[(chosen >= first) & (chosen < first + len(segment))]
         for learner in own:
-            segment.booster.restart(learner - first, t - HEAD_START)  # type: ignore[attr-defined]
+            segment.booster.restart(learner - first, t - HEAD_START)
             settings = {}
             if len(good):
                 donor = good[int(uniform(seed, RESTART, learner, t) * len(good))]

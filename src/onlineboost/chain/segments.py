@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from onlineboost.chain.learners import Learners, array_bytes
+from onlineboost.chain.learners import Learners
 from onlineboost.chain.loops import learn_block, predict_block
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows, new_work
@@ -68,5 +68,5 @@ class Segment:
     def nbytes(self) -> dict[str, int]:
         """Bytes in use, part by part. Tables that segments share are not counted."""
         parts = self.learners.nbytes()
-        own = sum(array_bytes(field) for field in self.booster if isinstance(field, np.ndarray))  # type: ignore[attr-defined]
+        own = sum(getattr(self.booster, name).nbytes for name in self.booster.per_learner())
         return {**parts, "settings": parts.get("settings", 0) + own}

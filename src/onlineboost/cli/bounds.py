@@ -7,100 +7,12 @@ import math
 from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from onlineboost.theory import bounds as theory
+from onlineboost.cli.common import err, friendly_errors
 
 WIDTH, HEIGHT = 64, 13  # of the curve, in characters
-MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # times as many learners as are needed: then fewer examples will do
-
-
-def plan(classes: int, gamma: float, error: float, excess: float | None, delta: float) -> dict[str, Any]:
-    """All that `onlineboost bounds` prints."""
-    least, exact = theory.least_learners(classes, gamma, error), theory.mbbm_learners(classes, gamma, error)
-    olm = theory.olm_learners(classes, gamma, error)
-    learners = [
-        ("any, at least", least, theory.least_error(classes, least, gamma), _how(least, "Theorem 2", "at least")),
-        ("OnlineMBBM", exact, theory.mbbm_error(classes, exact, gamma), _how(exact, "phi_N(0)", "Chernoff")),
-    ]
-    for name, source, n in (
-        ("OnlineMBBM, Chernoff", "(k-1) (1 - (√p-√q)²)^N", theory.chernoff_learners(classes, gamma, error)),
-        ("OnlineMBBM, the paper", "(k-1) exp(-γ²N/2)", theory.hoeffding_learners(classes, gamma, error)),
-        ("Adaboost.OLM", "its bound, T → ∞", olm),
-    ):
-        learners.append((name, n, theory.mbbm_error(classes, n, gamma) if "OLM" not in name else error, source))
-    S = _excess(gamma, delta, MORE[-1] * exact) if excess is None else excess
-    examples = []
-    for n in sorted({math.ceil(exact * factor) for factor in MORE}):
-        needed = theory.mbbm_examples(classes, n, gamma, error, S)
-        known = needed if math.isfinite(needed) else None
-        examples.append((n, theory.mbbm_error(classes, n, gamma), theory.weight_sum(classes, n, gamma), known))
-    return {
-        "classes": classes,
-        "gamma": gamma,
-        "error": error,
-        "delta": delta,
-        "excess_loss": S,
-        "learners": [dict(zip(("booster", "learners", "error", "from"), row, strict=True)) for row in learners],
-        "examples": [dict(zip(("learners", "error", "weights", "examples"), row, strict=True)) for row in examples],
-        "least_examples": theory.least_examples(classes, gamma, error, S, delta) if gamma < 0.5 else 0,
-        "olm_examples": theory.olm_examples(classes, 2 * olm, gamma, error, delta) if olm <= 200_000 else None,
-    }
-
-
-def _how(n: int, what: str, otherwise: str) -> str:
-    return f"{what}, exact" if n < theory.MOST_EXACT else f"{what}, {otherwise}"
-
-
-def _least(k: int, n: int, gamma: float) -> float:
-    exact = n <= theory.MOST_EXACT
-    return theory.least_error(k, n, gamma) if exact else theory.least_error_closed(k, n, gamma)
-
-
-def _excess(gamma: float, delta: float, n_learners: float) -> float:
-    """The excess loss of learners that vote at random with twice the edge, all of them but with probability delta."""
-    return theory.excess_of_votes(min(1.0, 2.0 * gamma), gamma, delta / n_learners)
-
-
-def curves(classes: int, gamma: float, most: int, points: int) -> list[dict[str, Any]]:
-    """phi_N(0), the paper's bound on it, and what no booster can beat, for N up to `most`."""
-    points = points if most <= 4000 else points // 3  # large N take their time
-    rows = []
-    for n in np.unique(np.linspace(1, most, points).round().astype(int)).tolist():
-        for line, value in (
-            ("OnlineMBBM, exact", theory.mbbm_error(classes, n, gamma)),
-            ("the paper's bound", min(1.0, theory.hoeffding_error(classes, n, gamma))),
-            ("no booster is below", _least(classes, n, gamma)),
-        ):
-            rows.append({"learners": n, "error": value, "line": line})
-    return rows
-
-
-def text_plot(rows: list[dict[str, Any]], error: float) -> str:
-    """The curves in characters, errors on a log scale."""
-    marks = {"no booster is below": "·", "the paper's bound": "○", "OnlineMBBM, exact": "●"}
-    top, bottom = 0.0, math.log10(error) - 1.0
-    most = max(row["learners"] for row in rows)
-    grid = [[" "] * WIDTH for _ in range(HEIGHT)]
-    for mark in marks.values():
-        for row in rows:
-            level = math.log10(max(row["error"], 1e-300))
-            if marks[row["line"]] == mark and level >= bottom:
-                y = round((top - level) / (top - bottom) * (HEIGHT - 1))
-                grid[y][round((row["learners"] - 1) / max(most - 1, 1) * (WIDTH - 1))] = mark
-    wanted = round((top - math.log10(error)) / (top - bottom) * (HEIGHT - 1))
-    grid[wanted] = ["┄" if mark == " " else mark for mark in grid[wanted]]
-    lines = []
-    for y, cells in enumerate(grid):
-        level = error if y == wanted else 10 ** (top - y / (HEIGHT - 1) * (top - bottom))
-        label = f"{level:8.3g} ┤" if y % 3 == 0 or y == wanted else " " * 9 + "│"
-        lines.append(label + "".join(cells))
-    lines.append(" " * 9 + "└" + "─" * WIDTH)
-    lines.append(" " * 10 + "1" + f"{most:,} learners".rjust(WIDTH - 1))
-    lines.append(" " * 10 + "   ".join(f"{mark} {name}" for name, mark in reversed(marks.items())))
-    return "\n".join(lines)
 
 
 @click.command()
@@ -119,9 +31,9 @@ def bounds(
     \b
     onlineboost bounds --classes 5 --gamma 0.1 --error 0.05
     """
-    from onlineboost.cli.main import _friendly_errors, err
+    with friendly_errors():
+        from onlineboost.cli.bounds_plan import curves, plan
 
-    with _friendly_errors():
         with err.status("computing the bounds ..."):
             found = plan(classes, gamma, error, excess, delta)
             most = 2 * found["learners"][1]["learners"]
@@ -169,3 +81,28 @@ def _print(found: dict[str, Any]) -> None:
         console.print(
             f"Adaboost.OLM, by its bound: {found['olm_examples']:.2g} examples with {n:,} learners.", highlight=False
         )
+
+
+def text_plot(rows: list[dict[str, Any]], error: float) -> str:
+    """The curves in characters, errors on a log scale."""
+    marks = {"no booster is below": "·", "the paper's bound": "○", "OnlineMBBM, exact": "●"}
+    top, bottom = 0.0, math.log10(error) - 1.0
+    most = max(row["learners"] for row in rows)
+    grid = [[" "] * WIDTH for _ in range(HEIGHT)]
+    for mark in marks.values():
+        for row in rows:
+            level = math.log10(max(row["error"], 1e-300))
+            if marks[row["line"]] == mark and level >= bottom:
+                y = round((top - level) / (top - bottom) * (HEIGHT - 1))
+                grid[y][round((row["learners"] - 1) / max(most - 1, 1) * (WIDTH - 1))] = mark
+    wanted = round((top - math.log10(error)) / (top - bottom) * (HEIGHT - 1))
+    grid[wanted] = ["┄" if mark == " " else mark for mark in grid[wanted]]
+    lines = []
+    for y, cells in enumerate(grid):
+        level = error if y == wanted else 10 ** (top - y / (HEIGHT - 1) * (top - bottom))
+        label = f"{level:8.3g} ┤" if y % 3 == 0 or y == wanted else " " * 9 + "│"
+        lines.append(label + "".join(cells))
+    lines.append(" " * 9 + "└" + "─" * WIDTH)
+    lines.append(" " * 10 + "1" + f"{most:,} learners".rjust(WIDTH - 1))
+    lines.append(" " * 10 + "   ".join(f"{mark} {name}" for name, mark in reversed(marks.items())))
+    return "\n".join(lines)

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import os
-import time
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import click
-from joblib import cpu_count
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from onlineboost import __version__
-from onlineboost.data.errors import DataError
+from onlineboost.cli.common import comma_separated, err, friendly_errors
 from onlineboost.paper import tables as paper_tables
-from onlineboost.report.pictures import need_drawing
 
 QUICK_ORDERS = 3
 QUICK_WITHOUT = ("movement",)
@@ -63,167 +50,51 @@ def reproduce(
     onlineboost reproduce --quick
     onlineboost reproduce --datasets balance,car --systems adaolm,default --orders 9
     """
-    from onlineboost.cli.main import _friendly_errors, err
-
-    with _friendly_errors():
-        from onlineboost.paper import experiments
+    with friendly_errors():
+        from onlineboost.cli.reproduction import run_missing, write_all
+        from onlineboost.paper.cells import plan
+        from onlineboost.paper.store import Store
+        from onlineboost.paper.systems import SYSTEMS, find_system
 
         names = _names(datasets, quick)
-        chosen = [experiments.find_system(s) for s in _split(systems)] or list(experiments.SYSTEMS)
-        chosen = [system for system in experiments.SYSTEMS if system in chosen]
-        repeats = _orders(str(QUICK_ORDERS) if quick and orders == "27" else orders)
-        cells, missing = experiments.plan(names, chosen, repeats, learners, limit)
+        chosen = [find_system(s) for s in comma_separated(systems)] or list(SYSTEMS)
+        chosen = [system for system in SYSTEMS if system in chosen]
+        repeats = orders_of(str(QUICK_ORDERS) if quick and orders == "27" else orders)
+        cells, missing = plan(names, chosen, repeats, learners, limit)
         for name in missing:
             err.print(f"Skipping {name}: its file is not at hand. `onlineboost run {name}` says what is needed.")
         if not cells:
-            raise DataError("nothing to run: none of the data sets is at hand. Set ONLINEBOOST_DATA to their folder")
-        with experiments.Store(out) as store:
+            raise ValueError("nothing to run: none of the data sets is at hand. Set ONLINEBOOST_DATA to their folder")
+        with Store(out) as store:
             if not report_only:
-                _run(cells, store, jobs or cpu_count(), err)
+                run_missing(cells, store, jobs)
             done = store.select(cells, any_version=report_only)
         if not done:
-            raise DataError(f"{out} has no finished cells of this kind: run without --report-only")
-        summary = experiments.summarise(done, cells)
-        about = {
-            "version": __version__,
-            "code": sorted({record["code"] for record in done}),
-            "date": time.strftime("%Y-%m-%d"),
-            "learners": learners,
-            "limit": limit,
-            "cells": len(done),
-            "cells_planned": len(cells),
-            "missing": missing,
-            "cpu_seconds": round(sum(record["seconds"] for record in done), 1),
-        }
-        _write(out, summary, about)
-        _show(summary)
-        for path in ("results.csv", "results.json", *_report(out, done, summary, about, err)):
-            click.echo(f"wrote {out / path}")
-
-
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+            raise ValueError(f"{out} has no finished cells of this kind: run without --report-only")
+        write_all(out, done, cells, {"learners": learners, "limit": limit, "missing": missing})
 
 
 def _names(datasets: str, quick: bool) -> list[str]:
-    names = [name.lower() for name in _split(datasets)]
+    names = [name.lower() for name in comma_separated(datasets)]
     for name in names:
         if name not in paper_tables.LABELS:
-            raise DataError(f"{name!r} is not one of the paper's data sets: {', '.join(paper_tables.LABELS)}")
+            raise ValueError(f"{name!r} is not one of the paper's data sets: {', '.join(paper_tables.LABELS)}")
     return [name for name in paper_tables.LABELS if name in names or not (names or (quick and name in QUICK_WITHOUT))]
 
 
-def _orders(text: str) -> dict[str, int]:
+def orders_of(text: str) -> dict[str, int]:
     """Orders for each data set, from "27" or "27,movement=3,isolet=5"."""
     orders = dict(paper_tables.ORDERS)
-    for part in _split(text):
+    for part in comma_separated(text):
         name, equals, number = part.partition("=")
         number, name = (number, name.strip()) if equals else (name, "")
         if not number.strip().isdigit() or int(number) < 1:
-            raise DataError(f"--orders takes a number >= 1, and name=number for a data set, got {part!r}")
+            raise ValueError(f"--orders takes a number >= 1, and name=number for a data set, got {part!r}")
         if name and name not in orders:
-            raise DataError(f"--orders: {name!r} is not one of {', '.join(orders)}")
+            raise ValueError(f"--orders: {name!r} is not one of {', '.join(orders)}")
         if name:
             orders[name] = int(number)
         else:
             most = {name: n if n < 27 else int(number) for name, n in paper_tables.ORDERS.items()}
             orders = {name: min(int(number), n) for name, n in most.items()}
     return orders
-
-
-def _run(cells: Sequence[Any], store: Any, jobs: int, err: Console) -> None:
-    from onlineboost.paper.experiments import Clock, run_cells, warm_up
-
-    todo = [cell for cell in cells if cell not in store]
-    clock = Clock(jobs)
-    for cell in cells:
-        if cell in store:
-            clock.done(cell, store.records[cell.key]["seconds"])
-    if len(todo) < len(cells):
-        err.print(f"{len(cells) - len(todo):,} of {len(cells):,} cells are there already.", highlight=False)
-    if not todo:
-        return
-    with err.status("compiling for this machine ..."):  # once, before the workers would all do it
-        warm_up(dict.fromkeys(cell.system for cell in todo))
-    left = dict.fromkeys(todo)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}"))
-    with Progress(*columns, console=err) as bar:
-        ahead = clock.left(left)
-        task = bar.add_task("running", total=ahead, note=f"{len(todo):,} cells, about {_time(ahead)} left")
-        for cell, record in run_cells(todo, jobs):
-            store.add(record)
-            clock.done(cell, record["seconds"])
-            del left[cell]
-            ahead = clock.left(left)
-            note = f"{len(cells) - len(left):,}/{len(cells):,} cells, {_time(ahead)} left"
-            spent = bar.tasks[0].elapsed or 0.0
-            bar.update(task, completed=spent, total=spent + ahead, note=note)
-
-
-def _time(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))
-
-
-def _write(out: Path, summary: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:
-    from onlineboost.paper.experiments import table_one
-
-    with _replacing(out / "results.csv") as path, path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(summary[0]), lineterminator="\n")
-        writer.writeheader()
-        for row in summary:
-            writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
-    with _replacing(out / "results.json") as path:
-        path.write_text(json.dumps({**about, "results": summary, "table_1": table_one(summary)}, indent=1))
-
-
-class _replacing:
-    """A file that appears only when complete."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.part = path, path.with_name(path.name + ".part")
-
-    def __enter__(self) -> Path:
-        return self.part
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        if kind is None:
-            os.replace(self.part, self.path)
-
-
-def _show(summary: Sequence[Mapping[str, Any]]) -> None:
-    """The last-20 % table, ours and how far from the paper's."""
-    systems = list(dict.fromkeys(row["system"] for row in summary))
-    found = {(row["dataset"], row["system"]): row for row in summary}
-    table = Table(title="Accuracy on the last 20 %, and how far from the paper's, in points", pad_edge=False)
-    table.add_column("")
-    for system in systems:
-        table.add_column(system, justify="right")
-    table.add_column("paper's best", justify="right")
-    for name, label in paper_tables.LABELS.items():
-        if any(row["dataset"] == name for row in summary):
-            cells = [_text(found.get((name, system)), name) for system in systems]
-            table.add_row(label, *cells, f"{paper_tables.best(name):.3f}")
-    Console(width=max(Console().width, 24 + 11 * len(systems))).print(table)
-
-
-def _text(row: Mapping[str, Any] | None, name: str) -> str:
-    if row is None:
-        return ""
-    difference = row["tail_difference"]
-    if difference is None:
-        difference = row["tail"] - paper_tables.best(name)
-    colour = "green" if difference >= 0.0 else "red"
-    return f"{row['tail']:.3f}\n[{colour}]{100 * difference:+.1f}[/]"
-
-
-def _report(out: Path, records: Sequence[Any], summary: Any, about: Mapping[str, Any], err: Console) -> list[str]:
-    try:
-        need_drawing()
-    except DataError:
-        err.print("No report.html: it needs pip install 'onlineboost\\[report]'.")
-        return []
-    from onlineboost.report.html_report import reproduction_page
-
-    with _replacing(out / "report.html") as path:
-        path.write_text(reproduction_page(records, summary, about), encoding="utf-8")
-    return ["report.html"]

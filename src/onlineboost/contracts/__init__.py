@@ -1,6 +1,6 @@
 """What a weak learner and a booster promise each other, and what passes between them.
 
-`rows` is a block of examples on its way through the chain, `learner` the contract of a weak learner, `booster` that of a
-booster. Trees and boosters implement these and know nothing of each other; the loops of `chain` know nothing else.
+`rows` is a block of examples on its way through the chain, `learner` the contract of a weak learner, `booster` that of
+a booster. Trees and boosters implement these and know nothing of each other; the loops of `chain` know nothing else.
 Imports `_compile` alone; `trees`, `boosters`, `chain` and all above may import it.
 """

@@ -1,7 +1,7 @@
 """The contract of a booster: what happens between a weak learner's distribution and the votes.
 
-A booster's state is a NamedTuple, made a booster by :func:`booster`. Every array in it has one entry per learner along its
-first axis; what is shared by all learners (settings, tables) is a number or a NamedTuple. Four fields are a must:
+A booster's state is a NamedTuple, made a booster by :func:`booster`. Every array in it has one entry per learner along
+its first axis; what is shared by all learners (settings, tables) is a number or a NamedTuple. Four fields are a must:
 
     seed        of all that is drawn
     scale       float64 (learners,) factor of the weights that the learners are trained with
@@ -9,13 +9,14 @@ first axis; what is shared by all learners (settings, tables) is a number or a N
     offset      number of learners before this segment
 
 Below, i is a learner of the segment, b a row of the block, l a label voted for, y the label, `place` what `prepare` has
-returned, and `work` has what the learner said, in its first n entries. An algorithm that can do its part on a whole block
-at once, before the learner or after it, does so in `prepare_block` and `settle_block`.
+returned, and `work` has what the learner said, in its first n entries. An algorithm that can do its part on a whole
+block at once, before the learner or after it, does so in `prepare_block` and `settle_block`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -71,82 +72,60 @@ def settle_block(booster, i, rows, y, weight):
 
 # -------------------------------------------------------------------------------------- outside of kernels
 
-
-class Booster(Protocol):
-    """A booster's state, as the chain and the classifiers see it. :func:`booster` adds what a class leaves out."""
-
-    seed: int
-    scale: np.ndarray
-    n_learners: int
-    offset: int
-
-    def _replace(self, **fields: Any) -> Any: ...
-
-    def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> Any:
-        """Rows.notes of a block of n rows with these example weights (None: predicting). By default None."""
-
-    def probabilities(self, rows: Rows, n_votes: int) -> np.ndarray:
-        """Probabilities (rows, k) from the votes of the first `n_votes` learners. By default softmax."""
-
-    def edges(self, k: int) -> np.ndarray:
-        """Empirical edges of the learners: at most 1, and 0 for random guesses or before any example."""
-
-    def part(self, start: int, stop: int) -> Booster:
-        """The booster of some of the learners, with its own copy of their state."""
-
-    def join(self, others: list[Any]) -> Booster:
-        """One booster of this one's learners and those of the others, which come after it."""
-
-    def with_cache(self, cache: Any = None) -> Booster:
-        """With a cache to work with, one thread at a time; None: a new one. By default a booster has none."""
-
-    def without_cache(self) -> Booster:
-        """Without what can be made anew."""
-
-    def new_cache(self) -> Any:
-        """A cache for a thread that predicts; None: it needs none."""
-
-
-def _arrays(state: Any) -> dict[str, np.ndarray]:
-    return {name: value for name, value in state._asdict().items() if isinstance(value, np.ndarray)}
-
-
-def _part(self: Any, start: int, stop: int) -> Any:
-    own = {name: array[start:stop].copy() for name, array in _arrays(self).items()}
-    return self.without_cache()._replace(offset=self.offset + start, **own).with_cache()
-
-
-def _join(self: Any, others: list[Any]) -> Any:
-    parts = [self, *others]
-    own = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _arrays(self)}
-    return self.without_cache()._replace(**own).with_cache()
-
-
-def _softmax(self: Any, rows: Rows, n_votes: int) -> np.ndarray:
-    s = rows.s
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-
-
-DEFAULTS: dict[str, Any] = {
-    "part": _part,
-    "join": _join,
-    "probabilities": _softmax,
-    "edges": lambda self, k: np.zeros(len(self.scale)),
-    "new_notes": lambda self, n, k, weight: None,
-    "with_cache": lambda self, cache=None: self,
-    "without_cache": lambda self: self,
-    "new_cache": lambda self: None,
-}
+Booster = Any  # a NamedTuple with the methods below: type checkers do not know what a decorator adds
 State = TypeVar("State", bound=type)
 
 
 def booster(kind: State) -> State:
-    """Make a NamedTuple a booster's state: what it does not say itself is as :class:`Booster` says."""
+    """Make a NamedTuple a booster's state: methods that it has not itself are those of :class:`Methods`."""
     fields: tuple[str, ...] = getattr(kind, "_fields", ())
     if missing := {"seed", "scale", "n_learners", "offset"} - set(fields):
         raise TypeError(f"{kind.__name__} is no booster: it has no field {', '.join(sorted(missing))}")
-    for name, function in DEFAULTS.items():
-        if name not in vars(kind):
-            setattr(kind, name, function)
+    for name, method in vars(Methods).items():
+        if not name.startswith("__") and name not in vars(kind):
+            setattr(kind, name, method)
     return kind
+
+
+class Methods:
+    """What a booster can do outside of kernels, unless it says otherwise."""
+
+    def new_notes(self: Any, n: int, k: int, weight: np.ndarray | None) -> Any:
+        """Rows.notes of a block of n rows with these example weights (None: predicting)."""
+        return None
+
+    def probabilities(self: Any, rows: Rows, n_votes: int) -> np.ndarray:
+        """Probabilities (rows, k) from the votes of the first `n_votes` learners: softmax."""
+        e = np.exp(rows.s - rows.s.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    def edges(self: Any, k: int) -> np.ndarray:
+        """Empirical edges of the learners: at most 1, and 0 for random guesses or before any example."""
+        return np.zeros(len(self.scale))
+
+    def part(self: Any, start: int, stop: int) -> Any:
+        """The booster of some of the learners, with its own copy of their state."""
+        own = {name: getattr(self, name)[start:stop].copy() for name in self.per_learner()}
+        return self.without_cache()._replace(offset=self.offset + start, **own).with_cache()
+
+    def join(self: Any, others: Sequence[Any]) -> Any:
+        """One booster of this one's learners and those of the others, which come after it."""
+        parts = [self, *others]
+        own = {name: np.concatenate([getattr(part, name) for part in parts]) for name in self.per_learner()}
+        return self.without_cache()._replace(**own).with_cache()
+
+    def per_learner(self: Any) -> list[str]:
+        """The fields with an entry for every learner."""
+        return [name for name, value in self._asdict().items() if isinstance(value, np.ndarray)]
+
+    def with_cache(self: Any, cache: Any = None) -> Any:
+        """With a cache to work with, for one thread at a time; None: a new one."""
+        return self
+
+    def without_cache(self: Any) -> Any:
+        """Without what can be made anew."""
+        return self
+
+    def new_cache(self: Any) -> Any:
+        """A cache for a thread that predicts; None: it needs none."""
+        return None

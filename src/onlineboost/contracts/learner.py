@@ -1,7 +1,8 @@
 """The contract of a weak learner: it turns x into a distribution over the labels, and learns (x, y, weight).
 
-Its state is a NamedTuple that holds all learners of a segment; i is the number of one of them. `scratch` is a NamedTuple
-of its own, for what it remembers between the kernels; `what` is a tuple that `ask` hands to `room` and `teach`.
+Its state is a NamedTuple that holds all learners of a segment; i is the number of one of them. `scratch` is a
+NamedTuple of its own, for what it remembers between the kernels; `what` is a tuple that `ask` hands to `room` and
+`teach`.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class HoeffdingTree(OnlineClassifier):
         self.random_state = random_state
 
     def _trees(self, columns: Columns, unit: np.ndarray, seed: int, first: int = 0) -> Forest:
-        """A forest of trees with these settings, from number `first` of a chain on; `unit`: the weight of an example."""
+        """Trees with these settings, from number `first` of a chain on; `unit` is the weight of one example."""
         n = len(unit)
         confidence = draw(self.split_confidence, n, seed, CONFIDENCE, "split_confidence", log=True, first=first)
         if confidence.min() <= 0.0 or confidence.max() >= 1.0:

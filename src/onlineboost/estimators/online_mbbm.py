@@ -104,12 +104,12 @@ class OnlineMBBM(BoosterClassifier):
 
     def _set_classes(self, model: Model, k: int) -> None:
         segments = model.chain.segments
-        if k < 2 or segments[0].booster.tables.n_classes == k:  # type: ignore[attr-defined]
+        if k < 2 or segments[0].booster.tables.n_classes == k:
             return
         tables = self._tables(k, model.chain.seed)
         for segment in segments:
-            segment.booster = segment.booster.with_tables(tables)  # type: ignore[attr-defined]
+            segment.booster = segment.booster.with_tables(tables)
 
     @property
     def gammas_(self) -> np.ndarray:
-        return self._fitted().chain.segments[0].booster.tables.gamma[::-1]  # type: ignore[attr-defined]
+        return self._fitted().chain.segments[0].booster.tables.gamma[::-1]

@@ -1,0 +1,14 @@
+"""Measuring a classifier on a stream, public: predict every example, then learn it (test-then-train, or prequential).
+
+`prequential` runs a model and gives a `Result`; `observe` gives a small record besides, for reports. `MajorityClass`
+and `LastClass` are what any model should beat. `cut` makes blocks of rows in memory, `warm_up` compiles what a model
+needs before it is timed. May be imported by `theory`, `paper`, `report` and `cli`.
+"""
+
+from onlineboost.evaluation.baselines import LastClass, MajorityClass
+from onlineboost.evaluation.blocks import cut
+from onlineboost.evaluation.records import Record, observe
+from onlineboost.evaluation.result import Result
+from onlineboost.evaluation.run import prequential, warm_up
+
+__all__ = ["LastClass", "MajorityClass", "Record", "Result", "cut", "observe", "prequential", "warm_up"]

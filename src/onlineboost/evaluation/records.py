@@ -14,16 +14,17 @@ A record is a plain dictionary that JSON can hold:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from onlineboost.data.table import Block
-from onlineboost.evaluation.prequential import BLOCK_ROWS, Result, prequential
+from onlineboost.evaluation.result import Result
+from onlineboost.evaluation.run import prequential
 
 CURVE_POINTS = 30
-SNAPSHOTS = 24
+SNAPSHOTS = 24  # at most; a snapshot is taken after a block, so cut the rows into so many pieces
 PER_LEARNER = {"alphas": "alphas_", "edges": "edges_", "expert_weights": "expert_weights_"}
 
 Record = dict[str, Any]
@@ -84,11 +85,3 @@ def smoothed(values: np.ndarray) -> np.ndarray:
     """Each value as the mean of itself and its neighbours."""
     padded = np.pad(values, 1, mode="edge")
     return (padded[:-2] + padded[1:-1] + padded[2:]) / 3.0
-
-
-def cut(X: Any, y: np.ndarray, *, snapshots: bool = False) -> Iterator[Block]:
-    """Rows as blocks, small enough for a snapshot after each where they are asked for."""
-    rows = min(BLOCK_ROWS, -(-len(y) // SNAPSHOTS)) if snapshots else BLOCK_ROWS
-    for a in range(0, len(y), rows):
-        b = min(a + rows, len(y))
-        yield Block(X[a:b], y[a:b], a, b / len(y))

@@ -1,0 +1,46 @@
+"""Pictures of runs, public: displays for notebooks (matplotlib), single pictures and whole HTML pages (altair).
+
+The displays follow scikit-learn: make one with ``from_results`` or ``from_estimator``, draw it with ``plot``. Pages
+need no network: `comparison_page` shows models on one stream, `reproduction_page` the paper's experiments.
+`draw_potentials` draws the paper's figure. All need the extra ``onlineboost[report]``, and are loaded when first asked
+for. Inside, `charts` draws, `tables` and `page` put HTML together, and all share `colours`. May be imported by `cli`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onlineboost.report.comparison import comparison_page
+    from onlineboost.report.displays import CurveDisplay, ExpertsDisplay, LearnersDisplay, SpeedDisplay
+    from onlineboost.report.pictures import draw_potentials
+    from onlineboost.report.reproduction import reproduction_page
+
+__all__ = [
+    "CurveDisplay",
+    "ExpertsDisplay",
+    "LearnersDisplay",
+    "SpeedDisplay",
+    "comparison_page",
+    "draw_potentials",
+    "reproduction_page",
+]
+
+_HOME = {
+    "CurveDisplay": "displays",
+    "ExpertsDisplay": "displays",
+    "LearnersDisplay": "displays",
+    "SpeedDisplay": "displays",
+    "comparison_page": "comparison",
+    "draw_potentials": "pictures",
+    "reproduction_page": "reproduction",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'onlineboost.report' has no attribute {name!r}")
+    return getattr(import_module(f"onlineboost.report.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

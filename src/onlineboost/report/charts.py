@@ -1,7 +1,7 @@
 """Charts of runs, for reports: learning curves, accuracy against time, alphas and edges, experts' weights.
 
-All take records (see `runs`), each with a "dataset" and a "system" besides, and draw one panel per data set.
-Needs the extra ``onlineboost[report]``.
+All take records (see `onlineboost.evaluation.records`), each with a "dataset" and a "system" besides, and draw one
+panel per data set. Needs the extra ``onlineboost[report]``.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ import altair as alt
 import numpy as np
 
 from onlineboost.evaluation.records import Record, smoothed
+from onlineboost.report.colours import GREY, OKABE_ITO
 
-# Okabe and Ito's colours, which stay apart for the colour-blind, strongest first; then two greys.
-COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#000000", "#8c7a00", "#777777", "#bbbbbb",
-)  # fmt: skip
+COLOURS = (*OKABE_ITO, "#8c7a00", GREY, "#bbbbbb")
 WHITE_TO_BLUE = ["#f7fafd", "#6baed6", "#08306b"]
 SIZE = 1150  # width of a row of panels
 BINS = 20  # of the chain, in the picture of the experts' weights
-
 
 Drawn = alt.Chart | alt.FacetChart
 

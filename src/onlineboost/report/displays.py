@@ -13,11 +13,13 @@ import numpy as np
 from sklearn.base import clone
 
 from onlineboost.data.errors import DataError
-from onlineboost.evaluation.prequential import Result
-from onlineboost.evaluation.records import CURVE_POINTS, PER_LEARNER, cut, observe, smoothed
+from onlineboost.evaluation.blocks import cut
+from onlineboost.evaluation.records import CURVE_POINTS, PER_LEARNER, SNAPSHOTS, observe, smoothed
 from onlineboost.evaluation.records import per_learner as numbers_of
+from onlineboost.evaluation.result import Result
+from onlineboost.report.colours import GREY, OKABE_ITO
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#000000", "#777777")  # Okabe and Ito's
+COLOURS = (*OKABE_ITO, GREY)
 
 
 class Display:
@@ -48,7 +50,7 @@ class CurveDisplay(Display):
     Examples
     --------
     >>> from onlineboost import HoeffdingTree, load_dataset, prequential
-    >>> from onlineboost.report.displays import CurveDisplay
+    >>> from onlineboost.report import CurveDisplay
     >>> car = load_dataset("car").shuffled(0)
     >>> runs = {"tree": prequential(HoeffdingTree(), car.X, car.y)}
     >>> CurveDisplay.from_results(runs, points=10).curves["tree"][0].tolist()[:3]
@@ -117,7 +119,7 @@ class LearnersDisplay(Display):
     Examples
     --------
     >>> from onlineboost import AdaBoostOLM
-    >>> from onlineboost.report.displays import LearnersDisplay
+    >>> from onlineboost.report import LearnersDisplay
     >>> clf = AdaBoostOLM(5).fit([[0.0], [1.0]] * 50, ["low", "high"] * 50)
     >>> len(LearnersDisplay.from_estimator(clf, what="alphas").values["AdaBoostOLM"])
     5
@@ -172,7 +174,7 @@ class ExpertsDisplay(Display):
     def from_estimator(cls, estimator: Any, X: Any, y: Any) -> Self:
         """Of a booster while a copy of it, which knows nothing yet, learns X, y."""
         y = np.asarray(y)
-        blocks = cut(X if hasattr(X, "names") else np.asarray(X), y, snapshots=True)
+        blocks = cut(X, y, pieces=SNAPSHOTS)
         _, record = observe(clone(estimator), blocks, np.unique(y), snapshots=True)
         if "snapshots" not in record:
             raise ValueError(f"{type(estimator).__name__} has no experts")

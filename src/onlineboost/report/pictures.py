@@ -1,4 +1,7 @@
-"""Pictures: the paper's figure, as PNG and as an interactive page. Needs the extra ``onlineboost[report]``."""
+"""Pictures: the paper's figure and the curves of its bounds, as PNG and as an interactive page.
+
+Needs the extra ``onlineboost[report]``.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int,
 
 
 def draw_bounds(rows: list[dict[str, Any]], error: float, n_classes: int, gamma: float, out: str) -> list[Path]:
-    """Draw the curves of `cli_bounds.curves`, and the error that is wanted, to OUT.png and OUT.html."""
+    """Draw the curves of `onlineboost bounds`, and the error that is wanted, to OUT.png and OUT.html."""
     altair = need_drawing()
     names = ["the paper's bound", "OnlineMBBM, exact", "no booster is below"]
     lowest = error / 10.0

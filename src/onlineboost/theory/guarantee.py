@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from onlineboost.boosters.potentials.potentials import asymptotic_error
-from onlineboost.estimators.boosters import AdaBoostOLM, OnlineMBBM
+from onlineboost.estimators.adaboost_olm import AdaBoostOLM
+from onlineboost.estimators.online_mbbm import OnlineMBBM
 from onlineboost.theory.bounds import HEDGE_RATE, best_expert_bound, first_where, hedge_bound, olm_bound
 
 
@@ -86,8 +87,8 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
     if not isinstance(clf, AdaBoostOLM | OnlineMBBM) or clf._fitted().k < 2:
         return None
     model = clf._fitted()
-    k, sums = model.k, model.chain.gather("edge_sums")
-    wrong = np.rint(-model.log_v).astype(int)
+    k, weights = model.k, model.chain.gather("weights")
+    wrong = np.rint(-model.chain.log_v).astype(int)
     edges = clf.edges_
     n, T = len(edges), model.chain.t
     known: dict[str, Any] = {
@@ -106,7 +107,7 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
             # The theorem is about learners that never restart. Up to the first one that has, the chain is that of the
             # paper, for nothing flows backwards; from there on, edges of 0 promise nothing.
             lasting = np.where(np.maximum.accumulate(model.chain.gather("born")) == 0, edges, 0.0)
-            known["expert_bound"] = best_expert_bound(clf.loss, lasting, k, T, -sums[:, 1])
+            known["expert_bound"] = best_expert_bound(clf.loss, lasting, k, T, weights)
             known["edge_bound"] = hedge_bound(known["expert_bound"], n, T, delta)
             known["edge_bound_from"] = _says_something_from(clf.loss, lasting, k, delta)
         return Guarantee(**known)
@@ -115,7 +116,7 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
         known["gamma"], known["potential"] = gamma, asymptotic_error(k, n, gamma)
         if clf.loss == "zero_one" and clf.potential == "exact":
             known["lost_promised"] = known["potential"] * T
-            known["lost"] = known["lost_promised"] + float(((gamma - edges) * sums[:, 1]).sum()) / k
+            known["lost"] = known["lost_promised"] + float(((gamma - edges) * weights).sum()) / k
     return Guarantee(**known)
 
 

@@ -2,25 +2,31 @@
 
 A simulated learner sees the label and votes from u_gamma^y, whatever the costs: right with probability
 (1 - gamma) / k + gamma, any other label with (1 - gamma) / k. On such votes OnlineMBBM's theorem is tight.
-The boosters are the real ones, from the vote on: costs, edges, alphas and experts come from `stages` and `experts`.
+The boosters are the real ones, and so is the loop.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
 from onlineboost._compile.fastmath import uniform
-from onlineboost._compile.jit import kernel
-from onlineboost.boosters import stages
+from onlineboost._compile.jit import inlined_kernel, kernel
 from onlineboost.boosters.losses import LOSSES, alpha_bound
-from onlineboost.boosters.potentials.potentials import build_cache, build_tables
-from onlineboost.chain.chain import leader
-from onlineboost.chain.experts import EXPERT_RULES, play
+from onlineboost.boosters.mbbm import new_mbbm
+from onlineboost.boosters.olm import new_olm
+from onlineboost.boosters.oza import new_oza
+from onlineboost.boosters.potentials import build_tables
+from onlineboost.boosters.votes import Vote
+from onlineboost.chain.experts import Combiner, play
+from onlineboost.chain.loops import learn_block
+from onlineboost.contracts.booster import Booster
+from onlineboost.contracts.learner import LEARNER
+from onlineboost.contracts.rows import new_rows, new_work
 
 LABEL, VOTE = 20, 21  # what a random number is for (see fastmath)
 
@@ -85,47 +91,25 @@ def draw_votes(
 # ------------------------------------------------------------------------------------------------------- boosters
 
 
-@kernel
-def _play(stage, tables, cache, votes, y, t, k, experts, lost, before, alphas):
-    """Rounds t, t + 1, ... of a booster whose learners vote as given. Fills the arrays after k, if they have a size."""
-    s, e = np.empty(k), np.empty(k)
-    labels, p = np.arange(k), np.zeros(k)  # the distributions behind the votes: nobody asks
-    for b in range(y.size):
-        s[:] = 0.0
-        e[:] = 1.0
-        lead = np.int32(0)
-        for i in range(votes.shape[1]):
-            l = votes[b, i]
-            if before.size:
-                before[b, i] = s
-                alphas[b, i] = stage.alpha[i]
-            at = stages.prepare(stage, tables, cache, i, s, y[b], labels, p, 0)
-            own = stages.own_cost(stage, cache, at, s, e, k, y[b])
-            stages.update(stage, cache, at, i, t + b, s, e, k, l, y[b], own, 1.0, labels, p, k)
-            lead = leader(s, k, lead, l)
-            experts[b, i] = lead
-        lost[b] = False
-        for l in range(k):
-            lost[b] |= l != y[b] and s[l] >= s[y[b]]
+class Told(NamedTuple):
+    """Weak learners that vote as they are told."""
+
+    votes: np.ndarray  # int64 (rows, learners)
 
 
-@kernel
-def _play_oza(right, wrong, votes, y, k, out):
-    """Oza and Russell's online boosting (2001): errors under the weights lambda, votes of log((1 - eps) / eps)."""
-    s = np.empty(k)
-    for b in range(y.size):
-        s[:] = 0.0
-        lam = 1.0
-        for i in range(votes.shape[1]):
-            eps = (wrong[i] + 0.5) / (right[i] + wrong[i] + 1.0)
-            s[votes[b, i]] += max(0.0, math.log((1.0 - eps) / eps))  # worse than a coin: no vote
-            if votes[b, i] == y[b]:
-                right[i] += lam
-                lam *= (right[i] + wrong[i]) / (2.0 * right[i])
-            else:
-                wrong[i] += lam
-                lam *= (right[i] + wrong[i]) / (2.0 * wrong[i])
-        out[b] = s.argmax()
+@inlined_kernel
+def ask(told, i, rows, b, scratch, work):
+    work.labels[0] = told.votes[b, i]
+    work.p[0] = 1.0
+    return 1, 0
+
+
+@inlined_kernel
+def teach(told, i, rows, b, y, weight, t, what, scratch):
+    return
+
+
+LEARNER.implement(Told, ask, teach)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,41 +166,55 @@ class Simulation:
         if booster not in ("adaboost-olm", "online-mbbm", "oza"):
             raise ValueError(f"booster must be adaboost-olm, online-mbbm or oza, got {booster!r}")
         self.booster, self.k, self.n_learners, self.seed, self.t = booster, n_classes, n_learners, seed, 0
-        kind = stages.MBBM if booster == "online-mbbm" else stages.OLM
-        self.stage = stages.new_stage(kind, LOSSES[loss], stages.ARGMAX, seed, np.ones(n_learners))
-        self.tables = build_tables(n_classes, n_learners, gamma) if booster == "online-mbbm" else None
-        self.cache = build_cache(self.tables) if self.tables is not None else None
+        self.state = self._new_state(loss, gamma)
+        self.combiner = Combiner.HEDGE if booster == "adaboost-olm" else Combiner.LAST
         self.log_v = np.zeros(n_learners)
-        self.right, self.wrong = np.zeros(n_learners), np.zeros(n_learners)
+
+    def _new_state(self, loss: str, gamma: float) -> Booster:
+        if self.booster == "online-mbbm":
+            tables = build_tables(self.k, self.n_learners, gamma)
+            return new_mbbm(Vote.ARGMAX, self.seed, np.ones(self.n_learners), tables)
+        if self.booster == "oza":
+            return new_oza(draws=False, seed=self.seed, n_learners=self.n_learners)
+        return new_olm(LOSSES[loss], Vote.ARGMAX, self.seed, np.ones(self.n_learners))
 
     @property
     def edges(self) -> np.ndarray:
-        """Edges shown so far (see `stages.edges`)."""
-        return stages.edges(self.stage, self.k)
+        """Edges shown so far."""
+        return self.state.edges(self.k)
 
     @property
     def weights(self) -> np.ndarray:
         """sum_t -C[y, y] (Adaboost.OLM) or sum_t w_t (OnlineMBBM) of every learner."""
-        return np.abs(self.stage.edge_sums[:, 1])
+        return self.state.weights
 
     def play(self, votes: np.ndarray, y: np.ndarray, *, trace: bool = False) -> Outcome:
         """The coming rounds. With ``trace``, keep what `alpha_regret` needs."""
         T, N = votes.shape
         if self.n_learners != N:
             raise ValueError(f"votes are of {N} learners, the booster has {self.n_learners}")
-        experts, lost = np.empty((T, N), np.int32), np.empty(T, np.bool_)
+        weight, none = np.ones(T), np.empty((T, 0))
+        notes = self.state.new_notes(T, self.k, weight)
+        rows = new_rows(none, np.zeros(T, np.bool_), none, self.t + 1, self.k, N, notes)
         before = np.empty((T, N, self.k) if trace else (0, 0, 0))
         alphas = np.empty((T, N) if trace else (0, 0))
-        out = np.empty(T, np.int64)
-        if self.booster == "oza":
-            _play_oza(self.right, self.wrong, votes, y, self.k, out)
-            experts[:], lost[:] = out[:, None], out != y
+        work, out, at = new_work(self.k), np.empty(T, np.int64), np.arange(T)
+        if trace:  # learner by learner, to see the votes in between
+            for i in range(N):
+                before[:, i] = rows.s
+                one = self.state.part(i, i + 1)
+                learn_block(Told(votes[:, i : i + 1]), one, rows, y, weight, None, work, 0, 0)
+                for name in one.per_learner():
+                    getattr(self.state, name)[i] = getattr(one, name)[0]
+                alphas[:, i] = rows.s[at, votes[:, i]] - before[at, i, votes[:, i]]
         else:
-            _play(self.stage, self.tables, self.cache, votes, y, self.t + 1, self.k, experts, lost, before, alphas)
-            rule = EXPERT_RULES["hedge" if self.booster == "adaboost-olm" else "last"]
-            play(rule, self.log_v, self.seed, self.t + 1, experts, y, np.ones(T), self.k, out)
+            learn_block(Told(votes), self.state, rows, y, weight, None, work, 0, 0)
+        play(self.combiner, self.log_v, self.seed, self.t + 1, rows.experts, y, weight, self.k, out)
         self.t += T
-        return Outcome(y, out, experts, lost, before, alphas)
+        rivals = rows.s.copy()
+        rivals[at, y] = -np.inf
+        lost = rivals.max(axis=1) >= rows.s[at, y]
+        return Outcome(y, out, rows.experts, lost, before, alphas)
 
 
 # --------------------------------------------------------------------------------------------------------- regret

@@ -1,7 +1,7 @@
 """Weak learners made of one binary tree per class: tree j of a learner tells class j from all others.
 
-Learner i has the trees i k ... i k + k - 1 of a forest. Its distribution is p_j = P_j(mine) / sum_j P_j(mine), and all its
-trees learn an example with the same weight.
+Learner i has the trees i k ... i k + k - 1 of a forest. Its distribution is p_j = P_j(mine) / sum_j P_j(mine), and all
+its trees learn an example with the same weight.
 """
 
 from __future__ import annotations

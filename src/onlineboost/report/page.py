@@ -1,4 +1,4 @@
-"""What the HTML reports share: a page that needs no network, charts in it, and colours for differences.
+"""What the HTML reports share: a page that needs no network, and charts in it.
 
 Needs the extra ``onlineboost[report]``.
 """
@@ -6,12 +6,16 @@ Needs the extra ``onlineboost[report]``.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from html import escape
 
 import altair as alt
 import vl_convert
 
-# ---------------------------------------------------------------------------------------------------------- page
+from onlineboost.evaluation.records import Record
+from onlineboost.report import charts
+from onlineboost.report.charts import Look
+from onlineboost.report.colours import colour
 
 STYLE = """
 :root { color-scheme: light; --ink: #1b1f24; --soft: #59636e; --line: #d5dae0; }
@@ -56,6 +60,7 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-sr
 
 
 def page(title: str, body: str) -> str:
+    """A whole page, with the library that draws its charts."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
@@ -84,23 +89,21 @@ def chart(drawn: alt.TopLevelMixin | None) -> str:
 
 
 def section(title: str, text: str, *content: str) -> str:
+    """A part of a page: heading, explanation (HTML), tables and charts."""
     return f"<section><h2>{escape(title)}</h2>\n<p>{text}</p>\n{''.join(content)}</section>\n"
 
 
-# -------------------------------------------------------------------------------------------------------- colour
-
-ABOVE, BELOW = (67, 147, 195), (224, 130, 20)  # blue and orange: the colour-blind tell them apart
-
-
-def colour(share: float) -> str:
-    """White at 0, blue towards 1, orange towards -1; light enough for black text throughout."""
-    share = max(-1.0, min(1.0, share))
-    end = ABOVE if share > 0 else BELOW
-    strength = 0.85 * abs(share) ** 0.7
-    return "#" + "".join(f"{round(255 + (c - 255) * strength):02x}" for c in end)
+def expert_charts(records: Sequence[Record], look: Look, systems: Sequence[str]) -> list[str]:
+    """Whom Hedge follows, a chart for each of the systems that have experts."""
+    out = []
+    for system in systems:
+        if drawn := chart(charts.expert_weights(records, look, system)):
+            out.append(f"<h3>{escape(system)}</h3>{drawn}")
+    return out
 
 
 def legend(low: str, middle: str, high: str, note: str) -> str:
+    """The scale of the colours of a table."""
     stops = ", ".join(colour(i / 10) for i in range(-10, 11))
     bar = f'<i style="background: linear-gradient(to right, {stops})" title="{middle}"></i>'
     return f'<div class="legend"><span>{low}</span>{bar}<span>{high}</span><span>{note}</span></div>'

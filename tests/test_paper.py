@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from onlineboost import load_dataset, prequential
-from onlineboost.cli.main import main
-from onlineboost.cli.reproduce import _orders
 from onlineboost.data.errors import DataError
-from onlineboost.paper import experiments
+from onlineboost.paper import cells as paper_cells
 from onlineboost.paper import tables as paper_tables
-from onlineboost.paper.experiments import (
-    Cell,
-    Clock,
-    Store,
-    find_system,
-    is_below,
-    make_model,
-    plan,
-    run_cells,
-    summarise,
-)
+from onlineboost.paper.cells import Cell, expected_cost, plan
+from onlineboost.paper.run import Clock, run_cells
+from onlineboost.paper.store import Store
+from onlineboost.paper.summary import is_below, summarise, table_one
+from onlineboost.paper.systems import find_system, make_model
 
 # Table 1 as printed: accuracy and seconds of DT, OLB, AdaOLM and the best MB.
 TABLE_1 = {
@@ -62,7 +48,7 @@ def test_the_appendix_tables_agree_with_table_1():
          "seconds": paper_tables.SECONDS[name][system]}
         for name in paper_tables.LABELS for system in paper_tables.SYSTEMS
     ]  # fmt: skip
-    for line in experiments.table_one(summary):
+    for line in table_one(summary):
         columns = [line[column] for column in ("DT", "OLB", "AdaOLM", "Best MB")]
         assert tuple(v for c in columns for v in (c["tail_paper"], c["seconds_paper"])) == TABLE_1[line["dataset"]]
 
@@ -92,6 +78,9 @@ def test_nothing_restarts_in_the_papers_algorithms():
     assert make_model("adaboost-olm:no-restart", "default", 5, 0).restart == "never"
     for settings in ("paper", "default"):
         assert make_model("adaboost-olm:restart", settings, 5, 0).restart == "always"
+    for bad in ("adaboost", "oza-boost:0.1", "adaboost-ova:restart", "online-mbbm:small"):
+        with pytest.raises(ValueError, match=bad):
+            make_model(bad, "paper", 5, 0)
 
 
 def test_dt_is_the_best_tree_in_hindsight():
@@ -120,7 +109,7 @@ def test_the_key_depends_on_all_that_the_result_does(monkeypatch):
     assert len({cell.key, *(other.key for other in others)}) == 7
     assert cell.key == small("AdaOLM").key
     before = cell.key
-    monkeypatch.setattr(experiments, "code_version", lambda: "another")
+    monkeypatch.setattr(paper_cells, "code_version", lambda: "another")
     assert cell.key != before
 
 
@@ -151,26 +140,13 @@ def test_systems_are_found_however_they_are_typed():
         find_system("mb.2")
 
 
-def test_orders():
-    assert _orders("27") == paper_tables.ORDERS
-    assert _orders("3")["movement"] == 3
-    assert _orders("3")["isolet"] == 1
-    assert _orders("30")["movement"] == 9
-    assert _orders("2,movement=4,isolet=5") | {"balance": 0} == {
-        "balance": 0, "mice": 2, "car": 2, "mushroom": 2, "nursery": 2, "isolet": 5, "movement": 4,
-    }  # fmt: skip
-    for bad in ("0", "many", "27,iris=3"):
-        with pytest.raises(DataError, match="--orders"):
-            _orders(bad)
-
-
 def test_time_left_follows_what_cells_have_cost():
     cells = [small("AdaOLM", order) for order in range(10)]
     clock = Clock(jobs=2)
     clock.done(cells[0], 3.0)
     assert clock.left(cells[1:]) == pytest.approx(9 * 3.0 / 2)
     assert clock.left(cells[:1]) == pytest.approx(3.0)  # one cell cannot be shared
-    ratio = experiments.expected_cost(small("OvA")) / experiments.expected_cost(small("AdaOLM"))
+    ratio = expected_cost(small("OvA")) / expected_cost(small("AdaOLM"))
     assert clock.cost(small("OvA")) == pytest.approx(3.0 * ratio)
     assert clock.left([]) == 0.0
 
@@ -196,7 +172,7 @@ def test_cells_of_another_version_are_not_mixed_in_but_on_request(tmp_path, monk
     with Store(tmp_path) as store:
         store.add(cell.run())
         assert len(store.select([cell])) == 1
-        monkeypatch.setattr(experiments, "code_version", lambda: "another")
+        monkeypatch.setattr(paper_cells, "code_version", lambda: "another")
         assert cell not in store
         assert store.select([cell]) == []
         (record,) = store.select([cell, small("AdaOLM", 1)], any_version=True)
@@ -235,84 +211,3 @@ def test_mean_standard_error_and_difference():
     assert not is_below(row)
     assert is_below({**row, "tail_difference": -0.05})
     assert not is_below({**row, "tail_difference": -0.05, "tail_error": None})
-
-
-# ---------------------------------------------------------------------------------------------------------- command
-
-TINY = ["--datasets", "balance", "--systems", "adaolm,dt,default", "--learners", "10"]
-
-
-def test_reproduce_writes_tables_and_says_what_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setenv("ONLINEBOOST_DATA", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    args = ["reproduce", *TINY, "--datasets", "balance,mice", "--orders", "2", "--limit", "100", "--jobs", "1"]
-    done = CliRunner().invoke(main, [*args, "--out", str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
-    assert "Skipping mice" in done.output
-    assert "Balance" in done.output
-    found = json.loads((tmp_path / "out/results.json").read_text())
-    assert [(row["system"], row["n"]) for row in found["results"]] == [("DT", 2), ("AdaOLM", 2), ("default", 2)]
-    assert found["missing"] == ["mice"]
-    again = CliRunner().invoke(main, [*args, "--out", str(tmp_path / "out")])
-    assert "6 of 6 cells are there already" in again.output
-    assert json.loads((tmp_path / "out/results.json").read_text()) == found
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--datasets", "iris"], "'iris' is not one of the paper's data sets"),
-        (["--systems", "xgboost"], "'xgboost' is not a system"),
-        (["--report-only", "--datasets", "balance"], "has no finished cells"),
-    ],
-)
-def test_errors_are_friendly(tmp_path, args, message):
-    done = CliRunner().invoke(main, ["reproduce", *args, "--out", str(tmp_path)])
-    assert done.exit_code == 2
-    assert message in done.output
-
-
-def _start(out, orders=30):
-    code = "from onlineboost.cli.main import main; main()"
-    args = [sys.executable, "-c", code, "reproduce", *TINY, "--orders", str(orders), "--jobs", "2", "--out", str(out)]
-    return subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
-def _table(out):
-    with (out / "results.csv").open() as file:
-        return [without_times(row) for row in csv.DictReader(file)]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-def test_a_killed_run_goes_on_and_ends_with_the_same_tables(tmp_path):
-    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
-    process = _start(killed)
-    cells = killed / "cells.jsonl"
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline and (not cells.exists() or cells.read_bytes().count(b"\n") < 10):
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.01)
-    workers = _children(process.pid)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stderr.close()
-    finished = cells.read_bytes()
-    finished = finished[: finished.rfind(b"\n") + 1]
-    assert 10 <= finished.count(b"\n") < 90
-    for out in (killed, undisturbed):
-        run = _start(out)
-        _, error = run.communicate(timeout=300)
-        assert run.returncode == 0, error
-    after = cells.read_bytes()
-    assert after.startswith(finished)  # nothing is repeated
-    assert len({json.loads(line)["key"] for line in after.splitlines()}) == after.count(b"\n") == 90
-    assert _table(killed) == _table(undisturbed)
-    assert not [pid for pid in workers if os.path.exists(f"/proc/{pid}")]  # the dead one's workers have ended too
-
-
-def _children(pid):
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(word) for word in file.read().split()]
-    except FileNotFoundError:
-        return []

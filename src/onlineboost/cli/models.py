@@ -1,0 +1,24 @@
+"""The models that `run` and `compare` know by name: the estimators, and two things that any of them should beat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onlineboost.estimators import lookup
+
+BASELINES = {"majority": "MajorityClass", "last-class": "LastClass"}  # classes of `onlineboost.evaluation.baselines`
+MODELS = (*lookup.names(), *BASELINES)
+
+
+def make_model(
+    name: str, learners: int, seed: int, loss: str, combiner: str, restart: str, gamma: float | str, jobs: int
+) -> Any:
+    """A model by its name, with those of the options that it has."""
+    if name in BASELINES:
+        from onlineboost.evaluation import baselines
+
+        return getattr(baselines, BASELINES[name])()
+    settings: dict[str, Any] = {"loss": loss, "combiner": combiner, "restart": restart, "gamma": gamma}
+    if name == "online-mbbm":  # --loss and --combiner are for the others; it has losses, and a best one, of its own
+        settings |= {"loss": None, "combiner": None}
+    return lookup.make(name, n_learners=learners, random_state=seed, n_jobs=jobs, **settings)

@@ -1,0 +1,102 @@
+"""onlineboost run and onlineboost compare: test-then-train one model, or several, on a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onlineboost.cli.common import comma_separated, friendly_errors, number
+from onlineboost.cli.models import BASELINES, MODELS
+from onlineboost.estimators.words import COMBINERS, LOSSES, RESTARTS
+
+OPTIONS = (  # that both commands have
+    click.argument("source"),
+    click.option("--target", help="Column with the labels [default: the last one]."),
+    click.option("--learners", default=100, show_default=True, type=click.IntRange(1), help="Number of weak learners."),
+    click.option(
+        "--loss",
+        default="logistic",
+        show_default=True,
+        type=click.Choice(LOSSES),
+        help="Of adaboost-olm, one-vs-all and adaboost-ova.",
+    ),
+    click.option(
+        "--combiner",
+        default="hedge",
+        show_default=True,
+        type=click.Choice(COMBINERS),
+        help="Which expert adaboost-olm and adaboost-ova follow.",
+    ),
+    click.option(
+        "--restart",
+        default="auto",
+        show_default=True,
+        type=click.Choice(RESTARTS),
+        help="When the worst trees of adaboost-olm start again: while the stream changes, always or never.",
+    ),
+    click.option("--gamma", default="auto", show_default=True, help="Edge of online-mbbm: a number or auto."),
+    click.option("--seed", default=0, show_default=True, help="Seed of the model, and of the shuffling of a data set."),
+    click.option("--jobs", default=1, show_default=True, help="Threads; -1: all cores. Same result."),
+    click.option("--limit", type=click.IntRange(1), help="Stop after so many examples."),
+    click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
+    click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+)
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_options
+@click.option("--model", default="adaboost-olm", show_default=True, type=click.Choice(MODELS))
+def run(model: str, **options: Any) -> None:
+    """Test-then-train one model on SOURCE: the name of a data set, or a .csv, .csv.gz or .parquet file.
+
+    \b
+    onlineboost run nursery
+    onlineboost run events.csv --target label --learners 50
+    """
+    _run([model, *(name for name in BASELINES if name != model)], **options)
+
+
+@click.command()
+@_options
+@click.option("--models", default=",".join(MODELS), show_default=True, help="Comma-separated names.")
+@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Draw it all to this HTML page.")
+def compare(models: str, **options: Any) -> None:
+    """Test-then-train several models on the same SOURCE, in the same order."""
+    names = comma_separated(models)
+    if not names:
+        raise click.BadParameter(f"name at least one of {', '.join(MODELS)}", param_hint="--models")
+    for name in names:
+        if name not in MODELS:
+            raise click.BadParameter(f"{name!r} is not a model. Models: {', '.join(MODELS)}", param_hint="--models")
+    _run(names, **options)
+
+
+def _run(
+    names: list[str],
+    source: str,
+    target: str | None,
+    seed: int,
+    limit: int | None,
+    nominal: tuple[str, ...],
+    numeric: tuple[str, ...],
+    as_json: bool,
+    report: Path | None = None,
+    **settings: Any,
+) -> None:
+    with friendly_errors():
+        from onlineboost.cli.measure import Stream, run_models
+
+        stream = Stream(source, target, seed, limit, nominal, numeric)
+        gamma = settings["gamma"]
+        settings |= {"gamma": gamma if gamma == "auto" else number(gamma, "--gamma"), "seed": seed}
+        run_models(stream, names, settings, as_json, report)

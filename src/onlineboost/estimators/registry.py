@@ -1,0 +1,37 @@
+"""All estimators, a line each: what the package exports, and what the command line and the experiments know by name.
+
+Nothing heavy is imported here: a class is loaded when it is first asked for (`lookup`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:  # for programs that read the code but do not run it
+    from onlineboost.estimators.adaboost_olm import AdaBoostOLM as AdaBoostOLM
+    from onlineboost.estimators.adaboost_ova import AdaBoostOVA as AdaBoostOVA
+    from onlineboost.estimators.best_tree import BestTree as BestTree
+    from onlineboost.estimators.hoeffding_tree import HoeffdingTree as HoeffdingTree
+    from onlineboost.estimators.one_vs_all import OneVsAll as OneVsAll
+    from onlineboost.estimators.online_mbbm import OnlineMBBM as OnlineMBBM
+    from onlineboost.estimators.oza_boost import OzaBoost as OzaBoost
+
+
+class Entry(NamedTuple):
+    """One estimator: its name on the command line, its class, the module of this package it is in, and what it is."""
+
+    name: str
+    class_name: str
+    module: str
+    about: str
+
+
+ENTRIES = (
+    Entry("adaboost-olm", "AdaBoostOLM", "adaboost_olm", "adaptive: learners count by how good they have been"),
+    Entry("online-mbbm", "OnlineMBBM", "online_mbbm", "boost-by-majority, with costs from potentials"),
+    Entry("oza-boost", "OzaBoost", "oza_boost", "Oza and Russell's online boosting: each tree reweights for the next"),
+    Entry("one-vs-all", "OneVsAll", "one_vs_all", "a binary booster for every class, each asked: this class or not?"),
+    Entry("adaboost-ova", "AdaBoostOVA", "adaboost_ova", "learners that are a binary tree for every class"),
+    Entry("best-tree", "BestTree", "best_tree", "trees side by side; the one right most often so far is asked"),
+    Entry("hoeffding-tree", "HoeffdingTree", "hoeffding_tree", "one tree, the weak learner of all the others"),
+)

@@ -1,0 +1,111 @@
+"""onlineboost reproduce: what it runs, what it writes, and that a run that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from onlineboost.cli.main import main
+from onlineboost.cli.reproduce import orders_of
+from onlineboost.paper import tables as paper_tables
+
+TINY = ["--datasets", "balance", "--systems", "adaolm,dt,default", "--learners", "10"]
+
+
+def testorders_of():
+    assert orders_of("27") == paper_tables.ORDERS
+    assert orders_of("3")["movement"] == 3
+    assert orders_of("3")["isolet"] == 1
+    assert orders_of("30")["movement"] == 9
+    assert orders_of("2,movement=4,isolet=5") | {"balance": 0} == {
+        "balance": 0, "mice": 2, "car": 2, "mushroom": 2, "nursery": 2, "isolet": 5, "movement": 4,
+    }  # fmt: skip
+    for bad in ("0", "many", "27,iris=3"):
+        with pytest.raises(ValueError, match="--orders"):
+            orders_of(bad)
+
+
+def test_reproduce_writes_tables_and_says_what_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("ONLINEBOOST_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    args = ["reproduce", *TINY, "--datasets", "balance,mice", "--orders", "2", "--limit", "100", "--jobs", "1"]
+    done = CliRunner().invoke(main, [*args, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "Skipping mice" in done.output
+    assert "Balance" in done.output
+    found = json.loads((tmp_path / "out/results.json").read_text())
+    assert [(row["system"], row["n"]) for row in found["results"]] == [("DT", 2), ("AdaOLM", 2), ("default", 2)]
+    assert found["missing"] == ["mice"]
+    again = CliRunner().invoke(main, [*args, "--out", str(tmp_path / "out")])
+    assert "6 of 6 cells are there already" in again.output
+    assert json.loads((tmp_path / "out/results.json").read_text()) == found
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--datasets", "iris"], "'iris' is not one of the paper's data sets"),
+        (["--systems", "xgboost"], "'xgboost' is not a system"),
+        (["--report-only", "--datasets", "balance"], "has no finished cells"),
+    ],
+)
+def test_errors_are_friendly(tmp_path, args, message):
+    done = CliRunner().invoke(main, ["reproduce", *args, "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def _start(out, orders=30):
+    code = "from onlineboost.cli.main import main; main()"
+    args = [sys.executable, "-c", code, "reproduce", *TINY, "--orders", str(orders), "--jobs", "2", "--out", str(out)]
+    return subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def _table(out):
+    """results.csv without the times, which are never the same twice."""
+    with (out / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    return [{name: value for name, value in row.items() if "seconds" not in name} for row in rows]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_a_killed_run_goes_on_and_ends_with_the_same_tables(tmp_path):
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    process = _start(killed)
+    cells = killed / "cells.jsonl"
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline and (not cells.exists() or cells.read_bytes().count(b"\n") < 10):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+    workers = _children(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stderr.close()
+    finished = cells.read_bytes()
+    finished = finished[: finished.rfind(b"\n") + 1]
+    assert 10 <= finished.count(b"\n") < 90
+    for out in (killed, undisturbed):
+        run = _start(out)
+        _, error = run.communicate(timeout=300)
+        assert run.returncode == 0, error
+    after = cells.read_bytes()
+    assert after.startswith(finished)  # nothing is repeated
+    assert len({json.loads(line)["key"] for line in after.splitlines()}) == after.count(b"\n") == 90
+    assert _table(killed) == _table(undisturbed)
+    assert not [pid for pid in workers if os.path.exists(f"/proc/{pid}")]  # the dead one's workers have ended too
+
+
+def _children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,65 @@
+"""One list of the estimators: what the package exports, and what is known by name, comes from it."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onlineboost
+from onlineboost.estimators import lookup, registry
+
+FUNCTIONS = ["load_dataset", "prequential"]
+
+
+def test_the_package_exports_all_estimators_and_two_functions():
+    classes = [entry.class_name for entry in registry.ENTRIES]
+    assert onlineboost.__all__ == sorted([*classes, *FUNCTIONS])
+    for name in onlineboost.__all__:
+        assert getattr(onlineboost, name).__name__ == name
+        assert name in dir(onlineboost)
+    with pytest.raises(AttributeError, match="'onlineboost' has no attribute 'AdaBoost'"):
+        _ = onlineboost.AdaBoost
+
+
+def test_type_checkers_are_told_the_same():
+    tree = ast.parse(Path(onlineboost.__file__).read_text())
+    (told,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    names = {alias.asname: line.module for line in told.body for alias in line.names}
+    assert sorted(names) == onlineboost.__all__
+    for entry in registry.ENTRIES:
+        assert names[entry.class_name] == entry.module
+
+
+def test_every_line_says_what_it_is():
+    assert len(set(lookup.names())) == len(registry.ENTRIES)
+    for entry in registry.ENTRIES:
+        assert lookup.load(entry.name).__name__ == entry.class_name
+        assert entry.about
+
+
+def test_make_takes_the_settings_that_the_estimator_has():
+    settings = {"n_learners": 7, "random_state": 3, "gamma": 0.2, "loss": None, "nonesuch": 1}
+    for name in lookup.names():
+        made = lookup.make(name, **settings).get_params(deep=False)
+        plain = lookup.load(name)().get_params(deep=False)
+        wanted = {key: value for key, value in settings.items() if key in plain and value is not None}
+        assert made == plain | wanted
+    with pytest.raises(ValueError, match=r"'adaboost' is not a model; there are adaboost-olm, online-mbbm"):
+        lookup.make("adaboost")
+
+
+def test_examples_of_the_registry():
+    found = doctest.testmod(lookup)
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_nothing_heavy_is_imported_with_the_package():
+    code = "import onlineboost, sys; print({'numpy', 'numba', 'sklearn', 'scipy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

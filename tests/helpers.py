@@ -7,10 +7,10 @@ import pickle
 import numpy as np
 
 import reference
-from onlineboost._compile.fastmath import child_key
+from onlineboost._compile.random import child_key
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
-from onlineboost.trees.state import HIGH, INVERSE, LEAF_RULES, LOW, MAJORITY, MEAN, SQUARES, WEIGHT
+from onlineboost.trees.state import HIGH, INVERSE, LEAF_RULES, LOW, MEAN, PER_TREE, SQUARES, WEIGHT, LeafRule
 
 # ------------------------------------------------------------------------------------------------------- streams
 
@@ -141,7 +141,7 @@ def n_inner(forest):
 def _learned(forest, stat, sizes):
     """A row of statistics as bytes, without the room kept for nominal values to come."""
     n, values = forest.n_numeric, forest.stats[stat]
-    stretches = [WEIGHT, MEAN, SQUARES, LOW, HIGH, *([INVERSE] if forest.leaf != MAJORITY else [])]
+    stretches = [WEIGHT, MEAN, SQUARES, LOW, HIGH, *([INVERSE] if forest.leaf != LeafRule.MAJORITY else [])]
     parts = [values[stretch * n : (stretch + 1) * n] for stretch in stretches]
     parts += [values[at : at + 1 + size] for at, size in zip(forest.offset[:-1], sizes, strict=True)]
     return np.concatenate(parts).tobytes()
@@ -163,16 +163,60 @@ def tree_state(forest, at, sizes):
     return counters, tuple(classes)
 
 
-def chain_state(chain, sizes):
-    """All a chain has learned, bit by bit."""
-    trees = []
+def forests(chain):
+    """The forests of a chain's segments, in order; none where the learners are of another make."""
+    return [segment.learners.forest for segment in chain.segments if hasattr(segment.learners, "forest")]
+
+
+def forest_of(clf):
+    """The forest of a classifier whose chain is one segment."""
+    (forest,) = forests(clf._model.chain)
+    return forest
+
+
+def booster_state(chain):
+    """All that the booster knows of each learner, and its settings, however the chain is cut into segments."""
+    boosters = [segment.booster for segment in chain.segments]
+    names = boosters[0].per_learner() if boosters else []
+    settings = [
+        tuple((name, value) for name, value in booster._asdict().items() if isinstance(value, int | float))
+        for booster in (booster._replace(offset=0) for booster in boosters)
+    ]
+    return [(name, chain.gather(name).tobytes()) for name in names], list(dict.fromkeys(settings))
+
+
+def learners_state(chain, sizes):
+    """All that the weak learners have learned, and their settings."""
+    out = []
     for segment in chain.segments:
-        if hasattr(segment, "forest"):
-            trees += [tree_state(segment.forest, root, sizes) for root in segment.forest.roots]
+        learners = segment.learners
+        if hasattr(learners, "forest"):
+            forest = learners.forest
+            settings = zip(*(getattr(forest, name) for name in PER_TREE), strict=True)
+            trees = [tree_state(forest, root, sizes) for root in forest.roots]
+            out += zip((tuple(map(float, each)) for each in settings), trees, strict=True)
         else:
-            trees += [pickle.dumps(learner) for learner in segment.learners]
-    arrays = [chain.gather(name).tobytes() for name in ("alpha", "edge_sums", "scale")]
-    return chain.t, chain.moments.tobytes(), arrays, trees
+            out += zip(map(pickle.dumps, learners.learners), learners.started.tolist(), strict=True)
+    return out
+
+
+def chain_state(chain, sizes):
+    """All a chain has learned, bit by bit, whatever kind of chain it is and however it is cut into segments.
+
+    `sizes` are the numbers of values of its nominal columns.
+    """
+    watch = chain.watch and {
+        name: value.tobytes() if isinstance(value, np.ndarray) else value for name, value in vars(chain.watch).items()
+    }
+    return {
+        "t": chain.t,
+        "seed": chain.seed,
+        "moments": chain.moments.tobytes(),
+        "log_v": [log_v.tobytes() for log_v in chain.log_vs],
+        "watch": watch,
+        "booster": booster_state(chain),
+        "learners": learners_state(chain, sizes),
+    }
 
 
 def model_state(clf):
@@ -186,9 +230,6 @@ def model_state(clf):
         "values": [list(codes.items()) for codes in encoder.codes],
         "births": encoder.births,
         "classes": labels.classes.tolist(),
-        "log_v": model.log_v.tobytes(),
-        "seed": model.seed,
-        "watch": vars(model.watch) | {"before": model.watch.before.tobytes()},
         "chain": chain_state(model.chain, encoder.sizes),
     }
 
@@ -200,13 +241,13 @@ def frozen(clf):
 
 def assert_finite(clf):
     """No NaN and no infinity in anything that was learned."""
-    model = clf._model
-    assert np.isfinite(model.log_v).all()
-    assert np.isfinite(model.chain.moments).all()
-    for segment in model.chain.segments:
-        assert np.isfinite(segment.stage.alpha).all()
-        assert np.isfinite(segment.stage.edge_sums).all()
-        forest = segment.forest
+    chain = clf._model.chain
+    assert all(np.isfinite(log_v).all() for log_v in chain.log_vs)
+    assert np.isfinite(chain.moments).all()
+    for segment in chain.segments:
+        for name in segment.booster.per_learner():
+            assert np.isfinite(getattr(segment.booster, name)).all(), name
+    for forest in forests(chain):
         nodes = forest.details[: forest.used[0]]
         for name in ("mass", "since", "bayes_lead"):
             assert np.isfinite(nodes[name]).all(), name

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import math
 
-from onlineboost._compile.fastmath import COLUMNS, EXPERT, VOTE_TIE, child_key, uniform
+from onlineboost._compile.random import COLUMNS, EXPERT, VOTE_TIE, child_key, uniform
+from onlineboost.trees.learn import PRIOR_EXAMPLES
+from onlineboost.trees.predict import LAPLACE
 from onlineboost.trees.split import N_THRESHOLDS
-from onlineboost.trees.trees import LAPLACE, PRIOR_EXAMPLES
 from reference_potentials import recursion
 
 ROUNDING = 1e-12  # two sums whose difference is smaller than this, relative to their terms, are equal

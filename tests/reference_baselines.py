@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from onlineboost._compile.fastmath import RESTART, VOTE_TIE, child_key, uniform
-from onlineboost.chain.oza import poisson
+from onlineboost._compile.random import RESTART, VOTE_TIE, child_key, uniform
+from onlineboost.boosters.oza import poisson
 from reference import AdaboostOLM, Tree, argmax, vote
 
 

@@ -6,7 +6,7 @@ import itertools
 import math
 
 import reference
-from onlineboost._compile.fastmath import EXPERT, uniform
+from onlineboost._compile.random import EXPERT, uniform
 from onlineboost.theory.simulate import VOTE
 
 
@@ -40,25 +40,6 @@ class Told:
 
     def learn(self, x, y, weight, t):
         pass
-
-
-def oza(votes, y, k):
-    """Oza and Russell's online boosting, round by round, on given votes."""
-    n = len(votes[0])
-    right, wrong, out = [0.0] * n, [0.0] * n, []
-    for row, label in zip(votes, y, strict=True):
-        s = [0.0] * k
-        for i, l in enumerate(row):
-            eps = (wrong[i] + 0.5) / (right[i] + wrong[i] + 1.0)
-            if eps < 0.5:
-                s[l] += math.log((1.0 - eps) / eps)
-        out.append(reference.argmax(s))
-        weight = 1.0
-        for i, l in enumerate(row):
-            mine = right if l == label else wrong
-            mine[i] += weight
-            weight *= (right[i] + wrong[i]) / (2.0 * mine[i])
-    return out
 
 
 def regret(loss, before, votes, y, alphas, reach, points=4001):

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onlineboost.boosters.stages import ARGMAX, OZA, new_stage, part_of
-from onlineboost.chain.oza import OzaSegment, poisson, vote_weight
 from scipy import stats
 from sklearn.naive_bayes import GaussianNB
 
 import reference
-from helpers import assert_same_tree, in_blocks, mixed_stream, model_state, n_inner, number_stream, plain, twins_of
+from helpers import (
+    assert_same_tree,
+    forest_of,
+    in_blocks,
+    mixed_stream,
+    model_state,
+    n_inner,
+    number_stream,
+    plain,
+    twins_of,
+)
 from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OneVsAll, OzaBoost, prequential
-from onlineboost._compile.fastmath import child_key
+from onlineboost._compile.random import child_key
+from onlineboost.boosters.oza import new_oza, poisson, vote_weight
 from onlineboost.chain.chain import Chain
-from onlineboost.trees.state import plant
+from onlineboost.chain.learners import TreeLearners
+from onlineboost.chain.segments import Segment
+from onlineboost.trees.state import Columns, LeafRule, TreeSettings, plant
 from reference_baselines import Group, OzaBoosting, TreesTwin
 from reference_baselines import OneVsAll as OneVsAllTwin
 
@@ -37,10 +48,6 @@ def run_twin(twin, past, X, y, weight):
     names, codes = coded(y)
     said = reference.run(twin, past, plain(X), codes, weight)
     return [None if code is None else names[code] for code in said]
-
-
-def forest_of(clf, at=0):
-    return clf._model.chain.segments[at].forest
 
 
 # ---------------------------------------------------------------------------------------------------- every kind
@@ -123,9 +130,9 @@ def test_half_of_the_weight_is_on_the_mistakes_of_the_tree_before():
     X, y = number_stream(3000, seed=5)
     clf = OzaBoost(3, learner=TREE, poisson=False)
     clf.fit(X, y)
-    sums = clf._model.chain.gather("edge_sums")
-    np.testing.assert_allclose(sums[:, 2], 3000.0)
-    np.testing.assert_allclose(sums[1:, :2].sum(axis=1), 3000.0, rtol=0.1)
+    correct, wrong, total = (clf._model.chain.gather(name) for name in ("correct", "wrong", "total"))
+    np.testing.assert_allclose(total, 3000.0)
+    np.testing.assert_allclose((correct + wrong)[1:], 3000.0, rtol=0.1)
 
 
 @pytest.mark.parametrize("sizes", [(3, 4), (1, 5, 1)])
@@ -133,19 +140,24 @@ def test_lambda_flows_from_segment_to_segment(sizes):
     X, y = number_stream(400, seed=2)
     results = []
     for cut in ((7,), sizes):
-        whole, segments, at = new_stage(OZA, 0, ARGMAX, 5, np.ones(7)), [], 0
+        whole, segments, at = new_oza(draws=True, seed=5, n_learners=7), [], 0
         for size in cut:
             ones = np.ones(size)
-            forest = plant(size, 4, [], "nba", 20.0 * ones, 0.1 * ones, 0.3 * ones, ones, 3, 5, first=at)
-            segments.append(OzaSegment(forest, part_of(whole, at, at + size), True))
+            settings = TreeSettings(LeafRule.ADAPTIVE, 20.0 * ones, 0.1 * ones, 0.3 * ones, ones, 3)
+            forest = plant(Columns(4, []), settings, 5, first=at)
+            segments.append(Segment(TreeLearners(forest), whole.part(at, at + size)))
             at += size
-        chain = Chain(segments, 4)
+        chain = Chain(segments, 4, 5)
         rows = [chain.learn(X[a : a + 80], y[a : a + 80], np.ones(80), 3) for a in range(0, 400, 80)]
-        sums = chain.gather("edge_sums")
         results.append(
-            (b"".join(row.experts.tobytes() for row in rows), sums.tobytes(), chain.predict(X, 3).s.tobytes())
+            (
+                b"".join(row.experts.tobytes() for row in rows),
+                [chain.gather(name).tobytes() for name in whole.per_learner()],
+                chain.votes(X, 3).s.tobytes(),
+            )
         )
     assert results[0] == results[1]
+    assert chain.gather("alpha").all()
 
 
 # -------------------------------------------------------------------------------------------------------- BestTree
@@ -196,9 +208,9 @@ def test_one_vs_all_is_a_booster_for_every_class(loss):
     assert len(boosters) == 4
 
     def binary(j):
-        (segment,) = boosters[j]
-        trees = twins_of(segment.forest, past, child_key(5, j))
-        return reference.AdaboostOLM(trees, loss, segment.stage.scale.tolist(), child_key(5, j), clf.vote)
+        segment = boosters[j].segment
+        trees = twins_of(segment.learners.forest, past, child_key(5, j))
+        return reference.AdaboostOLM(trees, loss, segment.booster.scale.tolist(), child_key(5, j), clf.vote)
 
     twin = OneVsAllTwin(binary)
     assert said == run_twin(twin, past, X, y, weight)

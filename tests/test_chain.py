@@ -18,6 +18,7 @@ from helpers import (
     NOMINAL,
     assert_same_tree,
     chain_state,
+    forest_of,
     frozen,
     in_blocks,
     mixed_stream,
@@ -27,12 +28,16 @@ from helpers import (
     twins_of,
 )
 from onlineboost import AdaBoostOLM, HoeffdingTree
-from onlineboost._compile.fastmath import SAMPLE, uniform
-from onlineboost.boosters import stages
+from onlineboost._compile.random import SAMPLE, uniform
 from onlineboost.boosters.losses import LOSSES
+from onlineboost.boosters.olm import new_olm
+from onlineboost.boosters.votes import Vote
 from onlineboost.chain import chain
-from onlineboost.chain.chain import Chain, LearnerSegment, TreeSegment
-from onlineboost.trees.state import plant
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.learners import GivenLearners, TreeLearners
+from onlineboost.chain.segments import Segment
+from onlineboost.contracts.rows import leader
+from onlineboost.trees.state import LEAF_RULES, Columns, TreeSettings, plant
 
 LOSS_NAMES = sorted(LOSSES)
 SCALE = {"logistic": (1.0, 3.0), "exponential": (0.4, 1.2), "squared_hinge": (0.4, 1.2)}
@@ -41,11 +46,6 @@ SCALE = {"logistic": (1.0, 3.0), "exponential": (0.4, 1.2), "squared_hinge": (0.
 def booster(seed=0, loss="logistic", leaf="nba", n_learners=4, **settings):
     tree = HoeffdingTree(leaf_prediction=leaf, grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
     return AdaBoostOLM(n_learners, loss=loss, learner=tree, weight_scale=SCALE[loss], random_state=seed, **settings)
-
-
-def forest_of(clf):
-    (segment,) = clf._model.chain.segments
-    return segment.forest
 
 
 def coded(y):
@@ -152,7 +152,7 @@ def test_a_value_never_seen_counts_the_same_in_predicting_and_in_learning():
     new = np.array([["w"]], object)
     p, said = clf.predict_proba(new)[0], clf.predict(new)[0]
     past = reference.Past(0, 1)
-    (tree,) = twins_of(forest_of(clf), past, clf._model.seed)
+    (tree,) = twins_of(forest_of(clf), past, clf._model.chain.seed)
     reference.run(reference.PlainTree(tree, 0), past, plain(X, (0,)), [0] * 40 + [1] * 40, [1.0] * 80)
     np.testing.assert_allclose(p, tree.distribution([2], 2), atol=1e-9)
     assert clf.test_then_train(new, ["a"])[0] == said
@@ -207,15 +207,15 @@ def segmented(sizes, seed=0, leaf="nba", loss="logistic", n_numeric=3, nominal=(
     n = sum(sizes)
     u = np.array([uniform(seed, 99, i, 0) for i in range(n)])
     grace, confidence, tie, scale = 15.0 + 15.0 * u, 0.05 + 0.3 * u, 0.2 + 0.4 * u, 1.0 + 2.0 * u
-    whole = stages.new_stage(stages.OLM, LOSSES[loss], stages.COST, seed, scale)
+    whole = new_olm(LOSSES[loss], Vote.COST, seed, scale)
     segments, at = [], 0
     for size in sizes:
         part = slice(at, at + size)
-        settings = (grace[part], confidence[part], tie[part], scale[part])
-        forest = plant(size, n_numeric, list(nominal), leaf, *settings, 3, seed, first=at)
-        segments.append(TreeSegment(forest, stages.part_of(whole, at, at + size)))
+        settings = TreeSettings(LEAF_RULES[leaf], grace[part], confidence[part], tie[part], scale[part], 3)
+        forest = plant(Columns(n_numeric, list(nominal)), settings, seed, first=at)
+        segments.append(Segment(TreeLearners(forest), whole.part(at, at + size)))
         at += size
-    return Chain(segments, n_numeric)
+    return Chain(segments, n_numeric, seed)
 
 
 @pytest.mark.parametrize("sizes", [(3, 4), (1, 5, 1), (2, 2, 3)])
@@ -227,12 +227,11 @@ def test_segments_that_hand_over_their_votes_are_one_chain(sizes, loss):
         whole = segmented(cut, loss=loss)
         said = []
         for a in range(0, len(y), 60):
-            for segment in whole.segments:
-                segment.new_values([len(born) for born in births], births)
+            whole.new_values([len(born) for born in births], births)
             rows = whole.learn(encoded[a : a + 60], y[a : a + 60], weight[a : a + 60], 4)
             said.append((rows.experts.tobytes(), rows.s.tobytes(), rows.lead.tobytes()))
-        final = whole.predict(encoded[:50], 4)
-        first = [whole.predict(encoded[:50], 4, n).experts[:, n - 1].tolist() for n in range(1, 8)]
+        final = whole.votes(encoded[:50], 4)
+        first = [whole.votes(encoded[:50], 4, n).experts[:, n - 1].tolist() for n in range(1, 8)]
         assert first == final.experts.T.tolist()  # the first n learners are enough for expert n
         results.append((said, final.s.tobytes(), first, chain_state(whole, [len(born) for born in births])))
     assert results[0] == results[1]
@@ -261,7 +260,7 @@ def test_the_leader_is_kept_up_to_date(s, data):
     for _ in range(4):
         l = data.draw(st.integers(0, len(s) - 1))
         s[l] += data.draw(st.sampled_from([-1.0, 0.0, 1.0, 0.25]))
-        lead = chain.leader(s, len(s), lead, l)
+        lead = leader(s, len(s), lead, l)
         assert lead == s.argmax()
 
 
@@ -339,11 +338,11 @@ class Twin:
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("make", [Counts, Unweighted])
-def test_any_learner_goes_through_the_same_stages(make, loss, numbers):
+def test_any_learner_goes_through_the_same_booster(make, loss, numbers):
     X, y = numbers
     scale = [2.0, 1.0, 3.0]
-    stage = stages.new_stage(stages.OLM, LOSSES[loss], stages.COST, 5, np.array(scale))
-    whole = Chain([LearnerSegment([make() for _ in range(3)], stage, 3)], 4)
+    booster = new_olm(LOSSES[loss], Vote.COST, 5, np.array(scale))
+    whole = Chain([Segment(GivenLearners([make() for _ in range(3)], 3), booster)], 4, 5)
     weighted = make is Counts
     twins = [Twin(make(), i, scale[i], 5, weighted) for i in range(3)]
     twin = reference.AdaboostOLM(twins, loss, scale, 5)
@@ -354,9 +353,9 @@ def test_any_learner_goes_through_the_same_stages(make, loss, numbers):
             _, experts = twin.walk(x, 3)
             twin.round(x, label, 3)
             assert rows.experts[b].tolist() == experts
-    np.testing.assert_allclose(stage.alpha, twin.alpha, atol=1e-9)
-    np.testing.assert_allclose(stages.edges(stage, 3), twin.edges, atol=1e-9)
-    for mine, theirs in zip(whole.segments[0].learners, twins, strict=True):
+    np.testing.assert_allclose(booster.alpha, twin.alpha, atol=1e-9)
+    np.testing.assert_allclose(booster.edges(3), twin.edges, atol=1e-9)
+    for mine, theirs in zip(whole.segments[0].learners.learners, twins, strict=True):
         np.testing.assert_allclose(mine.counts, theirs.learner.counts, rtol=1e-10)
 
 
@@ -364,13 +363,12 @@ def test_learners_in_two_segments_are_one_chain(numbers):
     X, y = numbers
     results = []
     for cut in ((4,), (1, 3)):
-        segments, at = [], 0
+        booster, segments, at = new_olm(LOSSES["logistic"], Vote.COST, 5, np.ones(4)), [], 0
         for size in cut:
-            stage = stages.new_stage(stages.OLM, 0, stages.COST, 5, np.ones(4))
-            stage = stage._replace(offset=at, scale=np.ones(size), alpha=np.zeros(size), edge_sums=np.zeros((size, 2)))
-            segments.append(LearnerSegment([Unweighted() for _ in range(size)], stage, 3))
+            learners = GivenLearners([Unweighted() for _ in range(size)], 3)
+            segments.append(Segment(learners, booster.part(at, at + size)))
             at += size
-        whole = Chain(segments, 4)
+        whole = Chain(segments, 4, 5)
         rows = whole.learn(X[:100], y[:100], np.ones(100), 3)
         results.append((rows.s.tobytes(), rows.experts.tobytes(), whole.gather("alpha").tobytes()))
     assert results[0] == results[1]

@@ -17,6 +17,7 @@ from helpers import (
     assert_finite,
     assert_same_tree,
     chain_state,
+    forest_of,
     frozen,
     in_blocks,
     mixed_stream,
@@ -26,7 +27,7 @@ from helpers import (
     twins_of,
 )
 from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OneVsAll, OzaBoost
-from onlineboost._compile.fastmath import SAMPLE, SETTING, uniform
+from onlineboost._compile.random import SAMPLE, SETTING, uniform
 
 KINDS = [AdaBoostOLM(n_learners=4), HoeffdingTree(), OzaBoost(4), BestTree(4), OneVsAll(4), AdaBoostOVA(4)]
 
@@ -272,7 +273,7 @@ def test_random_state_may_be_anything_scikit_learn_takes(numbers):
     source = [np.random.RandomState(1) for _ in range(2)]
     first, second = (model_state(AdaBoostOLM(3, random_state=state).fit(X, y)) for state in source)
     assert first == second
-    seeds = {AdaBoostOLM(3, random_state=None).fit(X, y)._model.seed for _ in range(3)}
+    seeds = {AdaBoostOLM(3, random_state=None).fit(X, y)._model.chain.seed for _ in range(3)}
     assert len(seeds) == 3
 
 
@@ -282,7 +283,7 @@ def test_settings_are_drawn_once_per_learner_from_their_ranges():
     forests = {}
     for n in (3, 200):
         clf = AdaBoostOLM(n, learner=tree, weight_scale=(2, 4), random_state=5).fit(X, y)
-        forests[n] = clf._model.chain.segments[0].forest
+        forests[n] = forest_of(clf)
         scale = clf._model.chain.gather("scale")
     u = np.array([[uniform(5, SETTING, i, which) for which in range(4)] for i in range(200)])
     forest = forests[200]
@@ -482,12 +483,11 @@ def test_trees_in_a_booster_are_trees_of_their_own(mixed):
     X, y, weight = mixed
     clf = AdaBoostOLM(1, learner=HoeffdingTree(grace_period=12, max_features=1.0), weight_scale=2.0)
     clf.partial_fit(X, y, classes=list("abcd"), sample_weight=weight)
-    (segment,) = clf._model.chain.segments
     past = reference.Past(3, 2)
-    (tree,) = twins_of(segment.forest, past, 0)
+    (tree,) = twins_of(forest_of(clf), past, 0)
     twin = reference.AdaboostOLM([tree], "logistic", [2.0], 0, clf.vote)
     reference.run(twin, past, plain(X), ["abcd".index(label) for label in y], weight, k=4)
-    assert_same_tree(segment.forest, 0, tree.root)
+    assert_same_tree(forest_of(clf), 0, tree.root)
 
 
 # -------------------------------------------------------------------------------- an invalid call changes nothing

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from onlineboost._compile.fastmath import EXPERT, uniform
-from onlineboost.chain.experts import EXPERT_RULES, draw_expert, expert_mass, follow, play
+from onlineboost._compile.random import EXPERT, uniform
+from onlineboost.chain.experts import Combiner, draw_expert, expert_mass, follow, play
+
+RULES = {combiner.name.lower(): combiner for combiner in Combiner}
 
 log_weights = st.lists(st.floats(-30.0, 0.0), min_size=1, max_size=8)
 
@@ -57,13 +59,13 @@ def games(draw):
     return np.array(experts, np.int32), np.array(y, np.int64), np.array(weight)
 
 
-@pytest.mark.parametrize("rule", sorted(EXPERT_RULES))
+@pytest.mark.parametrize("rule", sorted(RULES))
 @given(games())
 def test_playing_equals_the_paper(rule, game):
     experts, y, weight = game
     n, k, first = experts.shape[1], 4, 17
     log_v, out = np.zeros(n), np.empty(len(y), np.int64)
-    play(EXPERT_RULES[rule], log_v, 3, first, experts, y, weight, k, out)
+    play(RULES[rule], log_v, 3, first, experts, y, weight, k, out)
 
     twin = reference.AdaboostOLM([None] * n, "logistic", [1.0] * n, 3, rule=rule)
     twin.t = first
@@ -78,7 +80,7 @@ def test_the_log_weight_of_an_expert_is_minus_its_mistakes():
     rng = np.random.default_rng(0)
     experts, y = rng.integers(3, size=(500, 5)).astype(np.int32), rng.integers(3, size=500)
     log_v = np.zeros(5)
-    play(EXPERT_RULES["hedge"], log_v, 0, 1, experts, y, np.ones(500), 3, np.empty(500, np.int64))
+    play(Combiner.HEDGE, log_v, 0, 1, experts, y, np.ones(500), 3, np.empty(500, np.int64))
     assert log_v.tolist() == (-(experts != y[:, None]).sum(axis=0)).tolist()
 
 
@@ -91,7 +93,7 @@ def test_hedge_makes_hardly_more_mistakes_than_its_best_expert(seed):
     right = rng.random((rounds, n)) < np.linspace(0.4, 0.9, n)
     experts = np.where(right, y[:, None], (y[:, None] + 1) % 3).astype(np.int32)
     out = np.empty(rounds, np.int64)
-    play(EXPERT_RULES["hedge"], np.zeros(n), seed, 1, experts, y, np.ones(rounds), 3, out)
+    play(Combiner.HEDGE, np.zeros(n), seed, 1, experts, y, np.ones(rounds), 3, out)
     best = (~right).sum(axis=0).min()
     assert (out != y).sum() <= (best + math.log(n)) / (1.0 - math.exp(-1.0)) + 4.0 * math.sqrt(rounds) / 2.0
 
@@ -99,6 +101,7 @@ def test_hedge_makes_hardly_more_mistakes_than_its_best_expert(seed):
 def test_ties_of_the_best_and_of_the_weighted_rule_go_to_the_first():
     log_v = np.zeros(3)
     said = np.array([[2, 1, 0]], np.int32)
-    assert follow(EXPERT_RULES["best"], log_v, 0, 1, said, 3) == 2
-    assert follow(EXPERT_RULES["weighted"], log_v, 0, 1, said, 3) == 0
-    assert follow(EXPERT_RULES["last"], log_v, 0, 1, said, 3) == 0
+    mass = np.empty((1, 3))
+    assert follow(int(Combiner.BEST), log_v, 0, 1, said, mass) == 2
+    assert follow(int(Combiner.WEIGHTED), log_v, 0, 1, said, mass) == 0
+    assert follow(int(Combiner.LAST), log_v, 0, 1, said, mass) == 0

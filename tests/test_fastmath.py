@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlineboost._compile.fastmath import child_key, exp, log, normal_cdf, uniform, xlogx
+from onlineboost._compile.fastmath import exp, log, normal_cdf, xlogx
+from onlineboost._compile.random import child_key, uniform
 
 keys = st.integers(0, 2**62)
 

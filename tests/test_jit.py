@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import onlineboost
+from onlineboost._compile import cache
 from onlineboost._compile import jit as _jit
+
+ROOT = Path(onlineboost.__file__).parent
 
 SCRIPT = """
 import numpy as np
-from helpers import in_blocks, mixed_stream
+from helpers import forest_of, in_blocks, mixed_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree
 
 X, y, weight = mixed_stream(60, seed=1)
@@ -21,15 +25,33 @@ for loss in ("logistic", "exponential", "squared_hinge"):
     tree = HoeffdingTree(grace_period=8, tie_threshold=0.5, max_features=0.5)
     clf = AdaBoostOLM(3, loss=loss, learner=tree, weight_scale=3.0)
     print(in_blocks(clf, X, y, 20, weight), np.round(clf.alphas_, 9).tolist(), clf.predict(X[:10]).tolist())
-    print(len(clf._model.chain.segments[0].forest.nodes), clf._model.chain.segments[0].forest.used.tolist())
+    print(len(forest_of(clf).nodes), forest_of(clf).used.tolist())
 """
 
 
-def run_script(**environment):
-    """Standard output of SCRIPT in a fresh interpreter where warnings are errors."""
+# Every estimator learns and predicts; what had to be compiled for it is printed.
+ALL = """
+from numba.core import event
+from helpers import in_blocks, mixed_stream
+from onlineboost.estimators import lookup
+
+compiled = event.RecordingListener()
+event.register("numba:compile", compiled)
+X, y, weight = mixed_stream(60, seed=1)
+for name in lookup.names():
+    clf = lookup.make(name, n_learners=3, restart="always")
+    in_blocks(clf, X, y, 20, weight)
+    clf.learn_one(X[0], y[0])
+    clf.predict(X), clf.predict_proba(X), clf.predict_one(X[0]), clf.snapshot().predict(X)
+print({each.data["dispatcher"].py_func.__qualname__ for _, each in compiled.buffer} or "nothing")
+"""
+
+
+def run_script(script=SCRIPT, **environment):
+    """Standard output of a script in a fresh interpreter where warnings are errors."""
     paths = [str(Path(__file__).parent), str(Path(onlineboost.__file__).parents[1])]
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", SCRIPT],
+        [sys.executable, "-W", "error", "-c", script],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment},
         capture_output=True,
         text=True,
@@ -43,21 +65,67 @@ def test_without_the_compiler_the_run_is_the_same():
     assert run_script(NUMBA_DISABLE_JIT="1") == run_script()
 
 
-def test_the_cache_folder_is_named_after_the_sources():
+def test_in_a_second_process_nothing_is_compiled():
+    """Kernels that Python calls are on disk, and those that they call are part of them."""
+    run_script(ALL)
+    assert run_script(ALL).strip() == "nothing"
+
+
+def test_the_cache_folder_is_named_after_the_sources(tmp_path, monkeypatch):
     """An edit in one module makes all kernels anew: Numba by itself looks at one file only."""
-    assert _jit.source_hash() in str(_jit.CACHE_DIR)
-    assert len(_jit.source_hash()) == 12
+    now = cache.source_hash(cache.WITH_KERNELS)
+    assert cache.CACHE_DIR.name == f"kernels-{now}"
+    assert len(now) == 12
+    monkeypatch.setattr(cache, "ROOT", tmp_path / "onlineboost")
+    shutil.copytree(ROOT, cache.ROOT, ignore=shutil.ignore_patterns("__pycache__"))
+    assert cache.source_hash(cache.WITH_KERNELS) == now
+    for module in sorted(cache.ROOT.rglob("*.py")):
+        source = module.read_text()
+        module.write_text(source + "# an edit\n")
+        package = module.relative_to(cache.ROOT).parts[0]
+        assert (cache.source_hash(cache.WITH_KERNELS) != now) == (package in cache.WITH_KERNELS), module
+        module.write_text(source)
+
+
+def test_machine_code_of_versions_used_long_ago_is_removed(tmp_path):
+    for age in range(5):
+        (tmp_path / f"kernels-{age}").mkdir()
+        os.utime(tmp_path / f"kernels-{age}", (1e9 - age, 1e9 - age))
+    (tmp_path / "data").mkdir()
+    os.utime(tmp_path / "data", (1.0, 1.0))
+    assert cache.claim(tmp_path, "kernels-4")  # it is there: nothing is removed, and now it is the one used last
+    assert len(list(tmp_path.iterdir())) == 6
+    assert cache.claim(tmp_path, "kernels-new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "kernels-0", "kernels-4", "kernels-new"]
+
+
+def decorated(*decorators):
+    """(file, function) of all functions of the package with one of these decorators."""
+    for path in sorted(ROOT.rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                names = {ast.unparse(decorator).rpartition(".")[2] for decorator in function.decorator_list}
+                if names & set(decorators):
+                    yield path.relative_to(ROOT).as_posix(), function
 
 
 def test_kernels_without_reference_counts_call_no_array_methods():
     """They compile only if something else compiled the method before: a fresh process would fail."""
-    bare = {"bare_kernel", "inlined_kernel", "fused_kernel", "summing_kernel"}
+    bare = {name for name in vars(_jit) if name.endswith("_kernel")}
+    assert bare == {f"{kind}_kernel" for kind in ("bare", "entry", "small", "fused", "summing", "inlined")}
     types = {"int32", "int64", "uint64", "float64"}
-    for path in Path(onlineboost.__file__).parent.glob("*.py"):
-        for function in ast.walk(ast.parse(path.read_text())):
-            if isinstance(function, ast.FunctionDef) and bare & {ast.unparse(d) for d in function.decorator_list}:
-                calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
-                for call in calls:
-                    if isinstance(call, ast.Attribute):
-                        allowed = ast.unparse(call.value) == "math" or call.attr in types
-                        assert allowed, f"{path.name}: {function.name} calls {ast.unparse(call)}"
+    seen = set()
+    for path, function in decorated(*bare, "optional"):  # `optional`: what holds for a type that does not say otherwise
+        seen.add(path.partition("/")[0])
+        calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+        for call in calls:
+            if isinstance(call, ast.Attribute):
+                allowed = ast.unparse(call.value) == "math" or call.attr in types
+                assert allowed, f"{path}: {function.name} calls {ast.unparse(call)}"
+    assert seen >= {"_compile", "boosters", "chain", "contracts", "trees"}
+
+
+def test_every_kernel_is_compiled_by_a_decorator_of_one_module():
+    """Numba's own decorators know nothing of the cache folder or of the GIL."""
+    own = {"njit", "jit", "vectorize", "guvectorize", "cfunc"}
+    assert [(path, function.name) for path, function in decorated(*own)] == []

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 import reference
 from onlineboost.boosters import losses
 from onlineboost.boosters.losses import LOSSES
+from onlineboost.boosters.votes import two_lowest
+from onlineboost.contracts.rows import new_work
 
+CODES = {name: int(loss) for name, loss in LOSSES.items()}  # as the kernels get them
 names = st.sampled_from(sorted(LOSSES))
 votes = st.lists(st.floats(-6.0, 6.0), min_size=2, max_size=6)
 
@@ -21,8 +24,8 @@ def costs_of_kernel(name, s):
     """The whole cost matrix, entry by entry from the kernels."""
     s = np.array(s, float)
     e, k = np.exp(np.minimum(s, 700.0)), len(s)
-    near = losses.in_reach(LOSSES[name], s, k, np.inf)
-    votes = LOSSES[name], near, s, e
+    near = losses.in_reach(CODES[name], s, k, np.inf)
+    votes = CODES[name], near, s, e
     return [
         [-losses.off_diagonal(*votes, r, k) if l == r else losses.pair_cost(*votes, r, l) for l in range(k)]
         for r in range(k)
@@ -95,6 +98,15 @@ def test_the_right_label_costs_least_and_rows_sum_to_zero(name, s):
     assert (np.abs(C.sum(axis=1)) <= 1e-12 * size[:, 0]).all()
 
 
+def said(k, labels, p):
+    """A learner has given these labels these probabilities; nothing costs anything yet."""
+    work = new_work(k)
+    work.labels[: len(labels)] = labels
+    work.p[: len(labels)] = p
+    work.cost[:k] = 0.0
+    return work
+
+
 @given(names, votes, st.data())
 def test_expected_costs_over_the_classes_with_mass_equal_those_over_all(name, s, data):
     k = len(s)
@@ -103,15 +115,15 @@ def test_expected_costs_over_the_classes_with_mass_equal_those_over_all(name, s,
     p = np.zeros(k)
     p[labels] = mass / mass.sum()
     for temper in (False, True):
-        cost, row = np.zeros(k), np.empty(k)
-        q = mass / mass.sum()
-        votes = LOSSES[name], name == "logistic", np.array(s), np.exp(s), k
+        work = said(k, labels, p[labels])
+        votes = CODES[name], name == "logistic", np.array(s), np.exp(s), k
         for least, below in ((0.2, 2.0), (1e-300, 0.2)):
-            losses.add_costs(*votes, labels, q, len(labels), least, below, temper, cost, row)
+            losses.add_costs(*votes, work, len(labels), least, below, temper)
         C = reference.cost_matrix(name, s)
         C = reference.tempered(C) if temper else C
         size = max(abs(entry) for row in C for entry in row)
-        np.testing.assert_allclose(cost, reference.expected_costs(C, p.tolist()), rtol=1e-12, atol=1e-13 * size)
+        want = reference.expected_costs(C, p.tolist())
+        np.testing.assert_allclose(work.cost[:k], want, rtol=1e-12, atol=1e-13 * size)
 
 
 @given(names, votes, st.booleans(), st.data())
@@ -119,21 +131,21 @@ def test_labels_that_are_left_out_cannot_change_the_cheapest(name, s, temper, da
     k = len(s)
     exponents = data.draw(st.lists(st.floats(-9.0, 0.0), min_size=k, max_size=k))
     p = 10.0 ** np.array(exponents) / (10.0 ** np.array(exponents)).sum()
-    votes = LOSSES[name], name == "logistic", np.array(s), np.exp(s), k, np.arange(k), p, k
-    some, all_, row = np.zeros(k), np.zeros(k), np.empty(k)
-    losses.likely_costs(*votes, p.max(), temper, some, row)
-    size = losses.add_costs(*votes, 0.0, 2.0, temper, all_, row)
-    label, low, second = losses.two_lowest(all_, k)
-    assert [low, second] == sorted(all_)[:2]
-    assert losses.two_lowest(some, k)[0] == label or second - low <= 1e-11 * size
+    votes = CODES[name], name == "logistic", np.array(s), np.exp(s), k
+    some, all_ = said(k, range(k), p), said(k, range(k), p)
+    losses.likely_costs(*votes, some, k, p.max(), temper)
+    size = losses.add_costs(*votes, all_, k, 0.0, 2.0, temper)
+    label, low, second = two_lowest(all_.cost, k)
+    assert [low, second] == sorted(all_.cost[:k])[:2]
+    assert two_lowest(some.cost, k)[0] == label or second - low <= 1e-11 * size
 
 
 @given(names, st.integers(2, 30), st.integers(1, 300), st.integers(1, 10**6), st.data())
 def test_step_sizes_and_feasible_sets_are_those_of_the_paper(name, k, n_learners, t, data):
     i = data.draw(st.integers(0, n_learners - 1))
     want = reference.step_size(name, k, n_learners, i, t)
-    assert losses.step_size(LOSSES[name], k, n_learners, i + 1, t) == pytest.approx(want, rel=1e-13, abs=1e-300)
-    assert losses.alpha_bound(LOSSES[name], n_learners) == reference.alpha_bound(name, n_learners)
+    assert losses.step_size(CODES[name], k, n_learners, i + 1, t) == pytest.approx(want, rel=1e-13, abs=1e-300)
+    assert losses.alpha_bound(CODES[name], n_learners) == reference.alpha_bound(name, n_learners)
 
 
 @given(names, votes, st.data())

@@ -110,7 +110,7 @@ def test_learners_with_an_edge_make_the_error_that_the_potential_says():
     votes = np.where(right, y[:, None], rng.integers(k, size=(T, n)))
     clf = OnlineMBBM(n, gamma=gamma, learner=Votes(), weight_scale=1.0, vote="argmax", combiner="last")
     clf.partial_fit(votes[:1].astype(float), y[:1], classes=range(k))
-    for i, learner in enumerate(clf._model.chain.segments[0].learners):
+    for i, learner in enumerate(clf._model.chain.segments[0].learners.learners):
         learner.i = i
     wrong = (clf.test_then_train(votes[1:].astype(float), y[1:]) != y[1:]).mean()
     expected = asymptotic_error(k, n, gamma)  # a tie is a loss there; here some ties are won

@@ -14,6 +14,8 @@ import reference
 from helpers import (
     assert_same_tree,
     chain_state,
+    forest_of,
+    forests,
     in_blocks,
     leaf_rows,
     leaves,
@@ -26,7 +28,8 @@ from helpers import (
 )
 from onlineboost import AdaBoostOLM, HoeffdingTree
 from onlineboost.chain import restarts
-from onlineboost.trees.compact import _nodes_of
+from onlineboost.chain.learners import SETTINGS
+from onlineboost.trees.compact import _nodes_of, clear, compacted
 from onlineboost.trees.state import FREE_ROW, N_FREE_STATS, N_LEAVES, N_LOST, N_NODES, N_ROWS, N_STATS
 from reference_baselines import Restarting
 from test_chain import encoded_stream, segmented
@@ -48,10 +51,6 @@ def quick(monkeypatch):
 def booster(seed=0, n_learners=8, **settings):
     settings = {"learner": TREE, "weight_scale": (1, 5), "restart": "always", **settings}
     return AdaBoostOLM(n_learners, random_state=seed, **settings)
-
-
-def forest_of(clf):
-    return clf._model.chain.segments[0].forest
 
 
 def swapping(n, every, seed=0):
@@ -81,7 +80,7 @@ def test_the_rule_is_the_twins(restart, quick):
     assert len(set(counts.tolist())) > 1  # not always as many
     if restart == "auto":
         assert 0 < twin.probed < len(twin.restarted)
-        assert clf._model.watch.lead == pytest.approx(twin.lead)
+        assert clf._model.chain.watch.lead == pytest.approx(twin.lead)
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
     np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-9)
     forest = forest_of(clf)
@@ -119,13 +118,13 @@ def test_segments_are_reviewed_as_one_chain(sizes, quick):
     encoded, y, weight, births = encoded_stream()
     results = []
     for cut in ((7,), sizes):
-        chain, watch, chosen = segmented(cut), restarts.Watch(np.zeros((7, 3))), []
+        chain, chosen = segmented(cut, seed=9), []
+        chain.watch = restarts.Watch(np.zeros(7), np.zeros(7))
         for a in range(0, len(y), 50):
-            for segment in chain.segments:
-                segment.new_values([len(born) for born in births], births)
+            chain.new_values([len(born) for born in births], births)
             chain.learn(encoded[a : a + 50], y[a : a + 50], weight[a : a + 50], 4)
-            chosen.append(restarts.review(chain, watch, 4, 9, auto=False).tolist())
-        settings = [np.concatenate([getattr(s.forest, name) for s in chain.segments]) for name in restarts.SETTINGS]
+            chosen.append(restarts.review(chain, auto=False).tolist())
+        settings = [np.concatenate([getattr(forest, name) for forest in forests(chain)]) for name in SETTINGS]
         results.append((chosen, np.array(settings).tobytes(), chain_state(chain, [len(born) for born in births])))
     assert results[0] == results[1]
     assert sum(map(len, results[0][0])) >= 4
@@ -153,18 +152,18 @@ def test_nothing_of_a_cleared_tree_is_left_and_the_others_stay_as_they_are(mixed
     grown = forest.used[N_NODES]
     assert grown > 20
     for i in (2, 0, 3):
-        restarts.clear(forest, forest.roots[i], 300)
+        clear(forest, forest.roots[i], 300)
         accounts(forest)
         assert forest.nodes[forest.roots[i]]["feature"] == forest.nodes[forest.roots[i]]["first"] == -1
         assert tree_state(forest, forest.roots[1], sizes) == others[1]
     live = len(_nodes_of(forest, forest.roots))
     assert forest.used[N_LOST] == grown - live
-    small = restarts.compact(forest)
+    small = compacted(forest)
     accounts(small)
     assert (small.used[N_NODES], small.used[N_LOST]) == (live, 0)
     assert live < grown
     assert tree_state(small, small.roots[1], sizes) == others[1]
-    assert restarts.compact(small) is small
+    assert compacted(small) is small
 
 
 def test_a_long_life_does_not_fill_the_memory(quick):
@@ -194,9 +193,9 @@ def test_restarts_keep_up_where_the_concept_changes_again_and_again():
     for restart in ("never", "always", "auto"):
         clf = AdaBoostOLM(30, restart=restart)
         right[restart] = (clf.test_then_train(X, y, classes=range(4)) == y)[4000:].mean()
-    assert right[True] > right[False] + 0.08
-    assert right["auto"] > right[False] + 0.08
-    assert clf._model.watch.changing
+    assert right["always"] > right["never"] + 0.08
+    assert right["auto"] > right["never"] + 0.08
+    assert clf._model.chain.watch.changing
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
@@ -207,9 +206,9 @@ def test_where_nothing_changes_only_probes_restart(noise):
     y = np.where(rng.random(6000) < noise, rng.integers(4, size=6000), y)
     clf = AdaBoostOLM(30).partial_fit(X, y, classes=range(4))
     plain = AdaBoostOLM(30, restart="never").partial_fit(X, y, classes=range(4))
-    assert not clf._model.watch.changing
+    assert not clf._model.chain.watch.changing
     assert np.flatnonzero(clf.ages_ < 6000.0).tolist() == [29]
-    assert clf._model.log_v[:29].tolist() == plain._model.log_v[:29].tolist()
+    assert clf._model.chain.log_v[:29].tolist() == plain._model.chain.log_v[:29].tolist()
 
 
 def test_auto_leaves_short_streams_and_short_chains_alone():
@@ -226,7 +225,7 @@ def test_threads_change_nothing():
         clf = AdaBoostOLM(30, n_jobs=n_jobs).partial_fit(X, y, classes=range(4))
         states.append(model_state(clf))
     assert states[0] == states[1]
-    assert clf._model.watch.changing
+    assert clf._model.chain.watch.changing
 
 
 def test_a_setting_that_all_trees_share_is_kept(quick):

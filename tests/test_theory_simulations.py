@@ -31,6 +31,7 @@ from onlineboost.theory.bounds import (
 )
 from onlineboost.theory.guarantee import guarantee
 from onlineboost.theory.simulate import Outcome, Simulation, alpha_regrets, draw_labels, draw_votes
+from reference_baselines import OzaBoosting
 
 # ------------------------------------------------------------------------------------------------ the simulators' twins
 
@@ -59,7 +60,7 @@ def test_a_simulated_adaboost_olm_is_algorithm_2(loss):
     said = np.concatenate([booster.play(votes[:25], y[:25]).predictions, booster.play(votes[25:], y[25:]).predictions])
     assert said.tolist() == [twin.round(x, label, 3) for x, label in zip(votes.tolist(), y.tolist(), strict=True)]
     np.testing.assert_allclose(booster.edges, twin.edges, atol=1e-12)
-    np.testing.assert_allclose(booster.stage.alpha, twin.alpha, atol=1e-12)
+    np.testing.assert_allclose(booster.state.alpha, twin.alpha, atol=1e-12)
     np.testing.assert_allclose(booster.weights, [-own for _, own in twin.cost_sums])
 
 
@@ -78,11 +79,17 @@ def test_a_simulated_online_mbbm_is_algorithm_1():
     np.testing.assert_array_equal(outcome.lost, counts.max(axis=1) >= own)
 
 
-def test_a_simulated_oza_is_the_pseudo_code():
-    y = draw_labels(200, 2, seed=1)
-    votes = draw_votes(y, 2, 6, np.linspace(0.05, 0.7, 6), seed=1)
-    said = Simulation("oza", 2, 6).play(votes, y).predictions
-    assert said.tolist() == reference_theory.oza(votes.tolist(), y.tolist(), 2)
+@pytest.mark.parametrize("k", [2, 4])
+def test_a_simulated_oza_is_the_pseudo_code(k):
+    """Oza and Russell's figure 2 without draws: every vote is known beforehand, and learning changes none."""
+    y = draw_labels(200, k, seed=1)
+    votes = draw_votes(y, k, 6, np.linspace(0.05, 0.7, 6), seed=1)
+    booster = Simulation("oza", k, 6)
+    said = np.concatenate([booster.play(votes[:80], y[:80]).predictions, booster.play(votes[80:], y[80:]).predictions])
+    twin = OzaBoosting([reference_theory.Told(i) for i in range(6)], 0, draws=False)
+    assert said.tolist() == [twin.round(x, label, k) for x, label in zip(votes.tolist(), y.tolist(), strict=True)]
+    np.testing.assert_allclose(booster.state.alpha, twin.votes(), atol=1e-12)
+    assert np.ptp(booster.state.alpha) > 0.0
 
 
 @pytest.mark.parametrize("loss", list(LOSSES))
@@ -192,7 +199,7 @@ def adversarial(loss, k, n, T, kind):
     booster = Simulation("adaboost-olm", k, n, loss=loss)
     runs, all_votes = [], []
     for t in range(T):
-        alpha = booster.stage.alpha
+        alpha = booster.state.alpha
         if kind == "contrary":
             votes = np.where(alpha > 0.0, 1 + np.arange(n) % (k - 1), 0)
         elif kind == "towering":
@@ -275,7 +282,7 @@ def test_only_learners_before_the_first_that_restarted_add_to_the_guarantee(rest
     assert found.mistakes <= found.vote_bound
     lasting = np.cumsum(clf.ages_ < 3500.0) == 0
     assert not lasting.all()
-    weights = -paper._model.chain.gather("edge_sums")[:, 1]
+    weights = -paper._model.chain.gather("right_cost")
     want = best_expert_bound("logistic", np.where(lasting, paper.edges_, 0.0), 4, 3500, weights)
     assert found.expert_bound == pytest.approx(want)
     assert found.expert_bound >= guarantee(paper, wrong[1]).expert_bound

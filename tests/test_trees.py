@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import reference
 from helpers import (
     assert_same_tree,
+    forest_of,
     in_blocks,
     leaf_masses,
     leaf_rows,
@@ -26,16 +27,25 @@ from helpers import (
 from onlineboost import AdaBoostOLM, HoeffdingTree
 from onlineboost.trees import split as splits
 from onlineboost.trees import state as forest_tables
-from onlineboost.trees import trees
-from onlineboost.trees.state import FREE_ROW, LEAF_RULES, N_FREE_STATS, N_LEAVES, N_NODES, N_ROWS, N_STATS
+from onlineboost.trees.learn import add_numeric
+from onlineboost.trees.state import (
+    FREE_ROW,
+    HIGH,
+    INVERSE,
+    LEAF_RULES,
+    LOW,
+    MEAN,
+    N_FREE_STATS,
+    N_LEAVES,
+    N_NODES,
+    N_ROWS,
+    N_STATS,
+    SQUARES,
+    WEIGHT,
+)
 
 LEAVES = sorted(LEAF_RULES)
 QUICK = {"grace_period": 12, "split_confidence": 0.1, "tie_threshold": 0.3, "max_features": 0.6}
-
-
-def forest_of(clf):
-    (segment,) = clf._model.chain.segments
-    return segment.forest
 
 
 def twin_of(clf, X, y, weight, nominal):
@@ -43,8 +53,8 @@ def twin_of(clf, X, y, weight, nominal):
     names = list(dict.fromkeys(y.tolist()))
     X = np.asarray(X, object)
     past = reference.Past(X.shape[1] - len(nominal), len(nominal))
-    (tree,) = twins_of(forest_of(clf), past, clf._model.seed)
-    twin = reference.PlainTree(tree, clf._model.seed)
+    (tree,) = twins_of(forest_of(clf), past, clf._model.chain.seed)
+    twin = reference.PlainTree(tree, clf._model.chain.seed)
     predictions = reference.run(twin, past, plain(X, nominal), [names.index(label) for label in y], weight)
     return twin, past, [None if code is None else names[code] for code in predictions]
 
@@ -94,10 +104,10 @@ def test_a_leaf_knows_weight_mean_squares_and_range_of_every_class(leaf_and_twin
         learned = tree.root.learned[int(forest.rows[row]["label"])]
         for c in range(n):
             values = [value for value, _ in learned.shown[c]]
-            got = [stat[stretch * n + c] for stretch in (trees.WEIGHT, trees.MEAN, trees.SQUARES, trees.INVERSE)]
+            got = [stat[stretch * n + c] for stretch in (WEIGHT, MEAN, SQUARES, INVERSE)]
             np.testing.assert_allclose(got, [*learned.moments[c], 1.0 / learned.variance[c]], rtol=1e-10)
-            assert stat[trees.LOW * n + c] == min(values)
-            assert stat[trees.HIGH * n + c] == max(values)
+            assert stat[LOW * n + c] == min(values)
+            assert stat[HIGH * n + c] == max(values)
         logs = sum(math.log(variance) for variance in learned.variance[:n])
         mass = tree.root.masses[int(forest.rows[row]["label"])]
         assert forest.rows[row]["prior"] == pytest.approx(math.log(mass) - 0.5 * logs, abs=1e-11)
@@ -149,16 +159,16 @@ def test_the_columns_looked_at_are_drawn_evenly_and_anew():
 )
 def test_weighted_moments_are_those_of_two_passes(shown):
     stat = np.zeros(6)
-    stat[trees.LOW], stat[trees.HIGH] = math.inf, -math.inf
+    stat[LOW], stat[HIGH] = math.inf, -math.inf
     for value, weight in shown:
-        trees.add_numeric(stat, np.array([math.nan if value is None else value]), weight, 1)
+        add_numeric(stat, np.array([math.nan if value is None else value]), weight, 1)
     known = [(value, weight) for value, weight in shown if value is not None]
     weight, mean, squares = reference.moments(known)
     size = max((abs(value) for value, _ in known), default=1.0)
-    assert stat[trees.WEIGHT] == pytest.approx(weight, rel=1e-12)
-    assert stat[trees.MEAN] == pytest.approx(mean, abs=1e-12 * size)
-    assert stat[trees.SQUARES] == pytest.approx(squares, rel=1e-8, abs=1e-12 * weight * size**2)
-    assert (stat[trees.LOW], stat[trees.HIGH]) == (
+    assert stat[WEIGHT] == pytest.approx(weight, rel=1e-12)
+    assert stat[MEAN] == pytest.approx(mean, abs=1e-12 * size)
+    assert stat[SQUARES] == pytest.approx(squares, rel=1e-8, abs=1e-12 * weight * size**2)
+    assert (stat[LOW], stat[HIGH]) == (
         min((value for value, _ in known), default=math.inf),
         max((value for value, _ in known), default=-math.inf),
     )
@@ -328,8 +338,8 @@ def test_tables_that_start_full_give_the_same_trees(block):
     for clf in (roomy, tight):
         clf.partial_fit(X[:1], y[:1])
     (segment,) = tight._model.chain.segments
-    forest = segment.forest
-    segment.forest = forest._replace(
+    forest = segment.learners.forest
+    segment.learners.forest = forest._replace(
         nodes=forest.nodes[: forest.used[N_NODES]].copy(),
         details=forest.details[: forest.used[N_NODES]].copy(),
         rows=forest.rows[: forest.used[N_ROWS]].copy(),

@@ -1,0 +1,5 @@
+"""From Python functions to machine code: `jit` compiles kernels, `cache` keeps them, `dispatch` chooses them by type.
+
+`fastmath` has logarithm, exponential and normal distribution function as kernels, `random` the counter-based random
+numbers, `folders` says where the package may keep things. Private. Imports nothing of the package; all may import it.
+"""

@@ -21,13 +21,13 @@ Without the JIT the same call looks the function up in a dictionary.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from numba.extending import overload
 
 # Machine code is inlined, not Numba's own representation of it (inline="always" for overloads): that took 1.5 times as
-# long to compile, was no faster, and where a kernel is called twice (`ask` by Oza's booster) gave wrong results in 0.68.
-BUILT_IN: Any = {"nogil": True, "error_model": "numpy", "forceinline": True, "_nrt": False}
+# long to compile, was no faster, and where a kernel is called twice (`ask`, by Oza's booster) it gave wrong results.
+BUILT_IN: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True, "_nrt": False}
 Function = Callable[..., Any]
 
 
@@ -53,7 +53,7 @@ class Contract:
             return getattr(function, "py_func", function)
 
         call.__name__, call.__doc__ = stub.__name__, stub.__doc__
-        overload(call, strict=False, jit_options=dict(BUILT_IN))(choose)
+        overload(call, strict=False, jit_options=cast(Any, dict(BUILT_IN)))(choose)
         return call
 
     def optional(self, stub: Function) -> Function:

@@ -1,4 +1,4 @@
-"""Logarithm, normal distribution function and counter-based random numbers, as kernels that inline and vectorise.
+"""Logarithm, exponential and normal distribution function, as kernels that inline and vectorise.
 
 ``math.log`` and ``math.erf`` are calls into the C library, one value at a time, and split tries are made of
 little else. These are plain arithmetic, so that the compiler runs them on four or eight values at once. Polynomials are
@@ -144,49 +144,3 @@ def normal_cdf(z):
     tail = tail * u + 0.10634515363359275
     tail *= exp(-0.5 * a * a)
     return 1.0 - tail if z > 0.0 else tail
-
-
-# Counter-based random numbers: a value is a hash of what it is for. `_absorb` takes one more number into a hash, by the
-# output function of splitmix64 (Steele, Lea, Flood 2014).
-if config.DISABLE_JIT:
-
-    def _absorb(z, value):
-        z = (int(z) + int(value) * 0x9E3779B97F4A7C15) % 2**64
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
-        return z ^ (z >> 31)
-
-    def _half(z):
-        return z >> 1
-
-else:
-    _GOLDEN, _MIX1, _MIX2 = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
-    _1, _27, _30, _31 = np.array([1, 27, 30, 31], np.uint64)
-
-    @bare_kernel
-    def _absorb(z, value):
-        z = np.uint64(z) + np.uint64(value) * _GOLDEN
-        z = (z ^ (z >> _30)) * _MIX1
-        z = (z ^ (z >> _27)) * _MIX2
-        return z ^ (z >> _31)
-
-    @bare_kernel
-    def _half(z):
-        return np.int64(z >> _1)
-
-
-@bare_kernel
-def uniform(seed, purpose, i, t):
-    """A number in [0, 1) that is a pure function of (seed, purpose, learner i, round t)."""
-    z = _absorb(_absorb(_absorb(_absorb(1, seed), purpose), i), t)
-    return (_half(z) >> 10) * 2.0**-53
-
-
-@bare_kernel
-def child_key(key, branch):
-    """The key of a node's child: a hash of the path from the root, the same however nodes are stored."""
-    return _half(_absorb(key, branch + 1))
-
-
-# What a random number is for.
-VOTE_TIE, EXPERT, SETTING, SAMPLE, MONTE_CARLO, COLUMNS, POISSON, RESTART = 1, 2, 3, 4, 5, 6, 7, 8

@@ -112,12 +112,13 @@ def cost_row(loss, s, e, r, k, row):
 
 
 @small_kernel
-def add_costs(loss, near, s, e, k, labels, p, n, least, below, tempered, cost, row):
-    """cost[l] += sum_r p_r C[r, l] for all l, over those of the n labels with least <= p_r < below; O(k n).
+def add_costs(loss, near, s, e, k, work, n, least, below, tempered):
+    """work.cost[l] += sum_r p_r C[r, l] for all l, over those of the n labels with least <= p_r < below; O(k n).
 
     Tempered: every row of C is divided by the square root of its weight -C[r, r] (see `votes.Vote`). Returns the size
-    of the numbers that were added up, to judge differences by. `row` is scratch.
+    of the numbers that were added up, to judge differences by.
     """
+    labels, p, cost, row = work.labels, work.p, work.cost[:k], work.cost[k:]
     size = 0.0
     for j in range(n):
         if not least <= p[j] < below:
@@ -133,22 +134,22 @@ def add_costs(loss, near, s, e, k, labels, p, n, least, below, tempered, cost, r
 
 
 @small_kernel
-def likely_costs(loss, near, s, e, k, labels, p, n, top, tempered, cost, row):
+def likely_costs(loss, near, s, e, k, work, n, top, tempered):
     """`add_costs` of the n labels, the likeliest of which has p = `top`, as far as the cheapest label depends on them.
 
     A row of C can move the costs of two labels apart by at most 2 sqrt(-C[r, r]) p_r (without the square root: not
     tempered), and for the logistic loss -C[r, r] < k - 1. So the unlikely labels can often be left out.
     """
     floor = UNLIKELY * top if near else TINY
-    size = add_costs(loss, near, s, e, k, labels, p, n, floor, 2.0, tempered, cost, row)
+    size = add_costs(loss, near, s, e, k, work, n, floor, 2.0, tempered)
     unlikely = 0.0
     for j in range(n):
-        unlikely += p[j] if p[j] < floor else 0.0
+        unlikely += work.p[j] if work.p[j] < floor else 0.0
     if unlikely > 0.0:
         others = k - 1.0
-        _, low, second = two_lowest(cost, k)
+        _, low, second = two_lowest(work.cost, k)
         if second <= low + TIE * size + 2.01 * unlikely * (math.sqrt(others) if tempered else others):
-            size += add_costs(loss, near, s, e, k, labels, p, n, TINY, floor, tempered, cost, row)
+            size += add_costs(loss, near, s, e, k, work, n, TINY, floor, tempered)
     return size
 
 

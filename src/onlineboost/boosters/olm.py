@@ -137,9 +137,7 @@ def vote(booster, i, rows, b, t, place, work, n):
         cost[l] = 0.0
     s, tempered = rows.s[b], booster.vote == Vote.TEMPERED
     near = votes_in_reach(booster, s, k)
-    size = likely_costs(
-        booster.loss, near, s, rows.notes.e[b], k, work.labels, work.p, n, top, tempered, cost, cost[k:]
-    )
+    size = likely_costs(booster.loss, near, s, rows.notes.e[b], k, work, n, top, tempered)
     return cheapest(booster, i, t, k, work, n, size)
 
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.fastmath import POISSON, child_key, uniform
 from onlineboost._compile.jit import inlined_kernel, kernel
+from onlineboost._compile.random import POISSON, child_key, uniform
 from onlineboost.boosters.votes import likeliest
 from onlineboost.contracts.booster import BOOSTER, booster
 from onlineboost.contracts.learner import ask

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 
-from onlineboost._compile.fastmath import VOTE_TIE, uniform
 from onlineboost._compile.jit import bare_kernel, inlined_kernel, small_kernel
+from onlineboost._compile.random import VOTE_TIE, uniform
 
 TIE = 1e-12  # costs (and probabilities) that differ by less, relatively, differ by rounding alone
 

@@ -7,8 +7,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from onlineboost._compile.fastmath import EXPERT, uniform
-from onlineboost._compile.jit import bare_kernel, kernel
+from onlineboost._compile.jit import bare_kernel, entry_kernel, kernel
+from onlineboost._compile.random import EXPERT, uniform
 
 
 class Combiner(IntEnum):
@@ -30,7 +30,7 @@ def best_expert(log_v):
     return best
 
 
-@bare_kernel
+@entry_kernel
 def draw_expert(log_v, seed, t):
     """i with probability v_i / sum v, from logs; the draw of round t."""
     best = best_expert(log_v)
@@ -86,7 +86,7 @@ def play(combiner, log_v, seed, t, experts, y, weight, k, out):
     play_rounds(int(combiner), log_v, seed, t, experts, y, weight, np.empty((1, k)), out)
 
 
-@bare_kernel
+@entry_kernel
 def play_rounds(combiner, log_v, seed, t, experts, y, weight, mass, out):
     """`play`, with scratch for a number per class."""
     for b in range(y.size):

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from onlineboost._compile.fastmath import SAMPLE, uniform
+from onlineboost._compile.random import SAMPLE, uniform
 from onlineboost.chain.given import Given, new_given
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows

@@ -9,7 +9,7 @@ What `learner` and `booster` do is compiled into the loops by their types: see `
 
 from __future__ import annotations
 
-from onlineboost._compile.jit import bare_kernel
+from onlineboost._compile.jit import entry_kernel
 from onlineboost.contracts.booster import (
     cast,
     prepare,
@@ -23,7 +23,7 @@ from onlineboost.contracts.booster import (
 from onlineboost.contracts.learner import ask, find, is_ready, room, teach
 
 
-@bare_kernel
+@entry_kernel
 def predict_block(learner, booster, rows, n_learners, scratch, work, from_i, from_b):
     """Send a block through the first `n_learners` of a segment without learning. Changes `rows` and scratch alone.
 
@@ -43,7 +43,7 @@ def predict_block(learner, booster, rows, n_learners, scratch, work, from_i, fro
     return n_learners, 0
 
 
-@bare_kernel
+@entry_kernel
 def learn_block(learner, booster, rows, y, weight, scratch, work, from_i, from_b):
     """Send a labelled block through a segment: every learner votes, then learns.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from onlineboost._compile.jit import bare_kernel
+from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain.chain import Chain, Step
 from onlineboost.chain.experts import Combiner, best_expert
 from onlineboost.chain.segments import Segment
@@ -17,7 +17,7 @@ from onlineboost.contracts.rows import Rows, new_rows
 from onlineboost.trees.binary import MINE
 
 
-@bare_kernel
+@entry_kernel
 def yes_share(log_v, experts):
     """Share of the Hedge weight that is with experts (N,) who say yes."""
     top = log_v[best_expert(log_v)]
@@ -29,7 +29,7 @@ def yes_share(log_v, experts):
     return yes / total
 
 
-@bare_kernel
+@entry_kernel
 def play_binary(log_v, experts, mine, weight, score):
     """score[b] before round b, then v_i *= exp(-1[expert i was wrong]), in logs."""
     for b in range(mine.size):
@@ -39,7 +39,7 @@ def play_binary(log_v, experts, mine, weight, score):
                 log_v[i] -= weight[b]
 
 
-@bare_kernel
+@entry_kernel
 def choose(scores, margins, out):
     """The class of highest score; among equals the one whose booster's votes lean most to yes."""
     for b in range(out.size):

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlineboost._compile.fastmath import RESTART, child_key, uniform
+from onlineboost._compile.random import RESTART, child_key, uniform
 from onlineboost.boosters.olm import edges_from
 from onlineboost.chain.chain import Chain
 

@@ -2,5 +2,12 @@
 
 `rows` is a block of examples on its way through the chain, `learner` the contract of a weak learner, `booster` that of
 a booster. Trees and boosters implement these and know nothing of each other; the loops of `chain` know nothing else.
-Imports `_compile` alone; `trees`, `boosters`, `chain` and all above may import it.
+Public: docs/new-booster.md shows how to use it. Imports `_compile` alone; `trees`, `boosters`, `chain` and all above
+may import it.
 """
+
+from onlineboost.contracts.booster import BOOSTER, booster
+from onlineboost.contracts.learner import LEARNER
+from onlineboost.contracts.rows import Rows, Work
+
+__all__ = ["BOOSTER", "LEARNER", "Rows", "Work", "booster"]

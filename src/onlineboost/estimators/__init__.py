@@ -1,6 +1,25 @@
 """The classifiers, as a scikit-learn user meets them, and the list of them all.
 
-`registry` has a line for every estimator, `words` the words that their settings take; both are light. The other modules
-have the classes. May be imported by `evaluation`, `theory`, `paper`, `report` and `cli`. Users import from
-`onlineboost` itself.
+`registry` has a line for every estimator and `lookup` finds them by name, `words` are the words that settings take:
+these are light. `base` is what all classifiers share, `booster` what the boosters share, `settings` and `checks` read
+what a user gives; then a file for every class. Users import the classes from `onlineboost` itself; public here is
+what a new booster is built on (docs/new-booster.md). Imports `chain` and all below it; `evaluation`, `theory`, `paper`,
+`report` and `cli` may import it.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onlineboost.estimators.base import OnlineClassifier
+    from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
+
+__all__ = ["BoosterClassifier", "OnlineClassifier", "boosted_chain"]
+
+_HOME = {"BoosterClassifier": "booster", "OnlineClassifier": "base", "boosted_chain": "booster"}
+
+
+def __getattr__(name: str) -> Any:  # loaded when first asked for: scikit-learn comes with them
+    if name not in _HOME:
+        raise AttributeError(f"module 'onlineboost.estimators' has no attribute {name!r}")
+    return getattr(import_module(f"onlineboost.estimators.{_HOME[name]}"), name)

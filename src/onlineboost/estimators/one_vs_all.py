@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost._compile.fastmath import child_key
+from onlineboost._compile.random import child_key
 from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner

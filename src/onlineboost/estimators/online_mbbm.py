@@ -57,6 +57,7 @@ class OnlineMBBM(BoosterClassifier):
     ['low', 'high']
     """
 
+    # arguments: an estimator has one for every setting
     def __init__(
         self,
         n_learners: int = 100,

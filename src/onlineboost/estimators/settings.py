@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from onlineboost._compile.fastmath import SETTING, uniform
+from onlineboost._compile.random import SETTING, uniform
 from onlineboost.boosters.losses import LOSSES, Loss
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.experts import Combiner

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Self
 
-from onlineboost._compile.jit import source_hash
+from onlineboost._compile.cache import source_hash
 from onlineboost.datasets.catalogue import describe_datasets
 from onlineboost.datasets.dataset import Dataset
 from onlineboost.datasets.load import load_dataset

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from onlineboost._compile.fastmath import uniform
 from onlineboost._compile.jit import inlined_kernel, kernel
+from onlineboost._compile.random import uniform
 from onlineboost.boosters.losses import LOSSES, alpha_bound
 from onlineboost.boosters.mbbm import new_mbbm
 from onlineboost.boosters.olm import new_olm
@@ -203,7 +203,7 @@ class Simulation:
             for i in range(N):
                 before[:, i] = rows.s
                 one = self.state.part(i, i + 1)
-                learn_block(Told(votes[:, i : i + 1]), one, rows, y, weight, None, work, 0, 0)
+                learn_block(Told(np.ascontiguousarray(votes[:, i : i + 1])), one, rows, y, weight, None, work, 0, 0)
                 for name in one.per_learner():
                     getattr(self.state, name)[i] = getattr(one, name)[0]
                 alphas[:, i] = rows.s[at, votes[:, i]] - before[at, i, votes[:, i]]

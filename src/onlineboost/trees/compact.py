@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost._compile.fastmath import child_key
 from onlineboost._compile.jit import kernel
+from onlineboost._compile.random import child_key
 from onlineboost.trees.learn import free_rows, start_leaf
 from onlineboost.trees.state import N_LEAVES, N_LOST, N_NODES, PER_TREE, Forest, in_use
 

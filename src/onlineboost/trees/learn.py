@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from onlineboost._compile.fastmath import child_key, log
+from onlineboost._compile.fastmath import log
 from onlineboost._compile.jit import bare_kernel, inlined_kernel, small_kernel
+from onlineboost._compile.random import child_key
 from onlineboost.trees.predict import MANY, log_product, long_log_product
 from onlineboost.trees.split import best_split, share_below
 from onlineboost.trees.state import (

@@ -11,8 +11,9 @@ import math
 
 import numpy as np
 
-from onlineboost._compile.fastmath import COLUMNS, LN2, normal_cdf, uniform, xlogx
+from onlineboost._compile.fastmath import LN2, normal_cdf, xlogx
 from onlineboost._compile.jit import bare_kernel, inlined_kernel, kernel
+from onlineboost._compile.random import COLUMNS, uniform
 from onlineboost.trees.state import HIGH, LOW, MEAN, SQUARES, WEIGHT
 
 N_THRESHOLDS = 10
@@ -64,6 +65,7 @@ def best_split(forest, i, leaf, t):
     )
 
 
+# arguments: a whole forest would be twenty arrays to hand over, as long as looking at a column takes.
 @kernel
 def _best_split(rows, table, offset, n, first, key, mass, log_delta, tie, n_candidates, t):
     """`best_split` with the few arrays it needs: handing over a whole forest takes as long as looking at a column."""

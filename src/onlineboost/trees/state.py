@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.fastmath import child_key
+from onlineboost._compile.random import child_key
 
 NODE = np.dtype(
     [

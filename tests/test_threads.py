@@ -18,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
-from helpers import frozen, in_blocks, mixed_stream, model_state, number_stream, tree_state
+from helpers import forest_of, forests, frozen, in_blocks, mixed_stream, model_state, number_stream, tree_state
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, prequential
 from onlineboost.chain import chain
+from onlineboost.chain.segments import Segment
 from onlineboost.chain.threads import Interrupt, flow, n_threads, spread
 from onlineboost.cli.main import main
 from onlineboost.estimators import base as online
@@ -346,8 +347,7 @@ def test_trees_are_the_same_in_any_forest(mixed):
     X, y, weight = mixed
     clf = olm(7)
     in_blocks(clf, X, y, 50, weight)
-    (segment,) = clf._model.chain.segments
-    forest, sizes = segment.forest, clf._model.encoder.sizes
+    forest, sizes = forest_of(clf), clf._model.encoder.sizes
     want = [tree_state(forest, root, sizes) for root in forest.roots]
     assert sum(len(state) == 5 for state in want) >= 5  # most have split
     parts = [select(forest, a, b) for a, b in ((0, 2), (2, 3), (3, 7))]
@@ -366,9 +366,9 @@ def test_trees_are_the_same_in_any_forest(mixed):
 # ------------------------------------------------------------------------------------------------ Ctrl-C and errors
 
 
-def press_at(monkeypatch, kind, call):
+def press_at(monkeypatch, call):
     """Ctrl-C in the middle of the call-th block through a segment."""
-    calls, learn = [], kind.learn
+    calls, learn = [], Segment.learn
 
     def learn_and_press(segment, rows, y, weight):
         calls.append(1)
@@ -377,7 +377,7 @@ def press_at(monkeypatch, kind, call):
             time.sleep(0.01)
         learn(segment, rows, y, weight)
 
-    monkeypatch.setattr(kind, "learn", learn_and_press)
+    monkeypatch.setattr(Segment, "learn", learn_and_press)
 
 
 @pytest.mark.parametrize(("n_jobs", "call"), [(1, 1), (1, 7), (1, 16), (3, 1), (3, 16), (3, 45)])
@@ -389,7 +389,7 @@ def test_ctrl_c_leaves_a_model_of_the_rows_up_to_there(make, n_jobs, call, eager
     said = in_blocks(want, X, y, 600, weight)
     clf = make(n_jobs=n_jobs)
     with monkeypatch.context() as patch:
-        press_at(patch, chain.TreeSegment, call)
+        press_at(patch, call)
         with pytest.raises(KeyboardInterrupt):
             clf.partial_fit(X, y, sample_weight=weight)
     n = clf.n_samples_seen_
@@ -407,13 +407,13 @@ def test_ctrl_c_in_fit_and_in_a_first_row(eager, monkeypatch, numbers):
     X, y = numbers
     clf = olm().partial_fit(X, y)
     with monkeypatch.context() as patch:
-        press_at(patch, chain.TreeSegment, 3)
+        press_at(patch, 3)
         with pytest.raises(KeyboardInterrupt):
             clf.fit(X, y)
     assert 0 < clf.n_samples_seen_ < len(y)
     fresh = olm()
     with monkeypatch.context() as patch:
-        press_at(patch, chain.TreeSegment, 1)
+        press_at(patch, 1)
         with pytest.raises(KeyboardInterrupt):
             fresh.learn_one(X[0].tolist(), y[0])
     assert fresh.n_samples_seen_ == 1
@@ -440,7 +440,7 @@ def test_ctrl_c_with_learners_of_another_make(n_jobs, eager, monkeypatch, number
     X, y = numbers
     clf = AdaBoostOLM(3, learner=Counts(), n_jobs=n_jobs).partial_fit(X[:50], y[:50], classes=[0, 1, 2])
     with monkeypatch.context() as patch:
-        press_at(patch, chain.LearnerSegment, 5)
+        press_at(patch, 5)
         with pytest.raises(KeyboardInterrupt):
             clf.partial_fit(X[50:], y[50:])
     assert 50 < clf.n_samples_seen_ < 300
@@ -454,7 +454,7 @@ def test_a_handler_that_does_not_raise_does_not_stop_the_learning(eager, monkeyp
     presses = []
     before = signal.signal(signal.SIGINT, lambda signum, frame: presses.append(signum))
     try:
-        press_at(monkeypatch, chain.TreeSegment, 2)
+        press_at(monkeypatch, 2)
         assert olm().partial_fit(*numbers).n_samples_seen_ == 300
     finally:
         signal.signal(signal.SIGINT, before)
@@ -501,9 +501,10 @@ def test_the_size_is_that_of_all_arrays(make, mixed, eager):
     in_blocks(clf, X[100:], y[100:], 100, weight[100:])
     parts = clf.nbytes_by_part_
     assert clf.nbytes_ == sum(parts.values()) > small
-    forests = [segment.forest for segment in clf._model.chain.segments]
-    assert parts["nodes"] == sum(forest.nodes.nbytes + forest.details.nbytes for forest in forests)
-    assert parts["statistics"] == sum(forest.stats.nbytes for forest in forests)
+    tables = forests(clf._model.chain)
+    assert len(tables) == len(clf._model.chain.segments) > 1
+    assert parts["nodes"] == sum(forest.nodes.nbytes + forest.details.nbytes for forest in tables)
+    assert parts["statistics"] == sum(forest.stats.nbytes for forest in tables)
     assert ("potentials" in parts) == (make is mbbm)
     compact = clf.snapshot()
     assert compact.nbytes_ < clf.nbytes_

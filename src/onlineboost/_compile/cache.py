@@ -1,0 +1,58 @@
+"""Where the machine code of the kernels is kept.
+
+Numba's disk cache looks only at the file a kernel stands in: edit ``losses.py``, and a kernel of ``loops.py`` that has
+it built in goes on running the old code. So the cache folder is named after a hash of all sources with kernels in them.
+The folders of other versions are kept while they are in use, and removed after that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from onlineboost._compile.folders import cache_folder
+
+ROOT = Path(__file__).parents[1]  # of the package
+WITH_KERNELS = ("_compile", "boosters", "chain", "contracts", "theory", "trees")  # sub-packages
+KEPT = 3  # versions whose machine code is kept: this one, and those used last
+
+
+def source_hash(packages: Collection[str]) -> str:
+    """A hash of the sources of these sub-packages, those in folders below them too."""
+    digest = hashlib.sha256()
+    for path in sorted(ROOT.rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        if name.partition("/")[0] in packages:
+            digest.update(name.encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def claim(home: Path, name: str) -> bool:
+    """Make the folder `name` in `home`, mark it as used now, and remove the versions used longest ago.
+
+    False: it cannot be written to.
+    """
+    folder = home / name
+    try:
+        fresh = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        if fresh:
+            versions = [path for path in home.glob("kernels-*") if path != folder]
+            for old in sorted(versions, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT - 1 :]:
+                shutil.rmtree(old, ignore_errors=True)
+        return os.access(folder, os.W_OK)
+    except OSError:
+        return False
+
+
+CACHE_DIR = cache_folder() / f"kernels-{source_hash(WITH_KERNELS)}"
+USABLE = claim(CACHE_DIR.parent, CACHE_DIR.name)
+
+
+def is_filled() -> bool:
+    """Whether machine code of exactly these sources is on disk."""
+    return USABLE and any(CACHE_DIR.rglob("*.nbc"))

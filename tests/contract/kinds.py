@@ -1,0 +1,78 @@
+"""Every estimator of the registry, in every setting that is a word: what the contract is about.
+
+A new estimator is here as soon as it has its line in the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.naive_bayes import GaussianNB
+
+from onlineboost import HoeffdingTree
+from onlineboost.estimators import lookup, words
+from onlineboost.estimators.registry import ENTRIES
+
+TREE = HoeffdingTree(grace_period=(10, 25), tie_threshold=(0.2, 0.7), max_features=0.6)  # splits on short streams
+COMMON = {"n_learners": 6, "learner": TREE, "weight_scale": (0.7, 3.0), "grace_period": 15, "tie_threshold": 0.4}
+WORDS: dict[str, tuple[Any, ...]] = {
+    "loss": words.LOSSES,
+    "combiner": words.COMBINERS,
+    "vote": words.VOTES,
+    "restart": words.RESTARTS,
+    "leaf_prediction": words.LEAF_PREDICTIONS,
+    "poisson": (True, False),
+    "gamma": ("auto", 0.2),
+    "potential": ("exact", "monte_carlo"),
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An estimator and its settings."""
+
+    name: str
+    make: Callable[..., Any]  # with more settings
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _kind(name: str, label: str, **settings: Any) -> Kind:
+    def make(**more: Any) -> Any:
+        return lookup.make(name, **(COMMON | settings | more))
+
+    return Kind(label, make)
+
+
+def every_kind() -> list[Kind]:
+    """Each estimator with its defaults, then with each word that one of its settings takes."""
+    kinds = []
+    for entry in ENTRIES:
+        kinds.append(_kind(entry.name, entry.name))
+        own = set(lookup.settings_of(entry.name))
+        default = lookup.load(entry.name)().get_params(deep=False)
+        for setting, values in WORDS.items():
+            if setting in own:
+                kinds += [
+                    _kind(entry.name, f"{entry.name} {setting}={value}", **{setting: value})
+                    for value in values
+                    if value != default[setting]
+                ]
+    return kinds
+
+
+def every_estimator() -> list[Kind]:
+    """Each estimator with its defaults."""
+    return [_kind(entry.name, entry.name) for entry in ENTRIES]
+
+
+def with_learners_of_another_make() -> list[Kind]:
+    """The estimators with a weak learner to choose; some take trees alone, and say so."""
+    return [
+        _kind(entry.name, f"{entry.name} learner=GaussianNB", learner=GaussianNB(), n_learners=3)
+        for entry in ENTRIES
+        if "learner" in lookup.settings_of(entry.name)
+    ]

@@ -1,0 +1,399 @@
+"""What is promised for one estimator holds for all of them: every property here runs over the whole registry.
+
+The streams are short and nasty: nominal values and classes that turn up late, missing values, uneven weights.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from contract.kinds import every_estimator, every_kind, with_learners_of_another_make
+from helpers import frozen, in_blocks, mixed_stream, model_state, number_stream
+from onlineboost.chain import chain as chain_module
+from onlineboost.chain import restarts
+
+KINDS = every_kind()
+ESTIMATORS = every_estimator()
+OTHERS = with_learners_of_another_make()
+SEEDS = (0, 1)
+
+every_setting = pytest.mark.parametrize("kind", KINDS, ids=str)
+every_class = pytest.mark.parametrize("kind", ESTIMATORS, ids=str)
+other_learners = pytest.mark.parametrize("kind", OTHERS, ids=str)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Threads, segments and restarts in streams of a few hundred rows."""
+    monkeypatch.setattr(chain_module, "LEAST_ROWS", 2)
+    monkeypatch.setattr(chain_module, "LEAST_VOTES", 10)
+    monkeypatch.setattr("onlineboost.estimators.base.LEAST_ROWS", 2)
+    monkeypatch.setattr("onlineboost.estimators.base.LEAST_VOTES", 10)
+    for name, value in {"PERIOD": 32, "LEAST_AGE": 60, "HEAD_START": 10, "GAP": 40, "FEWEST": 3, "RARELY": 4}.items():
+        monkeypatch.setattr(restarts, name, value)
+
+
+def stream(seed=0, n=240):
+    return mixed_stream(n, seed=seed)
+
+
+def learned(kind, X, y, weight=None, block=60, **settings):
+    """A classifier that has learned the stream, and what it said on the way."""
+    clf = kind.make(**settings)
+    return clf, in_blocks(clf, X, y, block, weight)
+
+
+# ------------------------------------------------------------------------------------------------- cuts and threads
+
+
+@every_setting
+@pytest.mark.parametrize("seed", SEEDS)
+def test_how_the_stream_is_cut_into_blocks_makes_no_difference(kind, seed):
+    X, y, weight = stream(seed)
+    whole, want = learned(kind, X, y, weight, block=len(y))
+    for block in (1, 7, 100):
+        clf, said = learned(kind, X, y, weight, block=block)
+        assert said == want
+        assert model_state(clf) == model_state(whole)
+
+
+@every_setting
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_number_of_threads_makes_no_difference(kind, seed):
+    """The second and the third block bring classes and nominal values that come after the chain has been cut."""
+    X, y, weight = stream(seed)
+    one, want = learned(kind, X, y, weight, block=80)
+    if "n_jobs" not in one.get_params():
+        pytest.skip("a single tree has nothing to share")
+    for n_jobs in (2, 3):
+        clf, said = learned(kind, X, y, weight, block=80, n_jobs=n_jobs)
+        assert said == want
+        assert model_state(clf) == model_state(one)
+        np.testing.assert_array_equal(clf.predict_proba(X), one.predict_proba(X))
+
+
+@every_class
+def test_the_number_of_threads_may_change_on_the_way(kind):
+    X, y, weight = stream(3)
+    one, want = learned(kind, X, y, weight)
+    if "n_jobs" not in one.get_params():
+        pytest.skip("a single tree has nothing to share")
+    clf, said = kind.make(), []
+    for part, n_jobs in enumerate((3, 1, 2, 4)):
+        rows = slice(60 * part, 60 * part + 60)
+        clf.set_params(n_jobs=n_jobs)
+        said += clf.test_then_train(X[rows], y[rows], sample_weight=weight[rows]).tolist()
+    assert said == want
+    assert model_state(clf) == model_state(one)
+
+
+@every_class
+def test_rows_one_by_one_are_the_same_as_a_block(kind):
+    X, y, weight = stream(5, 120)
+    want, _ = learned(kind, X, y, weight)
+    names = tuple(f"x{c}" for c in range(X.shape[1]))
+    for as_row in (list, lambda x: dict(zip(names, x, strict=True))):
+        clf = kind.make()
+        clf.partial_fit(X[:3], y[:3], sample_weight=weight[:3])
+        for x, label, w in zip(X[3:], y[3:], weight[3:], strict=True):
+            clf.learn_one(as_row(x), label, float(w))
+        assert model_state(clf) == model_state(want)
+        labels, shares = clf.predict(X), clf.predict_proba(X)
+        for b in (0, 7, 50):
+            assert clf.predict_one(as_row(X[b])) == labels[b]
+            assert list(clf.predict_proba_one(as_row(X[b])).values()) == shares[b].tolist()
+
+
+# -------------------------------------------------------------------------------------------------------- predicting
+
+
+@every_setting
+def test_predicting_changes_nothing_and_says_what_learning_would_have_said(kind):
+    X, y, weight = stream(2)
+    clf, _ = learned(kind, X[:150], y[:150], weight[:150])
+    for b in range(150, 170):
+        before = frozen(clf)
+        said = clf.predict(X[b : b + 1])[0]
+        clf.predict_proba(X)
+        assert frozen(clf) == before
+        assert clf.test_then_train(X[b : b + 1], y[b : b + 1], sample_weight=weight[b : b + 1])[0] == said
+
+
+@every_setting
+def test_a_row_is_predicted_alike_whatever_is_beside_it(kind):
+    X, y, weight = stream(4)
+    clf, _ = learned(kind, X, y, weight)
+    labels, shares = clf.predict(X), clf.predict_proba(X)
+    for rows in (slice(0, 1), slice(17, 18), slice(100, 160)):
+        np.testing.assert_array_equal(clf.predict(X[rows]), labels[rows])
+        np.testing.assert_array_equal(clf.predict_proba(X[rows]), shares[rows])
+
+
+@every_setting
+def test_probabilities_are_probabilities(kind):
+    X, y, weight = stream(6)
+    clf, _ = learned(kind, X, y, weight)
+    p = clf.predict_proba(X)
+    assert p.shape == (len(X), len(clf.classes_))
+    assert (p >= 0.0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+@every_class
+def test_threads_that_predict_at_once_agree(kind):
+    X, y, weight = stream(7)
+    clf, _ = learned(kind, X, y, weight)
+    want, before = clf.predict_proba(X), frozen(clf)
+    with ThreadPoolExecutor(4) as pool:
+        for p in pool.map(lambda _: clf.predict_proba(X), range(12)):
+            np.testing.assert_array_equal(p, want)
+    assert frozen(clf) == before
+
+
+# ------------------------------------------------------------------------------------------------------------ copies
+
+COPIERS = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda clf: pickle.loads(pickle.dumps(clf)),
+    "snapshot": lambda clf: clf.snapshot(),
+}
+
+
+@every_setting
+@pytest.mark.parametrize("copier", COPIERS)
+def test_a_copy_goes_on_as_the_original_and_leaves_it_alone(kind, copier):
+    """Copied in the middle of the stream, from a chain that threads have cut; classes and values still to come."""
+    X, y, weight = stream(1)
+    settings = {"n_jobs": 3} if "n_jobs" in kind.make().get_params() else {}
+    clf, _ = learned(kind, X[:100], y[:100], weight[:100], **settings)
+    original = model_state(clf)
+    twin = COPIERS[copier](clf)
+    np.testing.assert_array_equal(twin.predict_proba(X), clf.predict_proba(X))
+    said = in_blocks(twin, X[100:], y[100:], 33, weight[100:])
+    assert model_state(clf) == original
+    assert in_blocks(clf, X[100:], y[100:], 70, weight[100:]) == said
+    assert model_state(clf) == model_state(twin)
+
+
+@every_class
+def test_a_clone_has_the_settings_and_nothing_else(kind):
+    X, y, weight = stream()
+    clf, _ = learned(kind, X, y, weight)
+    fresh = clone(clf)
+    assert repr(fresh.get_params()) == repr(clf.get_params())
+    with pytest.raises(ValueError, match="not fitted"):
+        fresh.predict(X)
+    in_blocks(fresh, X, y, 60, weight)
+    assert model_state(fresh) == model_state(clf)
+
+
+@every_class
+def test_the_seed_decides_everything(kind):
+    X, y, weight = stream()
+    a, b, other = (learned(kind, X, y, weight, random_state=seed)[0] for seed in (5, 5, 6))
+    assert model_state(a) == model_state(b)
+    assert model_state(a) != model_state(other)
+
+
+# --------------------------------------------------------------------------------------- classes, values and weights
+
+
+@every_setting
+def test_a_label_is_never_predicted_before_it_was_met(kind):
+    X, y, weight = stream(8)
+    _, said = learned(kind, X, y, weight)
+    assert said[0] is None
+    for b in range(1, len(y)):
+        assert said[b] in set(y[:b])
+
+
+@every_setting
+def test_classes_given_in_advance_are_kept_and_no_other_is_let_in(kind):
+    X, y, weight = stream(9)
+    clf = kind.make()
+    said = in_blocks(clf, X, y, 60, weight, classes=["d", "b", "a", "c"])
+    assert clf.classes_.tolist() == ["a", "b", "c", "d"]
+    assert set(said) <= set("abcd")
+    before = frozen(clf)
+    with pytest.raises(ValueError, match=r"unknown label 'z'"):
+        clf.partial_fit(X[:1], ["z"])
+    assert frozen(clf) == before
+
+
+@every_setting
+def test_rows_of_weight_zero_are_as_if_absent(kind):
+    X, y, weight = stream(10)
+    weight = np.where(np.arange(len(y)) % 3 == 0, 0.0, weight)
+    kept = weight > 0.0
+    a, said = learned(kind, X, y, weight, block=50)
+    b, want = learned(kind, X[kept], y[kept], weight[kept], block=37)
+    assert said == want
+    assert model_state(a) == model_state(b)
+
+
+@every_class
+def test_no_weights_are_weights_of_one(kind):
+    X, y, _ = stream(11)
+    assert model_state(learned(kind, X, y)[0]) == model_state(learned(kind, X, y, np.ones(len(y)))[0])
+
+
+@every_setting
+def test_a_value_never_seen_is_no_error_and_leaves_no_trace(kind):
+    X, y, weight = stream(12)
+    clf, _ = learned(kind, X, y, weight)
+    strange = X[:5].copy()
+    strange[:, 0] = [f"colour of row {b}" for b in range(5)]
+    strange[2] = None
+    before = frozen(clf)
+    assert set(clf.predict(strange)) <= set(y)
+    assert np.isfinite(clf.predict_proba(strange)).all()
+    assert frozen(clf) == before
+
+
+@every_setting
+def test_one_class_alone_is_predicted(kind):
+    X, _, _ = stream(13, 30)
+    clf = kind.make()
+    said = in_blocks(clf, X, np.array(["only"] * 30, object), 8)
+    assert said == [None] + ["only"] * 29
+    assert clf.predict_proba(X).tolist() == [[1.0]] * 30
+
+
+@every_class
+def test_everything_learned_is_finite(kind):
+    X, y, weight = stream(14)
+    clf, _ = learned(kind, X, y, 1e4 * weight)
+    for name in ("alphas_", "edges_", "expert_weights_", "errors_", "mistakes_", "ages_", "gammas_"):
+        if hasattr(clf, name):
+            assert np.isfinite(getattr(clf, name)).all(), name
+    assert clf.n_samples_seen_ == len(y)
+    assert clf.nbytes_ == sum(clf.nbytes_by_part_.values()) > 0
+
+
+# ------------------------------------------------------------------------------------------------------------ frames
+
+
+@every_class
+@pytest.mark.parametrize("kind_of_frame", ["pandas", "polars", "pyarrow"])
+def test_all_kinds_of_frames_learn_the_same(kind, kind_of_frame):
+    library = pytest.importorskip(kind_of_frame)
+    X, y, weight = stream(15, 120)
+    columns = {f"x{c}": X[:, c].tolist() for c in range(X.shape[1])}
+    frame = library.table(columns) if kind_of_frame == "pyarrow" else library.DataFrame(columns)
+    a, b = kind.make(), kind.make()
+    said = a.test_then_train(frame, y, sample_weight=weight)
+    assert said.tolist() == b.test_then_train(X, y, sample_weight=weight).tolist()
+    assert model_state(a)["chain"] == model_state(b)["chain"]
+
+
+# ------------------------------------------------------------------------------------------------------------ errors
+
+BAD = {
+    "infinity": (lambda X: _with(X, 1, np.inf), None, None, "infinity"),
+    "text in a numeric column": (lambda X: _with(X, 1, "tall"), None, None, "'tall'"),
+    "a column too many": (lambda X: np.column_stack([X, X[:, :1]]), None, None, "features"),
+    "a label too many": (None, lambda y: np.append(y, "a"), None, "rows"),
+    "a missing label": (None, lambda y: np.append(y[:-1], None), None, "missing|label"),
+    "a negative weight": (None, None, lambda w: np.append(w[:-1], -1.0), "sample_weight"),
+    "a weight that is no number": (None, None, lambda w: np.append(w[:-1], np.nan), "sample_weight"),
+}
+
+
+def _with(X, column, value):
+    X = X.copy()
+    X[-1, column] = value
+    return X
+
+
+@every_setting
+@pytest.mark.parametrize("what", BAD)
+def test_an_error_leaves_the_model_as_it_was(kind, what):
+    """The bad row comes last: new classes and nominal values have come before it in the block."""
+    X, y, weight = stream(16)
+    change_X, change_y, change_weight, says = BAD[what]
+    bad_X = change_X(X[50:]) if change_X else X[50:]
+    bad_y = change_y(y[50:]) if change_y else y[50:]
+    bad_weight = change_weight(weight[50:]) if change_weight else weight[50:]
+    clf, twin = kind.make(), kind.make()
+    for each in (clf, twin):
+        each.partial_fit(X[:50], y[:50], sample_weight=weight[:50])
+    before = frozen(clf)
+    with pytest.raises(ValueError, match=says):
+        clf.partial_fit(bad_X, bad_y, sample_weight=bad_weight)
+    assert frozen(clf) == before
+    said = [each.test_then_train(X[50:], y[50:], sample_weight=weight[50:]).tolist() for each in (clf, twin)]
+    assert said[0] == said[1]
+    assert model_state(clf) == model_state(twin)
+
+
+@every_class
+def test_a_bad_first_block_leaves_a_fresh_model_fresh(kind):
+    X, y, _ = stream(17)
+    clf = kind.make()
+    before = frozen(clf)
+    with pytest.raises(ValueError, match="infinity"):
+        clf.partial_fit(_with(X, 1, np.inf), y)
+    assert frozen(clf) == before
+
+
+@every_class
+@pytest.mark.parametrize("n_learners", [0, -1, 1.5, "many", None, True])
+def test_a_bad_number_of_learners_is_named(kind, n_learners):
+    clf = kind.make()
+    if "n_learners" not in clf.get_params():
+        pytest.skip("a single tree")
+    clf.set_params(n_learners=n_learners)
+    before = frozen(clf)
+    with pytest.raises(ValueError, match="n_learners"):
+        clf.fit([[0.0], [1.0]], [0, 1])
+    assert frozen(clf) == before
+
+
+@every_class
+def test_a_word_that_is_none_is_named_with_those_that_are(kind):
+    clf = kind.make()
+    for name, value in clf.get_params(deep=False).items():
+        if isinstance(value, str) and name not in ("weight_scale", "gamma"):
+            spoilt = clone(clf).set_params(**{name: "nonesuch"})
+            with pytest.raises(ValueError, match=rf"{name}.*{value}.*nonesuch"):
+                spoilt.fit([[0.0], [1.0]], [0, 1])
+
+
+# ------------------------------------------------------------------------------------- weak learners of another make
+
+
+@other_learners
+@pytest.mark.parametrize("restart", ["never", "always"])
+def test_learners_of_another_make_keep_the_promises_too(kind, restart):
+    """Blocks, threads, copies and errors, with learners that live in Python."""
+    X, y = number_stream(140, seed=3)
+    more = {"restart": restart} if "restart" in kind.make().get_params() else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # GaussianNB, before it has seen two values
+        want = kind.make(**more)
+        try:
+            said = in_blocks(want, X, y, 140, classes=[0, 1, 2])
+        except ValueError as error:
+            assert "must be a HoeffdingTree" in str(error)
+            pytest.skip("takes trees alone, and says so")
+        for block, n_jobs in ((1, 1), (30, 1), (30, 3)):
+            clf = kind.make(n_jobs=n_jobs, **more)
+            assert in_blocks(clf, X[:70], y[:70], block, classes=[0, 1, 2]) == said[:70]
+            before = frozen(clf)
+            with pytest.raises(ValueError, match="unknown label"):
+                clf.partial_fit(X[:9], [0, 1, 2, 0, 1, 2, 0, 1, 7])
+            clf.predict_proba(X)
+            assert frozen(clf) == before
+            for copier in COPIERS.values():
+                twin = copier(clf)
+                assert in_blocks(twin, X[70:], y[70:], 35) == said[70:]
+                assert model_state(twin) == model_state(want)
+            assert in_blocks(clf, X[70:], y[70:], 50) == said[70:]
+            assert model_state(clf) == model_state(want)

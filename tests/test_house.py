@@ -1,0 +1,180 @@
+"""The rules of the house: who may import whom, how long a file or a function may get, what is public."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import onlineboost
+from onlineboost._compile.cache import WITH_KERNELS
+from onlineboost.estimators.registry import ENTRIES
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "onlineboost"
+MODULES = sorted(SOURCE.rglob("*.py"))
+SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
+
+MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 400, 60, 10
+
+PUBLIC = ("contracts", "data", "datasets", "estimators", "evaluation", "report", "theory")
+PRIVATE = ("_compile", "boosters", "chain", "cli", "paper", "trees")
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+# --------------------------------------------------------------------------------------------------------- imports
+
+
+def lint_imports(source):
+    """Import Linter's verdict on the package in this folder, by the contract in pyproject.toml."""
+    code = f"import sys; sys.path.insert(0, {str(source)!r}); from importlinter.cli import lint_imports_command; "
+    code += "lint_imports_command()"
+    return subprocess.run(
+        [sys.executable, "-c", code, "--no-cache", "--config", str(ROOT / "pyproject.toml")],
+        capture_output=True,
+        text=True,
+        cwd=source,
+    )
+
+
+def test_imports_go_one_way():
+    done = lint_imports(ROOT / "src")
+    assert "Imports go one way KEPT" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("trees/state.py", "from onlineboost.chain.chain import Chain"),
+        ("trees/split.py", "from onlineboost.boosters.losses import LOSSES"),
+        ("boosters/olm.py", "from onlineboost.trees.state import Forest"),
+        ("chain/loops.py", "def lazily():\n    from onlineboost.estimators.base import Model"),
+    ],
+)
+def test_an_upward_or_sideways_import_breaks_the_contract(module, line, tmp_path):
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    path = tmp_path / "src" / "onlineboost" / module
+    path.write_text(path.read_text() + f"\n\n{line}\n")
+    done = lint_imports(tmp_path / "src")
+    assert "Imports go one way BROKEN" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 1
+
+
+def test_no_modules_import_each_other():
+    grimp = pytest.importorskip("grimp")
+    graph = grimp.build_graph("onlineboost", cache_dir=None)
+    order = TopologicalSorter({module: graph.find_modules_directly_imported_by(module) for module in graph.modules})
+    order.prepare()  # raises CycleError
+
+
+@pytest.mark.parametrize("path", MODULES + SCRIPTS, ids=name_of)
+def test_private_names_stay_at_home(path):
+    """`from onlineboost.x import _y` only for a package or module that is private as a whole (`_compile`)."""
+    taken = [
+        f"line {node.lineno}: {alias.name} of {node.module}"
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("onlineboost")
+        for alias in node.names
+        if alias.name.startswith("_") and alias.name != "_compile" and not alias.name.startswith("__")
+    ]
+    assert not taken
+
+
+# ------------------------------------------------------------------------------------------------------------ sizes
+
+
+@pytest.mark.parametrize("path", MODULES + SCRIPTS, ids=name_of)
+def test_no_module_is_too_long(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def is_excused(lines, node, word):
+    """Whether the comment right above the function gives a reason: `# long: ...` or `# arguments: ...`."""
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 2
+    while first >= 0 and lines[first].strip().startswith("#"):
+        if re.match(rf"\s*# {word}: \S", lines[first]):
+            return True
+        first -= 1
+    return False
+
+
+@pytest.mark.parametrize("path", MODULES + SCRIPTS, ids=name_of)
+def test_no_function_is_too_long_or_takes_too_much_without_a_reason(path):
+    """Docstrings do not count."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = []
+    for node in ast.walk(tree_of(path)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        end = node.end_lineno or node.lineno
+        docstring = node.body[0] if ast.get_docstring(node) else None
+        length = end - node.lineno + 1 - ((docstring.end_lineno - docstring.lineno + 1) if docstring else 0)
+        arguments = [arg.arg for arg in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]]
+        taken = len([name for name in arguments if name not in ("self", "cls")])
+        if length > MOST_BODY and not is_excused(lines, node, "long"):
+            found.append(f"{node.name} has {length} lines")
+        if taken > MOST_ARGUMENTS and not is_excused(lines, node, "arguments"):
+            found.append(f"{node.name} takes {taken} arguments")
+    assert not found
+
+
+# ---------------------------------------------------------------------------------------------------------- kernels
+
+
+def test_every_package_with_kernels_counts_for_the_cache():
+    """A kernel in a package that the hash of the sources leaves out would go on running as it was before an edit."""
+    kernels = re.compile(r"^\s*@\w*kernel$", re.MULTILINE)
+    with_kernels = {path.relative_to(SOURCE).parts[0] for path in MODULES if kernels.search(path.read_text())}
+    assert with_kernels <= set(WITH_KERNELS)
+
+
+# ------------------------------------------------------------------------------------------------- what is public
+
+
+def test_what_the_package_exports():
+    estimators = {entry.class_name for entry in ENTRIES}
+    assert set(onlineboost.__all__) == estimators | {"load_dataset", "prequential"}
+    assert onlineboost.__all__ == sorted(onlineboost.__all__)
+    for name in onlineboost.__all__:
+        assert getattr(onlineboost, name).__doc__
+
+
+def test_every_package_is_public_or_private():
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert packages == set(PUBLIC) | set(PRIVATE)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_package_lists_its_names(name):
+    package = importlib.import_module(f"onlineboost.{name}")
+    assert len(package.__all__) == len(set(package.__all__)) > 0  # Ruff sees to it that they are sorted
+    for public in package.__all__:
+        assert getattr(package, public) is not None
+        assert not public.startswith("_")
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("__init__.py")), ids=name_of)
+def test_every_package_says_what_is_in_it_and_who_may_import_it(path):
+    about = ast.get_docstring(tree_of(path)) or ""
+    assert len(about.split()) >= 12
+    if path.parent != SOURCE:
+        assert "import" in about.lower()
+
+
+def test_types_are_shipped():
+    assert (SOURCE / "py.typed").exists()

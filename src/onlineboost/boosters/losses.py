@@ -21,6 +21,7 @@ import math
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, small_kernel, summing_kernel
+from onlineboost.boosters.pair_losses import PAIR_LOSSES
 
 LOGISTIC, EXPONENTIAL, SQUARED_HINGE = range(3)
 LOSSES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "squared_hinge": SQUARED_HINGE}
@@ -177,9 +178,4 @@ def alpha_bound(loss, n_learners):
 
 def loss_value(loss: str, s: np.ndarray, r: int) -> float:
     """L^r(s): what the costs are the gradient of. For tests and diagnosis; the kernels never need it."""
-    d = np.delete(s, r) - s[r]
-    if loss == "logistic":
-        return float(np.logaddexp(0.0, d).sum())
-    if loss == "exponential":
-        return float(np.exp(d).sum())
-    return float(0.5 * (np.maximum(0.0, d + 1.0) ** 2).sum())
+    return float(PAIR_LOSSES[loss](np.delete(s, r) - s[r]).sum())

@@ -26,7 +26,7 @@ from onlineboost.boosters.losses import (
     step_size,
     two_lowest,
 )
-from onlineboost.boosters.potentials.potentials import (
+from onlineboost.boosters.potentials import (
     excess_cost,
     find_costs,
     label_weight,
@@ -34,7 +34,7 @@ from onlineboost.boosters.potentials.potentials import (
     make_rows,
     want_rows,
 )
-from onlineboost.boosters.potentials.potentials import expected_costs as expected_excess
+from onlineboost.boosters.potentials import expected_costs as expected_excess
 
 OLM, MBBM, PLAIN, OZA = range(4)  # Stage.kind: Adaboost.OLM; OnlineMBBM; trees that know nothing of each other; Oza's
 TEMPERED, COST, ARGMAX = range(3)  # Stage.ballot

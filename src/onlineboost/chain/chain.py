@@ -23,7 +23,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from onlineboost._compile.fastmath import SAMPLE, uniform
 from onlineboost._compile.jit import bare_kernel, inlined_kernel, kernel
-from onlineboost.boosters.potentials.potentials import Cache, Tables, build_cache
+from onlineboost.boosters.potentials import Cache, Tables, build_cache
 from onlineboost.boosters.stages import OLM, PLAIN, Stage, cast, own_cost, part_of, prepare, update, vote, weigh
 from onlineboost.chain.threads import flow
 from onlineboost.trees.compact import join, select

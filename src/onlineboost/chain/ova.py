@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from onlineboost._compile.jit import kernel
-from onlineboost.boosters.potentials.potentials import Cache
+from onlineboost.boosters.potentials import Cache
 from onlineboost.boosters.stages import cast, own_cost, update, vote, weigh
 from onlineboost.chain.chain import Chain, Rows, Segment, TreeSegment, expert, new_rows
 from onlineboost.trees.state import N_LEAVES, N_NODES, PER_TREE, Forest, make_room

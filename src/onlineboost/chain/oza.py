@@ -16,7 +16,7 @@ import numpy as np
 
 from onlineboost._compile.fastmath import POISSON, child_key, uniform
 from onlineboost._compile.jit import kernel
-from onlineboost.boosters.potentials.potentials import Cache
+from onlineboost.boosters.potentials import Cache
 from onlineboost.boosters.stages import Stage, vote
 from onlineboost.chain.chain import Rows, TreeSegment, leader
 from onlineboost.trees.state import Forest, make_room

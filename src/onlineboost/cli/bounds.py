@@ -11,14 +11,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from onlineboost.theory import bounds as theory
-
 WIDTH, HEIGHT = 64, 13  # of the curve, in characters
 MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # times as many learners as are needed: then fewer examples will do
 
 
 def plan(classes: int, gamma: float, error: float, excess: float | None, delta: float) -> dict[str, Any]:
     """All that `onlineboost bounds` prints."""
+    from onlineboost import theory
+
     least, exact = theory.least_learners(classes, gamma, error), theory.mbbm_learners(classes, gamma, error)
     olm = theory.olm_learners(classes, gamma, error)
     learners = [
@@ -51,21 +51,29 @@ def plan(classes: int, gamma: float, error: float, excess: float | None, delta: 
 
 
 def _how(n: int, what: str, otherwise: str) -> str:
+    from onlineboost import theory
+
     return f"{what}, exact" if n < theory.MOST_EXACT else f"{what}, {otherwise}"
 
 
 def _least(k: int, n: int, gamma: float) -> float:
+    from onlineboost import theory
+
     exact = n <= theory.MOST_EXACT
     return theory.least_error(k, n, gamma) if exact else theory.least_error_closed(k, n, gamma)
 
 
 def _excess(gamma: float, delta: float, n_learners: float) -> float:
     """The excess loss of learners that vote at random with twice the edge, all of them but with probability delta."""
+    from onlineboost import theory
+
     return theory.excess_of_votes(min(1.0, 2.0 * gamma), gamma, delta / n_learners)
 
 
 def curves(classes: int, gamma: float, most: int, points: int) -> list[dict[str, Any]]:
     """phi_N(0), the paper's bound on it, and what no booster can beat, for N up to `most`."""
+    from onlineboost import theory
+
     points = points if most <= 4000 else points // 3  # large N take their time
     rows = []
     for n in np.unique(np.linspace(1, most, points).round().astype(int)).tolist():

@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -27,7 +27,9 @@ from onlineboost.estimators.boosters import RESTARTS, AdaBoostOLM, HoeffdingTree
 from onlineboost.evaluation.prequential import LastClass, MajorityClass, Result, prequential
 from onlineboost.evaluation.records import Record, cut, observe
 from onlineboost.report.pictures import need_drawing
-from onlineboost.theory.guarantee import Guarantee, guarantee
+
+if TYPE_CHECKING:
+    from onlineboost.theory import Guarantee
 
 MODELS: dict[str, Callable[..., Any]] = {
     "adaboost-olm": AdaBoostOLM,
@@ -128,6 +130,8 @@ def _measure(
     stream: Stream, names: list[str], quiet: bool, records: list[Record] | None = None, **settings: Any
 ) -> list[dict[str, Any]]:
     """Run every model over the stream, with a progress bar, and return the rows of the table. Fills `records`."""
+    from onlineboost.theory import guarantee
+
     _warm_up(names, settings)  # so that compiling is not counted as learning
     out = []
     columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

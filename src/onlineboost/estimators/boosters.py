@@ -11,7 +11,7 @@ from sklearn.base import clone
 from onlineboost._compile.fastmath import SETTING, uniform
 from onlineboost.boosters import stages
 from onlineboost.boosters.losses import LOSSES
-from onlineboost.boosters.potentials.potentials import Tables, build_tables
+from onlineboost.boosters.potentials import Tables, build_tables
 from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain, LearnerSegment, TreeSegment
 from onlineboost.chain.experts import EXPERT_RULES, WEIGHTED

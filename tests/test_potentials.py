@@ -45,7 +45,7 @@ def random_state(rng, k, votes):
 
 def fourier_twin(k, N, gamma):
     """Tables of the Fourier method where the dense one would be chosen."""
-    return build_tables(k, N, gamma)._replace(method=Method.FOURIER, races=race_tables(k, np.full(N, gamma)))
+    return build_tables(k, N, gamma)._replace(method=Method.FOURIER.value, races=race_tables(k, np.full(N, gamma)))
 
 
 def look_up(tables, cache, s, m, only=-1):
@@ -257,7 +257,7 @@ def test_a_certain_vote_needs_the_row_of_the_label_alone():
 def test_blocks_equal_single_states(k, N, gammas):
     """Two ways to the same number: rates shared by all m and edges, and a transform made for this state alone."""
     gammas = np.resize(gammas, N)
-    tables = build_tables(k, N, gammas)._replace(method=Method.FOURIER, races=race_tables(k, gammas[::-1]))
+    tables = build_tables(k, N, gammas)._replace(method=Method.FOURIER.value, races=race_tables(k, gammas[::-1]))
     cache = build_cache(tables, 1.0)
     rng = np.random.default_rng(7)
     for i in rng.integers(N, size=40):

@@ -35,7 +35,7 @@ class Method(IntEnum):
 class Tables(NamedTuple):
     """All that costs depend on besides the votes. Read-only, so threads may share it."""
 
-    method: Method
+    method: int  # of a Method: Numba takes .3 ms to see, at every call, what type a tuple with an enum member has
     n_classes: int
     n_learners: int
     gamma: Floats  # (N,) [m]: the edge in the costs of the learner with m draws left after it
@@ -88,7 +88,7 @@ def build_tables(
     method = _method(k, N, check_loss(loss), potential)
     exact = method in (Method.DENSE, Method.FOURIER)
     return Tables(
-        method=method,
+        method=method.value,
         n_classes=k,
         n_learners=N,
         gamma=gammas,

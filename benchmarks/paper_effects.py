@@ -91,7 +91,7 @@ def late_index() -> None:
         return right(stage, tables, cache, i - 1, s, y, labels, p, n)
 
     stages.prepare = prepare
-    from onlineboost.boosters.potentials.potentials import build_tables
+    from onlineboost.boosters.potentials import build_tables
     from onlineboost.estimators.online_mbbm import OnlineMBBM
 
     OnlineMBBM._tables = lambda self, k, seed: build_tables(
@@ -103,7 +103,7 @@ def plain_weights() -> None:
     """w = sum_l (C[y, l] - C[y, y]) times the scale, and not over its mean so far."""
     from onlineboost._compile.jit import inlined_kernel
     from onlineboost.boosters import stages
-    from onlineboost.boosters.potentials.potentials import label_weight
+    from onlineboost.boosters.potentials import label_weight
 
     right = stages.weigh
 

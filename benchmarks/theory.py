@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from onlineboost import theory
 from onlineboost.boosters.losses import LOSSES
-from onlineboost.boosters.potentials.potentials import asymptotic_error
-from onlineboost.theory import bounds as theory
+from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.theory.simulate import Simulation, alpha_regrets, draw_labels, draw_votes
 
 console, err = Console(width=130), Console(stderr=True)

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reference
 from helpers import in_blocks, mixed_stream, number_stream
 from onlineboost import OnlineMBBM
-from onlineboost.boosters.potentials.potentials import asymptotic_error
+from onlineboost.boosters.potentials import asymptotic_error
 from test_estimators import CANNOT_HOLD, outside
 
 LOSSES = ["zero_one", "logistic", "exponential", "hinge"]

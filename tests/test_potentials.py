@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import math
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlineboost.boosters.potentials import potentials
-from onlineboost.boosters.potentials.potentials import (
+from onlineboost.boosters.pair_losses import PAIR_LOSSES
+from onlineboost.boosters.potentials import (
+    Method,
     asymptotic_error,
     build_cache,
     build_tables,
@@ -29,7 +31,6 @@ from onlineboost.boosters.potentials.potentials import (
     weight_bounds,
 )
 from onlineboost.boosters.potentials.races import race_tables
-from onlineboost.boosters.potentials.tables import DENSE, FOURIER, MONTE_CARLO, PAIR_LOSSES, PAIRWISE
 from reference_potentials import cost_row as reference_row
 from reference_potentials import counting, recursion
 
@@ -44,7 +45,7 @@ def random_state(rng, k, votes):
 
 def fourier_twin(k, N, gamma):
     """Tables of the Fourier method where the dense one would be chosen."""
-    return build_tables(k, N, gamma)._replace(method=FOURIER, races=race_tables(k, np.full(N, gamma)))
+    return build_tables(k, N, gamma)._replace(method=Method.FOURIER.value, races=race_tables(k, np.full(N, gamma)))
 
 
 def look_up(tables, cache, s, m, only=-1):
@@ -169,8 +170,12 @@ KINDS = {
 def test_kinds():
     methods = {name: kind().method for name, kind in KINDS.items()}
     assert methods == {
-        "dense": DENSE, "fourier": FOURIER, "fourier_twin": FOURIER, "logistic": PAIRWISE, "monte_carlo": MONTE_CARLO
-    }  # fmt: skip
+        "dense": Method.DENSE,
+        "fourier": Method.FOURIER,
+        "fourier_twin": Method.FOURIER,
+        "logistic": Method.PAIRWISE,
+        "monte_carlo": Method.MONTE_CARLO,
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -252,7 +257,7 @@ def test_a_certain_vote_needs_the_row_of_the_label_alone():
 def test_blocks_equal_single_states(k, N, gammas):
     """Two ways to the same number: rates shared by all m and edges, and a transform made for this state alone."""
     gammas = np.resize(gammas, N)
-    tables = build_tables(k, N, gammas)._replace(method=FOURIER, races=race_tables(k, gammas[::-1]))
+    tables = build_tables(k, N, gammas)._replace(method=Method.FOURIER.value, races=race_tables(k, gammas[::-1]))
     cache = build_cache(tables, 1.0)
     rng = np.random.default_rng(7)
     for i in rng.integers(N, size=40):
@@ -300,7 +305,7 @@ def test_a_gamma_for_each_learner(k, N, options):
         alone = build_tables(k, N, gammas[i], **options)
         expected = costs_of(alone, build_cache(alone, 1.0), s, N - 1 - i)
         for cost, known in zip(costs_of(mixed, cache, s, N - 1 - i), expected, strict=True):
-            np.testing.assert_allclose(cost, known, rtol=0.0, atol=1e-13 if mixed.method == FOURIER else 0.0)
+            np.testing.assert_allclose(cost, known, rtol=0.0, atol=1e-13 if mixed.method == Method.FOURIER else 0.0)
 
 
 def test_a_cache_is_bounded():
@@ -351,7 +356,7 @@ def test_other_losses_equal_their_recursion(loss):
     gamma = Fraction(1, 10)
 
     def total(own, others):
-        return float(PAIR_LOSSES[loss](own - np.array(others, dtype=float)).sum())
+        return float(PAIR_LOSSES[loss](np.array(others, dtype=float) - own).sum())
 
     for s in ([0, 0, 0, 0], [3, 1, 0, 0], [0, 5, 2, 1], [1, 1, 1, 2]):
         m = 7
@@ -456,7 +461,13 @@ def test_bad_input_is_named(call, message):
         call()
 
 
-def test_examples():
-    assert doctest.testmod(potentials).failed == 0
+@pytest.mark.parametrize("name", ["tables", "cache", "values"])
+def test_examples_of_the_modules(name):
+    found = doctest.testmod(import_module(f"onlineboost.boosters.potentials.{name}"))
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_examples_of_the_page():
     page = Path(__file__).parent.parent / "docs" / "potentials.md"
     assert doctest.testfile(str(page), module_relative=False).failed == 0

@@ -2,6 +2,9 @@
 
 import doctest
 import math
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference_theory
-from onlineboost.boosters.potentials.potentials import asymptotic_error, weight_bounds
-from onlineboost.theory import bounds as theory
-from onlineboost.theory.bounds import (
+from onlineboost import theory
+from onlineboost.boosters.potentials import asymptotic_error, weight_bounds
+from onlineboost.theory import (
     best_expert_bound,
     chernoff_error,
     edge_gain,
@@ -203,7 +206,25 @@ def test_a_bad_number_is_named(call, says):
         call()
 
 
-def test_the_examples_of_the_page_and_the_module():
-    assert doctest.testmod(theory).failed == 0
+@pytest.mark.parametrize("name", ["mbbm_bounds", "lower_bounds", "olm_bounds", "planning"])
+def test_the_examples_of_the_modules(name):
+    found = doctest.testmod(import_module(f"onlineboost.theory.{name}"))
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_the_public_names_are_sorted_and_there():
+    names = theory.__all__
+    assert names == sorted(names, key=lambda name: (not name.isupper(), name[0].islower(), name))
+    assert all(hasattr(theory, name) for name in names)
+
+
+def test_the_command_line_starts_without_the_theory():
+    """It takes time to import, and few commands need it."""
+    code = "import sys, onlineboost.cli.main; sys.exit('onlineboost.theory' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_examples_of_the_page():
     page = Path(__file__).parents[1] / "docs" / "theory.md"
     assert doctest.testfile(str(page), module_relative=False).failed == 0

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from onlineboost.theory import bounds as theory
+from onlineboost import theory
 from test_cli import QUICK, assert_told, call
 
 ASK = ("bounds", "--classes", 5, "--gamma", 0.1, "--error", 0.05)

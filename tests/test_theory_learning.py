@@ -12,11 +12,12 @@ from sklearn.linear_model import SGDClassifier
 import reference_theory
 from helpers import number_stream
 from onlineboost import HoeffdingTree
-from onlineboost.theory import weak_learning
-from onlineboost.theory.bounds import excess_of_votes, useless_rounds
-from onlineboost.theory.simulate import draw_labels, draw_votes
-from onlineboost.theory.weak_learning import (
+from onlineboost.theory import (
+    draw_labels,
+    draw_votes,
     excess_of_regret,
+    excess_of_votes,
+    expert_advice,
     lea,
     lea_regret,
     lea_step,
@@ -24,6 +25,8 @@ from onlineboost.theory.weak_learning import (
     littlestone_regret,
     measure_edge,
     measure_learner,
+    useless_rounds,
+    weak_learning,
 )
 
 
@@ -194,5 +197,8 @@ def test_the_links_excess_loss():
         assert littlestone_regret(3, 5, T, 0.1) - 0.1 * T / 5 <= S * (1 + 1e-9)
 
 
-def test_doctests():
-    assert doctest.testmod(weak_learning).failed == 0
+@pytest.mark.parametrize("module", [weak_learning, expert_advice])
+def test_doctests(module):
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0

@@ -22,6 +22,7 @@ from enum import IntEnum
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, small_kernel, summing_kernel
+from onlineboost.boosters.pair_losses import PAIR_LOSSES
 from onlineboost.boosters.votes import TIE, two_lowest
 
 
@@ -173,9 +174,4 @@ def alpha_bound(loss, n_learners):
 
 def loss_value(loss: str, s: np.ndarray, r: int) -> float:
     """L^r(s): what the costs are the gradient of. For tests and diagnosis; the kernels never need it."""
-    d = np.delete(s, r) - s[r]
-    if loss == "logistic":
-        return float(np.logaddexp(0.0, d).sum())
-    if loss == "exponential":
-        return float(np.exp(d).sum())
-    return float(0.5 * (np.maximum(0.0, d + 1.0) ** 2).sum())
+    return float(PAIR_LOSSES[loss](np.delete(s, r) - s[r]).sum())

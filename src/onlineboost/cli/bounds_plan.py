@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.theory import bounds as theory
+from onlineboost import theory
 
 MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # times as many learners as are needed: then fewer examples will do
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from onlineboost.boosters.potentials.potentials import asymptotic_error
+from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.data.errors import DataError
 
 

@@ -1,0 +1,95 @@
+"""The paper's theorems as a tool: what error to expect, how many learners and examples it takes, what nobody can beat.
+
+Every bound has all its constants. docs/theory.md says what each means to a user and has the proofs, where they are not
+the paper's: several of its constants do not follow from its proofs, and several can be better. k is the number of
+classes, N of learners, T of examples; gamma is an edge over random guessing, S an excess loss (`measure_edge` measures
+both), delta the probability that a bound fails. The files: `mbbm_bounds` (Theorem 1), `lower_bounds` (Theorem 2),
+`olm_bounds` (Theorem 3), `planning` (the bounds solved for N and T), `weak_learning` (the edge of a learner),
+`expert_advice` (learners sure to have one), `simulate` (boosters on votes with a given edge), `guarantee` (what is
+guaranteed for a run). Users, reports and the command line may import this package, the latter when a command needs it,
+since it takes scikit-learn along; nothing that it imports itself (estimators, chain, boosters, _compile) may.
+"""
+
+from onlineboost.theory.expert_advice import (
+    Link,
+    excess_of_regret,
+    lea,
+    lea_regret,
+    lea_step,
+    link,
+    littlestone_regret,
+)
+from onlineboost.theory.guarantee import Guarantee, guarantee
+from onlineboost.theory.lower_bounds import (
+    excess_of_votes,
+    least_error,
+    least_error_closed,
+    least_examples,
+    useless_rounds,
+)
+from onlineboost.theory.mbbm_bounds import (
+    MOST_EXACT,
+    chernoff_error,
+    hoeffding_error,
+    mbbm_bound,
+    mbbm_error,
+    paper_weight_bounds,
+    weight_sum,
+)
+from onlineboost.theory.olm_bounds import best_expert_bound, edge_gain, hedge_bound, olm_bound, regret_bounds
+from onlineboost.theory.planning import (
+    chernoff_learners,
+    hoeffding_learners,
+    least_learners,
+    mbbm_examples,
+    mbbm_learners,
+    olm_examples,
+    olm_learners,
+)
+from onlineboost.theory.simulate import Outcome, Simulation, alpha_regret, alpha_regrets, draw_labels, draw_votes
+from onlineboost.theory.weak_learning import Edge, measure_edge, measure_learner
+
+__all__ = [
+    "MOST_EXACT",
+    "Edge",
+    "Guarantee",
+    "Link",
+    "Outcome",
+    "Simulation",
+    "alpha_regret",
+    "alpha_regrets",
+    "best_expert_bound",
+    "chernoff_error",
+    "chernoff_learners",
+    "draw_labels",
+    "draw_votes",
+    "edge_gain",
+    "excess_of_regret",
+    "excess_of_votes",
+    "guarantee",
+    "hedge_bound",
+    "hoeffding_error",
+    "hoeffding_learners",
+    "lea",
+    "lea_regret",
+    "lea_step",
+    "least_error",
+    "least_error_closed",
+    "least_examples",
+    "least_learners",
+    "link",
+    "littlestone_regret",
+    "mbbm_bound",
+    "mbbm_error",
+    "mbbm_examples",
+    "mbbm_learners",
+    "measure_edge",
+    "measure_learner",
+    "olm_bound",
+    "olm_examples",
+    "olm_learners",
+    "paper_weight_bounds",
+    "regret_bounds",
+    "useless_rounds",
+    "weight_sum",
+]

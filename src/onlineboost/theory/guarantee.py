@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.boosters.potentials.potentials import asymptotic_error
+from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.estimators.adaboost_olm import AdaBoostOLM
 from onlineboost.estimators.online_mbbm import OnlineMBBM
-from onlineboost.theory.bounds import HEDGE_RATE, best_expert_bound, first_where, hedge_bound, olm_bound
+from onlineboost.theory.olm_bounds import HEDGE_RATE, best_expert_bound, hedge_bound, olm_bound
+from onlineboost.theory.planning import first_where
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from onlineboost.boosters.losses import LOSSES, alpha_bound
 from onlineboost.boosters.mbbm import new_mbbm
 from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.oza import new_oza
+from onlineboost.boosters.pair_losses import PAIR_LOSSES
 from onlineboost.boosters.potentials import build_tables
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.experts import Combiner, play
@@ -226,6 +227,7 @@ def alpha_regret(loss: str, before: np.ndarray, votes: np.ndarray, y: np.ndarray
     f_t(alpha) = L^y(s + alpha e_l): ``before`` (rounds, k) are the votes s before the learner, ``votes`` its l,
     ``alphas`` the alphas it voted with. At most `theory.regret_bounds`.
     """
+    term = PAIR_LOSSES[loss]
     rows = np.arange(len(y))
     ahead = before - before[rows, y][:, None]  # s_l - s_y
     right = votes == y
@@ -233,20 +235,13 @@ def alpha_regret(loss: str, before: np.ndarray, votes: np.ndarray, y: np.ndarray
     others = ahead[right][y[right][:, None] != np.arange(before.shape[1])].reshape(-1, before.shape[1] - 1)
 
     def total(alpha: np.ndarray) -> float:
-        return float(_term(loss, single + alpha[~right]).sum() + _term(loss, others - alpha[right][:, None]).sum())
+        return float(term(single + alpha[~right]).sum() + term(others - alpha[right][:, None]).sum())
 
     def fixed(alpha: float) -> float:
         return total(np.full(len(y), alpha))
 
     best = minimize_scalar(fixed, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-9}).fun
     return total(alphas) - min(best, fixed(-reach), fixed(reach), fixed(0.0))
-
-
-def _term(loss: str, d: np.ndarray) -> np.ndarray:
-    """One term of the loss, of d = s_l - s_y."""
-    if loss == "logistic":
-        return np.logaddexp(0.0, d)
-    return np.exp(d) if loss == "exponential" else 0.5 * np.maximum(0.0, d + 1.0) ** 2
 
 
 def alpha_regrets(loss: str, votes: np.ndarray, outcome: Outcome) -> np.ndarray:

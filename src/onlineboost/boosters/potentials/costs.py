@@ -1,0 +1,65 @@
+"""What a booster's stage asks of a block in the cache: costs to expect, the weight of an example, what a vote costs.
+
+All costs are relative to the diagonal, C[r, l] - C[r, r].
+"""
+
+from __future__ import annotations
+
+import math
+
+from onlineboost._compile.jit import bare_kernel
+from onlineboost.boosters.potentials.cache import tier_of
+
+TINY = 1e-300  # instead of a weight of 0
+
+
+@bare_kernel
+def expected_costs(cache, at, labels, p, n, tempered, cost):
+    """cost[l] = sum_r p_r (C[r, l] - C[r, r]) for all l, where label labels[j] has probability p[j], j < n.
+
+    Tempered: every row is divided by the square root of its weight first (see ``stages.vote``).
+    """
+    blocks, tier = cache.blocks, cache.tier
+    mass, sums = cache.scratch[0], cache.scratch[1]
+    D = int(blocks[at])
+    weight = at + 2 + 2 * D
+    excess = weight + D
+    for b in range(D):
+        cache.tier_at[int(blocks[at + 2 + b])] = b
+        mass[b] = 0.0
+        sums[b] = 0.0
+    for l in range(tier.size):
+        tier[l] = cache.tier_at[cache.deficit[l]]
+    for j in range(n):
+        mass[tier[labels[j]]] += p[j]
+    for a in range(D):  # all labels l != r of a tier cost the same ...
+        if mass[a] > 0.0:
+            factor = mass[a]
+            if tempered:
+                factor /= math.sqrt(max(blocks[weight + a], TINY))
+            for b in range(D):
+                sums[b] += factor * blocks[excess + a * D + b]
+    for l in range(tier.size):
+        cost[l] = sums[tier[l]]
+    for j in range(n):  # ... but l = r costs nothing
+        b = tier[labels[j]]
+        factor = p[j]
+        if tempered:
+            factor /= math.sqrt(max(blocks[weight + b], TINY))
+        cost[labels[j]] -= factor * blocks[excess + b * D + b]
+
+
+@bare_kernel
+def label_weight(cache, at, y):
+    """The weight of an example with label y, sum_l (C[y, l] - C[y, y])."""
+    D = int(cache.blocks[at])
+    return cache.blocks[at + 2 + 2 * D + tier_of(cache, at, y)]
+
+
+@bare_kernel
+def excess_cost(cache, at, r, l):
+    """C[r, l] - C[r, r]."""
+    if l == r:
+        return 0.0
+    D = int(cache.blocks[at])
+    return cache.blocks[at + 2 + 3 * D + tier_of(cache, at, r) * D + tier_of(cache, at, l)]

@@ -1,0 +1,56 @@
+"""Potentials of losses that are a sum over pairs of labels: a table over (m, difference of two votes) is enough."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlineboost._compile.jit import kernel
+from onlineboost.boosters.pair_losses import PAIR_LOSSES
+from onlineboost.boosters.potentials.draws import Floats, vote_distribution
+
+MOST_BEHIND = 600.0  # votes: exp of more overflows, so the exponential loss does not grow beyond
+
+
+def gap_losses(loss: str, n_learners: int) -> Floats:
+    """g(d), the loss of one pair of labels, for d = s_r - s_l = -N..N."""
+    behind = np.arange(n_learners, -n_learners - 1, -1.0)
+    return PAIR_LOSSES[loss](np.minimum(behind, MOST_BEHIND) if loss == "exponential" else behind)
+
+
+def mixed_gap_table(losses: Floats, n_classes: int, gamma: Floats) -> Floats:
+    """A table in which row m has the edge gamma[m]."""
+    edges, which = np.unique(gamma, return_inverse=True)
+    return np.stack([gap_table(losses, n_classes, edge) for edge in edges])[which, np.arange(len(gamma))]
+
+
+def gap_table(losses: Floats, n_classes: int, gamma: float) -> Floats:
+    """G_m(d) for |d| <= N - m at [m, N + d]: the expected g(d) after m draws. phi^r_m(s) is the sum of G_m(s_r - s_l).
+
+    ``losses`` is G_0 = g for d = -N..N. A draw moves d up with probability p, down with q, or leaves it alone.
+    """
+    N = losses.size // 2
+    p, q = vote_distribution(n_classes, gamma)
+    table = np.zeros((N + 1, 2 * N + 1))
+    table[0] = losses
+    for m in range(1, N + 1):
+        before = table[m - 1, m - 1 : 2 * N + 2 - m]
+        table[m, m : 2 * N + 1 - m] = p * before[2:] + q * before[:-2] + (1.0 - p - q) * before[1:-1]
+    return table
+
+
+@kernel
+def fill_pairwise(gap, block, m, own):
+    """own[a] = C[r, r], and C[r, l] - C[r, r] = sum_{l' != r} (G(d') - G(d' + 1)) + G(d - 1) - G(d), d = s_r - s_l."""
+    D = int(block[0])
+    N = gap.shape[1] // 2
+    for a in range(D):
+        own[a] = 0.0
+        gain = 0.0
+        for b in range(D):
+            d = N + int(block[2 + b] - block[2 + a])
+            size = block[2 + D + b] - (a == b)
+            own[a] += size * gap[m, d + 1]
+            gain += size * (gap[m, d] - gap[m, d + 1])
+        for b in range(D):
+            d = N + int(block[2 + b] - block[2 + a])
+            block[2 + 3 * D + a * D + b] = gain + gap[m, d - 1] - gap[m, d]

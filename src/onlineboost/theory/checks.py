@@ -1,0 +1,26 @@
+"""Checks of the arguments that the bounds share. An error names the argument and its value."""
+
+from __future__ import annotations
+
+from onlineboost.boosters.potentials.checks import check_int
+
+
+def check_error(error: float) -> float:
+    """A share of mistakes that is worth planning for."""
+    if not 1e-9 <= error < 1.0:
+        raise ValueError(f"error must be in [1e-9, 1), got {error!r}")
+    return float(error)
+
+
+def check_delta(delta: float) -> None:
+    """The probability that a bound fails."""
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"delta must be in (0, 1), got {delta!r}")
+
+
+def check_plan(k: int, gamma: float, error: float) -> None:
+    """What planning starts from."""
+    check_int("n_classes", k, 2)
+    check_error(error)
+    if not 0.0 < gamma < 1.0:
+        raise ValueError(f"gamma must be in (0, 1): random guesses cannot be boosted; got {gamma!r}")

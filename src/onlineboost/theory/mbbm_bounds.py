@@ -1,0 +1,110 @@
+"""OnlineMBBM's mistake bound (Theorem 1) as a number, the errors it tends to, and the weights in it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onlineboost.boosters.potentials import asymptotic_error, weight_bounds
+from onlineboost.boosters.potentials.checks import check_gamma, check_int
+from onlineboost.boosters.potentials.draws import Floats, vote_distribution
+
+MOST_EXACT = 50_000  # learners: up to here planning computes phi_N(0), beyond it takes the Chernoff bound
+BERRY_ESSEEN = 0.4748  # Shevtsova 2011
+
+
+def mbbm_bound(n_classes: int, n_learners: int, gamma: float, n_examples: int, excess_loss: float = 0.0) -> float:
+    """Mistakes of OnlineMBBM, ties counted, at most: phi_N(0) T + S sum_i w^{i*} (Theorem mistakeOptimal).
+
+    It holds with probability 1 - N delta if every learner satisfies the weak learning condition with (delta, gamma, S),
+    for the majority of all N votes (``combiner="last"``).
+
+    Examples
+    --------
+    >>> round(mbbm_bound(n_classes=5, n_learners=400, gamma=0.1, n_examples=100_000, excess_loss=20))
+    5915
+    """
+    T = check_int("n_examples", n_examples, 0)
+    if not excess_loss >= 0.0:
+        raise ValueError(f"excess_loss must be a number of at least 0, got {excess_loss!r}")
+    error = mbbm_error(n_classes, n_learners, gamma)
+    return error * T + (excess_loss * weight_sum(n_classes, n_learners, gamma) if excess_loss else 0.0)
+
+
+def mbbm_error(n_classes: int, n_learners: int, gamma: float) -> float:
+    """phi_N(0) up to 50,000 learners, beyond, where that takes long, `chernoff_error`."""
+    exact = n_learners <= MOST_EXACT
+    return asymptotic_error(n_classes, n_learners, gamma) if exact else chernoff_error(n_classes, n_learners, gamma)
+
+
+def weight_sum(n_classes: int, n_learners: int, gamma: float) -> float:
+    """sum_i w^{i*}: what one unit of excess loss costs in mistakes. From `weight_bounds`.
+
+    For N - i above 500 the bounds are taken at every hundredth of the way: they fall with N - i, so it stays a bound.
+
+    Examples
+    --------
+    >>> round(weight_sum(5, 100, 0.1), 1), round(weight_sum(5, 10_000, 0.1))
+    (124.5, 1406)
+    """
+    k, N = check_int("n_classes", n_classes, 2), check_int("n_learners", n_learners, 1)
+    total = float(weight_bounds(k, min(N, 500), gamma).sum())
+    m = 500
+    while m < N:
+        after = min(N, max(m + 1, int(m * 1.01)))
+        total += (after - m) * (k - 1) * _two_likeliest(m, vote_distribution(k, gamma)[0])
+        m = after
+    return total
+
+
+def _two_likeliest(m: int, p: float) -> float:
+    """max_x (b(x) + b(x + 1)), b the probabilities of Bin(m, p), for large m, rounded up."""
+    x = min(m, int((m + 1) * p))  # the mode
+    log_b = math.lgamma(m + 1) - math.lgamma(x + 1) - math.lgamma(m - x + 1)
+    b = math.exp(log_b + x * math.log(p) + (m - x) * math.log1p(-p))
+    beside = max((m - x) / (x + 1) * p / (1.0 - p), x / (m - x + 1) * (1.0 - p) / p)
+    return min(1.0, b * (1.0 + beside) * (1.0 + 1e-6))
+
+
+def paper_weight_bounds(n_classes: int, n_learners: int, gamma: float) -> Floats:
+    """The paper's w^{i*}, i = 1..N: the smaller of k and, for gamma < 1/2, c k^(5/2) / sqrt(N - i) (Lemma weightBound).
+
+    Its proof gives c = 2 / sqrt(2 pi) + 8 * 0.4748 = 4.6, with the best constant known for Berry-Esseen.
+    `weight_bounds` are smaller by a factor of order k.
+
+    Examples
+    --------
+    >>> paper_weight_bounds(n_classes=3, n_learners=2001, gamma=0.1)[[0, -1]].round(2)
+    array([1.6, 3. ])
+    """
+    k, N = check_int("n_classes", n_classes, 2), check_int("n_learners", n_learners, 1)
+    bounds = np.full(N, float(k))
+    if check_gamma(gamma) < 0.5:
+        c = 2.0 / math.sqrt(2.0 * math.pi) + 8.0 * BERRY_ESSEEN
+        bounds[:-1] = np.minimum(k, c * k**2.5 / np.sqrt(np.arange(N - 1, 0, -1)))
+    return bounds
+
+
+def hoeffding_error(n_classes: int, n_learners: int, gamma: float) -> float:
+    """(k - 1) exp(-gamma^2 N / 2) >= phi_N(0) (Lemma asymptoticError, Corollary mistakeOptimal).
+
+    Examples
+    --------
+    >>> round(hoeffding_error(5, 1000, 0.1), 4), round(chernoff_error(5, 1000, 0.1), 6)
+    (0.027, 6.3e-05)
+    """
+    return (n_classes - 1) * math.exp(-0.5 * check_gamma(gamma) ** 2 * n_learners)
+
+
+def chernoff_error(n_classes: int, n_learners: int, gamma: float) -> float:
+    """(k - 1) (1 - (sqrt p - sqrt q)^2)^N >= phi_N(0): the right exponent, where Hoeffding's is a factor k/2 too small.
+
+    u_gamma draws the right label with probability p and each other one with q.
+    """
+    return (n_classes - 1) * math.exp(-n_learners * chernoff_rate(n_classes, gamma))
+
+
+def chernoff_rate(k: int, gamma: float) -> float:
+    p, q = vote_distribution(check_int("n_classes", k, 2), check_gamma(gamma))
+    return -math.log1p(-((math.sqrt(p) - math.sqrt(q)) ** 2)) if gamma < 1.0 else math.inf

@@ -1,0 +1,152 @@
+"""Adaboost.OLM's mistake bounds (Theorem 3 and those of the other losses) as numbers, and Hedge's in them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlineboost.boosters.losses import LOSSES, alpha_bound, step_size
+from onlineboost.boosters.potentials.checks import check_int
+from onlineboost.boosters.potentials.draws import Floats
+from onlineboost.theory.checks import check_delta
+
+HEDGE_RATE = 1.0 - math.exp(-1.0)  # Hedge with step 1 expects at most (least mistakes + log N) / HEDGE_RATE
+HEDGE_TILT = 0.45195128667476964  # (e^x - 1) / x = 2 HEDGE_RATE
+
+
+def edge_gain(edges: ArrayLike) -> Floats:
+    """How much an edge takes off the loss, per unit of weight: -min over |a| <= 2 of A (e^a - 1) + B (e^-a - 1).
+
+    A = (1 - |gamma|) / 2 and B = (1 + |gamma|) / 2 are the worst case of Lemma 1, which has gamma^2 / 2 for this.
+
+    Examples
+    --------
+    >>> edge_gain([0.1, 0.5, 1.0]).round(4)
+    array([0.005 , 0.134 , 0.8647])
+    """
+    g = np.abs(np.asarray(edges, np.float64))
+    if not (g <= 1.0 + 1e-9).all():
+        raise ValueError(f"edges must lie in [-1, 1], got {g.max()}")
+    g = np.minimum(g, 1.0)
+    inside = 1.0 - np.sqrt(1.0 - g**2)
+    at_the_end = g * (1.0 - math.exp(-2.0)) - (1.0 - g) * (math.cosh(2.0) - 1.0)
+    return np.where(g <= math.tanh(2.0), inside, at_the_end)
+
+
+def regret_bounds(loss: str, n_classes: int, n_learners: int, n_examples: int) -> Floats:
+    """For each learner i: its alphas lose at most so much more than the best fixed alpha in F would have.
+
+    Online gradient descent with steps a / sqrt t on a set of width D and slopes of at most G has a regret of at most
+    (D^2 / (2 a) + a G^2) sqrt T (Zinkevich 2003). F and the steps are the paper's; its slopes are right for the
+    logistic loss alone (see docs/theory.md):
+
+        logistic       G = k - 1                 regret 4 sqrt2 (k - 1) sqrt T
+        exponential    G = (k - 1) e^(2 i)       regret 2 sqrt2 (k - 1) (e^i + e^(3 i)) sqrt T
+        squared hinge  G = (k - 1) (1 + c i)     regret sqrt2 c (K + G^2 / K) sqrt T, K = k - 1 + c N, c = 1 / sqrt N
+
+    Examples
+    --------
+    >>> regret_bounds("logistic", n_classes=3, n_learners=2, n_examples=10_000).round(1)
+    array([1131.4, 1131.4])
+    """
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+    k, N = check_int("n_classes", n_classes, 2), check_int("n_learners", n_learners, 1)
+    i = np.arange(1.0, N + 1.0)
+    reach = alpha_bound(LOSSES[loss], N)
+    with np.errstate(over="ignore"):  # the exponential loss: a bound of infinity is a bound
+        steepest = {
+            "logistic": np.full(N, k - 1.0),
+            "exponential": (k - 1.0) * np.exp(2.0 * i),
+            "squared_hinge": (k - 1.0) * (1.0 + reach * i),
+        }[loss]
+        if loss == "exponential":
+            factor = 2.0 * math.sqrt(2.0) * (k - 1.0) * (np.exp(i) + np.exp(3.0 * i))
+        else:
+            a = step_size(LOSSES[loss], k, N, 1, 1.0)  # the same for all i
+            factor = (2.0 * reach) ** 2 / (2.0 * a) + a * steepest**2
+        return factor * math.sqrt(check_int("n_examples", n_examples, 0))
+
+
+def best_expert_bound(
+    loss: str, edges: ArrayLike, n_classes: int, n_examples: int, weights: ArrayLike | None = None
+) -> float:
+    """Mistakes of the best of Adaboost.OLM's experts, at most, from the edges that the learners have shown.
+
+    The surrogate loss of the votes starts at L(0) T, learner i takes ``edge_gain(gamma_i)`` times its weight
+    w_i = -sum_t C[y, y] off it, but for its regret, and a mistake costs some loss. So, over the first j learners,
+
+        min_i M_i <= (L(0) T + sum_{i <= j} R_i) / (m sum_{i <= j} gain_i)           since w_i >= m M_{i-1}
+        M_j       <= (L(0) T + sum_{i <= j} R_i - sum_{i <= j} gain_i w_i) / L_min   if the ``weights`` w_i are given
+
+    and the smallest of these for any j holds. L(0), m, L_min: (k - 1) log 2, 1/2, log 2 for the logistic loss; k - 1,
+    1, 1 for the exponential; (k - 1) / 2, 1, 1/2 for the squared hinge, whose gain is max_{a <= c} (a |gamma_i| w_i -
+    (k - 1) a^2 T / 2).
+
+    Examples
+    --------
+    >>> round(best_expert_bound("logistic", [0.5] * 200, n_classes=2, n_examples=1_000_000))
+    136184
+    """
+    gamma = np.abs(np.asarray(edges, np.float64))
+    k, T = check_int("n_classes", n_classes, 2), check_int("n_examples", n_examples, 0)
+    regret = np.cumsum(regret_bounds(loss, k, len(gamma), T))
+    start = {"logistic": (k - 1) * math.log(2.0), "exponential": k - 1.0, "squared_hinge": (k - 1) / 2.0}[loss] * T
+    weight_of_mistake = 0.5 if loss == "logistic" else 1.0
+    loss_of_mistake = {"logistic": math.log(2.0), "exponential": 1.0, "squared_hinge": 0.5}[loss]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if loss == "squared_hinge":
+            c = alpha_bound(LOSSES[loss], len(gamma))
+            curvature = np.arange(1.0, len(gamma) + 1.0) * (k - 1) * c**2 * T / 2.0
+            bounds = (start + regret + curvature) / (c * np.cumsum(gamma))
+        else:
+            bounds = (start + regret) / (weight_of_mistake * np.cumsum(edge_gain(gamma)))
+    if weights is not None:
+        w = np.asarray(weights, np.float64)
+        if loss == "squared_hinge":
+            a = np.minimum(c, gamma * w / max((k - 1) * T, 1))
+            gain = a * gamma * w - (k - 1) * a**2 * T / 2.0
+        else:
+            gain = edge_gain(gamma) * w
+        bounds = np.append(bounds, (start + regret - np.cumsum(gain)) / loss_of_mistake)
+    return float(np.nanmin(bounds)) if np.isfinite(bounds).any() else math.inf
+
+
+def hedge_bound(best: float, n_experts: int, n_examples: int, delta: float = 0.05) -> float:
+    """Mistakes of Hedge (``vote="hedge"``), at most, with probability 1 - delta, if its best expert makes ``best``.
+
+    The smaller of 2 (best + log N) + 2.22 log(2 / delta) and 1.59 (best + log N) + sqrt(T log(2 / delta) / 2). The
+    paper has 2 best + 2 log N + O(sqrt T): there is no need for the sqrt T.
+
+    Examples
+    --------
+    >>> round(hedge_bound(best=1000, n_experts=100, n_examples=20_000), 1)
+    1781.3
+    """
+    check_delta(delta)
+    expected = best + math.log(check_int("n_experts", n_experts, 1))
+    odds = math.log(2.0 / delta)
+    return min(2.0 * expected + odds / HEDGE_TILT, expected / HEDGE_RATE + math.sqrt(n_examples * odds / 2.0))
+
+
+def olm_bound(
+    loss: str,
+    edges: ArrayLike,
+    n_classes: int,
+    n_examples: int,
+    weights: ArrayLike | None = None,
+    delta: float = 0.05,
+) -> float:
+    """Mistakes of Adaboost.OLM, at most, with probability 1 - delta (Theorems mistakeAdaptive, exp and square).
+
+    `hedge_bound` of `best_expert_bound`. Above ``n_examples`` it says nothing.
+
+    Examples
+    --------
+    >>> round(olm_bound("logistic", [0.5] * 200, n_classes=2, n_examples=1_000_000))
+    216806
+    """
+    edges = np.asarray(edges, np.float64)
+    return hedge_bound(best_expert_bound(loss, edges, n_classes, n_examples, weights), len(edges), n_examples, delta)

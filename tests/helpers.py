@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import joblib
 import numpy as np
 
 import reference
@@ -196,7 +197,7 @@ def learners_state(chain, sizes):
             trees = [tree_state(forest, root, sizes) for root in forest.roots]
             out += zip((tuple(map(float, each)) for each in settings), trees, strict=True)
         else:
-            out += zip(map(pickle.dumps, learners.learners), learners.started.tolist(), strict=True)
+            out += zip(map(joblib.hash, learners.learners), learners.started.tolist(), strict=True)
     return out
 
 

@@ -61,12 +61,12 @@ def test_the_json_of_run_holds_what_prequential_finds():
     assert (first["examples"], first["accuracy"]) == (120, want.accuracy)
     assert first["tail_accuracy"] == want.tail_accuracy(0.2)
     assert first["seconds"] > 0.0
-    assert {name: answer[name] for name in ("source", "learners", "seed", "loss")} == {
+    assert {name: answer[name] for name in ("source", "learners", "seed")} == {
         "source": "balance",
         "learners": 3,
         "seed": 4,
-        "loss": "logistic",
     }
+    assert "loss" not in answer  # it was not given: the model's own
     assert answer["classes"] == list(data.classes)
 
 
@@ -88,31 +88,23 @@ def test_settings_reach_the_model(events):
     assert len(set(answers)) > 1
 
 
-def test_restarts_are_the_default_of_the_classifier_unless_asked_for():
-    common = [3, 0, "logistic", "hedge"]
-    made = [make_model("adaboost-olm", *common, restart, "auto", 1).restart for restart in ("auto", "always", "never")]
-    assert made == [AdaBoostOLM().restart, "always", "never"]
-    for more in ([], ["--restart", "always"], ["--restart", "never"]):
-        assert call("run", "balance", *QUICK, *more).exit_code == 0
+def test_a_setting_that_is_not_given_is_the_models_own():
+    for name in lookup.names():
+        made = make_model(name, learners=3, seed=0, jobs=1).get_params(deep=False)
+        assert repr(made) == repr(lookup.make(name, n_learners=3).get_params(deep=False))
 
 
-def test_options_reach_the_models_that_they_are_said_to_be_of():
-    """--loss and --combiner are not for online-mbbm, though it has settings of these names."""
-    of = {
-        "loss": {"adaboost-olm", "one-vs-all", "adaboost-ova"},
-        "combiner": {"adaboost-olm", "adaboost-ova"},
-        "restart": {"adaboost-olm"},
-        "gamma": {"online-mbbm"},
-    }
+def test_settings_reach_the_models_that_have_them():
     given = {"loss": "exponential", "combiner": "best", "restart": "always", "gamma": 0.2}
     for name in lookup.names():
         made = make_model(name, learners=3, seed=5, jobs=2, **given).get_params()
-        assert {option for option, value in given.items() if made.get(option) == value} == {
-            option for option, models in of.items() if name in models
-        }
+        own = lookup.settings_of(name)
+        assert {option for option, value in given.items() if made.get(option) == value} == given.keys() & set(own)
         assert made["random_state"] == 5
         assert made.get("n_learners", 3) == 3
         assert made.get("n_jobs", 2) == 2
+    for more in (["--restart", "always"], ["--combiner", "best"], ["--loss", "exponential"]):
+        assert call("run", "balance", *QUICK, *more).exit_code == 0
 
 
 def test_a_file_is_read_to_its_end_without_a_limit(events):

@@ -24,7 +24,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "restart": words.RESTARTS,
     "leaf_prediction": words.LEAF_PREDICTIONS,
     "poisson": (True, False),
-    "gamma": ("auto", 0.2),
+    "gamma": (0.2,),
     "potential": ("exact", "monte_carlo"),
 }
 

@@ -25,9 +25,13 @@ from typing import Any, cast
 
 from numba.extending import overload
 
+from onlineboost._compile.jit import CAN_STOP_COUNTING
+
 # Machine code is inlined, not Numba's own representation of it (inline="always" for overloads): that took 1.5 times as
 # long to compile, was no faster, and where a kernel is called twice (`ask`, by Oza's booster) it gave wrong results.
-BUILT_IN: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True, "_nrt": False}
+BUILT_IN: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
+if CAN_STOP_COUNTING:
+    BUILT_IN["_nrt"] = False
 Function = Callable[..., Any]
 
 
@@ -36,7 +40,7 @@ class Contract:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.types: list[type] = []
+        self.foreign: set[type] = set()  # types from outside of the package
         self._chosen: dict[str, dict[type, Function]] = {}  # kernel -> state type -> function
         self._defaults: dict[str, Function] = {}
 
@@ -46,7 +50,10 @@ class Contract:
         default = self._defaults.get(stub.__name__)
 
         def call(state: Any, *args: Any) -> Any:
-            return table.get(type(state), default)(state, *args)  # type: ignore[misc]
+            function = table.get(type(state), default)
+            if function is None:
+                raise TypeError(f"{type(state).__name__} is no {self.name}: it has no {stub.__name__}")
+            return function(state, *args)
 
         def choose(state: Any, *args: Any) -> Function | None:
             function = table.get(getattr(state, "instance_class", None), default)  # type: ignore[arg-type]
@@ -68,7 +75,8 @@ class Contract:
             raise TypeError(f"{', '.join(sorted(unknown))}: not a kernel of a {self.name}; {self._names()}")
         if missing := self._chosen.keys() - self._defaults.keys() - given.keys():
             raise TypeError(f"{kind.__name__} lacks {', '.join(sorted(missing))} of a {self.name}; {self._names()}")
-        self.types.append(kind)
+        if not kind.__module__.startswith("onlineboost."):
+            self.foreign.add(kind)
         for name, function in given.items():
             self._chosen[name][kind] = function
 

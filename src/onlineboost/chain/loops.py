@@ -9,8 +9,11 @@ What `learner` and `booster` do is compiled into the loops by their types: see `
 
 from __future__ import annotations
 
-from onlineboost._compile.jit import entry_kernel
+from typing import Any
+
+from onlineboost._compile.jit import bare_kernel, entry_kernel
 from onlineboost.contracts.booster import (
+    BOOSTER,
     cast,
     prepare,
     prepare_block,
@@ -20,11 +23,10 @@ from onlineboost.contracts.booster import (
     vote,
     weigh,
 )
-from onlineboost.contracts.learner import ask, find, is_ready, room, teach
+from onlineboost.contracts.learner import LEARNER, ask, find, is_ready, room, teach
 
 
-@entry_kernel
-def predict_block(learner, booster, rows, n_learners, scratch, work, from_i, from_b):
+def _predict_block(learner, booster, rows, n_learners, scratch, work, from_i, from_b):
     """Send a block through the first `n_learners` of a segment without learning. Changes `rows` and scratch alone.
 
     Every row is predicted as the example of round rows.t. Returns (i, b): the learner and the row that are to be made
@@ -43,8 +45,7 @@ def predict_block(learner, booster, rows, n_learners, scratch, work, from_i, fro
     return n_learners, 0
 
 
-@entry_kernel
-def learn_block(learner, booster, rows, y, weight, scratch, work, from_i, from_b):
+def _learn_block(learner, booster, rows, y, weight, scratch, work, from_i, from_b):
     """Send a labelled block through a segment: every learner votes, then learns.
 
     Stops before the first (learner, row) that is not ready or has no room, and returns it with the room it needs:
@@ -72,3 +73,21 @@ def learn_block(learner, booster, rows, y, weight, scratch, work, from_i, from_b
             settle(booster, learner, i, rows, b, y[b], weight[b], w, scratch, work)
         settle_block(booster, i, rows, y, weight)
     return booster.scale.size, 0, 0, 0, 0
+
+
+predict_block, learn_block = entry_kernel(_predict_block), entry_kernel(_learn_block)
+predict_foreign, learn_foreign = bare_kernel(_predict_block), bare_kernel(_learn_block)
+
+
+def predicting_loop(learner: Any, booster: Any) -> Any:
+    """`predict_block`; not kept on disk for states of another package, whose changes nobody would notice."""
+    return predict_foreign if _is_foreign(learner, booster) else predict_block
+
+
+def learning_loop(learner: Any, booster: Any) -> Any:
+    """`learn_block`, likewise."""
+    return learn_foreign if _is_foreign(learner, booster) else learn_block
+
+
+def _is_foreign(learner: Any, booster: Any) -> bool:
+    return type(booster) in BOOSTER.foreign or type(learner) in LEARNER.foreign

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from onlineboost.chain.learners import Learners
-from onlineboost.chain.loops import learn_block, predict_block
+from onlineboost.chain.loops import learning_loop, predicting_loop
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows, new_work
 
@@ -34,10 +34,10 @@ class Segment:
         """Send a block through the first `n_learners` of the segment. Changes `rows`, and `cache`, alone."""
         booster = self.booster if cache is None else self.booster.with_cache(cache)
         state, scratch = self.learners.open(rows)
-        work = new_work(rows.k)
+        predict, work = predicting_loop(state, booster), new_work(rows.k)
         i, b = 0, 0
         while True:
-            i, b = predict_block(state, booster, rows, n_learners, scratch, work, i, b)
+            i, b = predict(state, booster, rows, n_learners, scratch, work, i, b)
             if i == n_learners:
                 return
             state = self.learners.supply(state, i, b, (), rows, booster, None)
@@ -45,10 +45,10 @@ class Segment:
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
         """Send a labelled block through the segment: every learner votes, then learns."""
         state, scratch = self.learners.open(rows)
-        work = new_work(rows.k)
+        learn, work = learning_loop(state, self.booster), new_work(rows.k)
         i, b = 0, 0
         while i < len(self):
-            i, b, *room = learn_block(state, self.booster, rows, y, weight, scratch, work, i, b)
+            i, b, *room = learn(state, self.booster, rows, y, weight, scratch, work, i, b)
             state = self.learners.supply(state, i, b, room, rows, self.booster, y)
 
     def cut(self, most: int) -> list[Self]:

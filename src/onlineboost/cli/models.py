@@ -10,15 +10,10 @@ BASELINES = {"majority": "MajorityClass", "last-class": "LastClass"}  # classes 
 MODELS = (*lookup.names(), *BASELINES)
 
 
-def make_model(
-    name: str, learners: int, seed: int, loss: str, combiner: str, restart: str, gamma: float | str, jobs: int
-) -> Any:
-    """A model by its name, with those of the options that it has."""
+def make_model(name: str, learners: int, seed: int, jobs: int, **settings: Any) -> Any:
+    """A model by its name, with those of the settings that it has."""
     if name in BASELINES:
         from onlineboost.evaluation import baselines
 
         return getattr(baselines, BASELINES[name])()
-    settings: dict[str, Any] = {"loss": loss, "combiner": combiner, "restart": restart, "gamma": gamma}
-    if name == "online-mbbm":  # --loss and --combiner are for the others; it has losses, and a best one, of its own
-        settings |= {"loss": None, "combiner": None}
     return lookup.make(name, n_learners=learners, random_state=seed, n_jobs=jobs, **settings)

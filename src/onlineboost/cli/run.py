@@ -10,34 +10,21 @@ import click
 
 from onlineboost.cli.common import comma_separated, friendly_errors, number
 from onlineboost.cli.models import BASELINES, MODELS
-from onlineboost.estimators.words import COMBINERS, LOSSES, RESTARTS
+from onlineboost.estimators.words import COMBINERS, POTENTIAL_LOSSES, RESTARTS
 
 OPTIONS = (  # that both commands have
     click.argument("source"),
     click.option("--target", help="Column with the labels [default: the last one]."),
     click.option("--learners", default=100, show_default=True, type=click.IntRange(1), help="Number of weak learners."),
-    click.option(
-        "--loss",
-        default="logistic",
-        show_default=True,
-        type=click.Choice(LOSSES),
-        help="Of adaboost-olm, one-vs-all and adaboost-ova.",
-    ),
-    click.option(
-        "--combiner",
-        default="hedge",
-        show_default=True,
-        type=click.Choice(COMBINERS),
-        help="Which expert adaboost-olm and adaboost-ova follow.",
-    ),
+    # Settings of the models: each goes to those that have it, and what is not given is as the model wants it.
+    click.option("--loss", type=click.Choice(POTENTIAL_LOSSES), help="The loss that boosting minimises."),
+    click.option("--combiner", type=click.Choice(COMBINERS), help="Which expert to follow."),
     click.option(
         "--restart",
-        default="auto",
-        show_default=True,
         type=click.Choice(RESTARTS),
-        help="When the worst trees of adaboost-olm start again: while the stream changes, always or never.",
+        help="When the worst trees start again: while the stream changes, always or never.",
     ),
-    click.option("--gamma", default="auto", show_default=True, help="Edge of online-mbbm: a number or auto."),
+    click.option("--gamma", help="Edge over guessing that the learners are assumed to have: a number or auto."),
     click.option("--seed", default=0, show_default=True, help="Seed of the model, and of the shuffling of a data set."),
     click.option("--jobs", default=1, show_default=True, help="Threads; -1: all cores. Same result."),
     click.option("--limit", type=click.IntRange(1), help="Stop after so many examples."),
@@ -97,6 +84,7 @@ def _run(
         from onlineboost.cli.measure import Stream, run_models
 
         stream = Stream(source, target, seed, limit, nominal, numeric)
-        gamma = settings["gamma"]
-        settings |= {"gamma": gamma if gamma == "auto" else number(gamma, "--gamma"), "seed": seed}
+        settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}
+        if settings.get("gamma", "auto") != "auto":
+            settings["gamma"] = number(settings["gamma"], "--gamma")
         run_models(stream, names, settings, as_json, report)

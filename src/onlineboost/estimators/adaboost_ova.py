@@ -86,7 +86,7 @@ class AdaBoostOVA(BoosterClassifier):
             assert isinstance(learners, BinaryTreeLearners)
             for j in range(learners.n_classes, k):
                 seed = child_key(model.chain.seed, j)
-                learners.add_class(tree._trees(model.columns, booster.scale, seed))
+                learners.add_class(tree._trees(model.columns, booster.scale, seed, first=booster.offset))
 
     @property
     def alphas_(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Trees as weak learners: the contract of a weak learner, for a forest and for groups of binary trees."""
+"""Trees as weak learners: the contract of a weak learner, for a forest."""
 
 from __future__ import annotations
 

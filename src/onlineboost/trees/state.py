@@ -185,7 +185,7 @@ def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
 
 
 def trees_of(forest: Forest, part: slice) -> Forest:
-    """These trees alone, in the same tables; for a forest with tables of its own see `regroup.select`."""
+    """These trees alone, in the same tables; for a forest with tables of its own see `compact.select`."""
     return forest._replace(roots=forest.roots[part], **{name: getattr(forest, name)[part] for name in PER_TREE})
 
 

@@ -1,0 +1,75 @@
+"""docs/new-booster.md adds a booster in three files, and the whole contract holds for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "new-booster.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r'^```python title="([^"]+)"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL))
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+REGISTRY = "src/onlineboost/estimators/registry.py"
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """A copy of the project with the page's booster in it."""
+    root = tmp_path_factory.mktemp("house")
+    for part in ("src", "tests", "benchmarks"):
+        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", root)
+    for name, text in FILES.items():
+        if name != REGISTRY:
+            assert not (root / name).exists()
+            (root / name).write_text(text)
+    above, entry = FILES[REGISTRY].splitlines()
+    registry = (root / REGISTRY).read_text()
+    registry = registry.replace("if TYPE_CHECKING:", f"if TYPE_CHECKING:\n{above}", 1)
+    (root / REGISTRY).write_text(registry.replace("ENTRIES = (", f"ENTRIES = (\n{entry}", 1))
+    return root
+
+
+def call(house, *command):
+    env = {**os.environ, "PYTHONPATH": str(house / "src")}
+    return subprocess.run([sys.executable, *command], cwd=house, env=env, capture_output=True, text=True)
+
+
+def test_three_files_are_all_it_takes(house):
+    changed = [
+        str(path.relative_to(house))
+        for path in sorted(house.rglob("*.py"))
+        if not (ROOT / path.relative_to(house)).exists()
+        or path.read_bytes() != (ROOT / path.relative_to(house)).read_bytes()
+    ]
+    assert changed == [
+        "src/onlineboost/boosters/smooth.py",
+        "src/onlineboost/estimators/registry.py",
+        "src/onlineboost/estimators/smooth_boost.py",
+    ]
+
+
+def test_every_program_knows_it(house):
+    done = call(house, "-m", "onlineboost.cli.main", "run", "balance", "--model", "smooth-boost", "--learners", "10")
+    assert done.returncode == 0, done.stderr
+    assert "smooth-boost" in done.stdout
+    done = call(house, "-c", "from onlineboost import SmoothBoost; print(SmoothBoost(3))")
+    assert done.stdout == "SmoothBoost(n_learners=3)\n"
+
+
+def test_the_whole_contract_holds_for_it(house):
+    done = call(house, *PYTEST, "tests/contract/test_contract.py", "-k", "smooth-boost")
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 50
+
+
+def test_it_keeps_to_the_rules_of_the_house(house):
+    checks = "imports_go_one_way or what_the_package_exports or smooth"
+    done = call(house, *PYTEST, "tests/test_house.py", "-k", checks)
+    assert done.returncode == 0, done.stdout[-3000:]

@@ -265,6 +265,7 @@ def show_stream(stream: dict[str, Any], table: list[dict[str, Any]]) -> Table:
     return shown
 
 
+# arguments: a command has one for every option
 @click.command()
 @click.option("--quick", is_flag=True, help="Small prefixes of two streams: about two minutes.")
 @click.option("--streams", help=f"Comma-separated [default: {','.join(STREAMS)}].")
@@ -274,6 +275,7 @@ def show_stream(stream: dict[str, Any], table: list[dict[str, Any]]) -> Table:
 @click.option("--seconds", type=float, help="Other libraries stop after this long [default: 15; quick 1.5].")
 @click.option("--length", type=click.IntRange(1000), help="Rows of the longest stream of scaling [default: 200,000].")
 @click.option("--scaling/--no-scaling", "with_scaling", default=True, help="Also measure cost against size.")
+@click.option("--axes", default=",".join(bench_page.AXES), show_default=True, help="Sizes that scaling varies.")
 @click.option("--systems/--no-systems", "with_systems", default=True, help="Compare systems.")
 @click.option("--env", "envs", multiple=True, metavar="PACKAGE=PYTHON", help="Python of capymoa, vw or river.")
 @click.option("--out", default="results", show_default=True, type=click.Path(path_type=Path), help="Folder.")
@@ -287,6 +289,7 @@ def main(
     seconds: float | None,
     length: int | None,
     with_scaling: bool,
+    axes: str,
     with_systems: bool,
     envs: tuple[str, ...],
     out: Path,
@@ -318,7 +321,8 @@ def main(
             results |= compare(bench, asked_streams, at_hand, rows, seconds, warm)
         if with_scaling:
             length = length or (16_000 if quick else 200_000)
-            results["scaling"] = scaling.measure(bench, quick, length, "ours-olm:2" in at_hand)
+            asked_axes = [axis for axis in axes.split(",") if axis != "threads" or "ours-olm:2" in at_hand]
+            results["scaling"] = scaling.measure(bench, quick, length, asked_axes)
             console.print(scaling.show(results["scaling"]))
         results["left_out"] = bench.left_out
     out.mkdir(parents=True, exist_ok=True)

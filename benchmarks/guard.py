@@ -1,10 +1,12 @@
 """Has ours become slower? The time of small runs, divided by that of a fixed piece of work, beside stored ratios.
 
-    make bench-guard                         exit code 1 if a ratio is more than 25 % above the stored one
-    python benchmarks/guard.py --update      store the ratios of this version
+    make bench-guard                                  exit code 1 if a ratio is more than 25 % above the stored one
+    python benchmarks/guard.py --update               store the ratios of this version
+    python benchmarks/guard.py --against FOLDER       compare with another checkout of the project, the two in turns
 
 The work is compiled by Numba and does what our kernels do: random reads from a table, exponentials, sums. Times are CPU
-times, work and runs take turns, and the least of several counts, so a busy machine disturbs little.
+times, work and runs take turns, and the least of several counts, so a busy machine disturbs little. Two versions in
+turns (`turns.py`) are disturbed alike: small changes show.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ from typing import Any
 import click
 import machine
 import numpy as np
+import turns
 from numba import njit
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress, track
 from rich.table import Table
 
 from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
@@ -103,33 +106,83 @@ def judge(ratios: dict[str, float], stored: dict[str, float]) -> list[tuple[str,
     return rows
 
 
+def show_table(console: Console, title: str, headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    table = Table(title=title)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "case" else "right")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def milliseconds(times: list[float]) -> str:
+    return f"{1e3 * min(times):,.0f} ms"
+
+
+def against(other: Path, rounds: int, only: str, console: Console) -> list[str]:
+    """Compare with the version in another folder; the cases in which this one is slower, by both measures."""
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("compiling both, then rounds", total=rounds)
+        results, unshared = turns.compare(other, rounds, only, lambda done: progress.update(task, completed=done))
+    rows = [
+        (result.case, *map(milliseconds, (result.old, result.new)), f"{result.least:.3f}", f"{result.median:.3f}")
+        for result in results
+    ]
+    headings = ("case", "there", "here", "here/there, least", "median of rounds")
+    show_table(console, f"CPU time here and in the other version, {rounds} rounds in turns", headings, rows)
+    if unshared:
+        console.print(f"Only one version has: {'; '.join(unshared)}.", highlight=False)
+    return [result.case for result in results if min(result.least, result.median) > ALLOWED]
+
+
+def against_stored(named: dict[str, Case], repeats: int, console: Console) -> tuple[dict[str, float], list[str]]:
+    """The ratios, and the cases that are slower than stored."""
+    ratios = measure(named, work_case(), repeats, console)
+    stored = json.loads(STORED.read_text())["ratios"] if STORED.exists() else {}
+    judged = judge(ratios, stored)
+    rows = [
+        (name, f"{ratio:.3f}", "" if before is None else f"{before:.3f}", verdict)
+        for name, ratio, before, verdict in judged
+    ]
+    show_table(console, "Time, as a multiple of the fixed work", ("case", "ratio", "stored", "change"), rows)
+    return ratios, [name for name, *_, verdict in judged if verdict.startswith("slower")]
+
+
+def store(ratios: dict[str, float]) -> None:
+    described = machine.describe({"capymoa": Path(), "vw": Path()})
+    kept = {name: described[name] for name in ("processor", "Python", "numba") if name in described}
+    rounded = {name: round(ratio, 4) for name, ratio in ratios.items()}
+    STORED.write_text(json.dumps({"machine": kept, "ratios": rounded}, indent=2) + "\n")
+
+
 @click.command()
 @click.option("--update", is_flag=True, help="Store the ratios of this run.")
-@click.option("--repeats", default=5, show_default=True, type=click.IntRange(1))
-def main(update: bool, repeats: int) -> None:
-    """Compare our speed, relative to a fixed piece of work, with what is stored."""
+@click.option("--against", "other", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="FOLDER")
+@click.option("--repeats", default=5, show_default=True, type=click.IntRange(1), help="Rounds over all cases.")
+@click.option("--only", default="", metavar="TEXT", help="Only cases with this in their names.")
+def main(update: bool, other: Path | None, repeats: int, only: str) -> None:
+    """Compare our speed, relative to a fixed piece of work, with what is stored; or with another version of ours."""
     console = Console(width=max(100, Console().width))
-    ratios = measure(cases(), work_case(), repeats, console)
-    stored = json.loads(STORED.read_text())["ratios"] if STORED.exists() else {}
-    rows = judge(ratios, stored)
-    table = Table("case", "ratio", "stored", "change", title="Time, as a multiple of the fixed work")
-    for name, ratio, before, verdict in rows:
-        table.add_row(name, f"{ratio:.3f}", "" if before is None else f"{before:.3f}", verdict)
-    console.print(table)
-    if update:
-        described = machine.describe({"capymoa": Path(), "vw": Path()})
-        kept = {name: described[name] for name in ("processor", "Python", "numba") if name in described}
-        rounded = {name: round(ratio, 4) for name, ratio in ratios.items()}
-        STORED.write_text(json.dumps({"machine": kept, "ratios": rounded}, indent=2) + "\n")
-        console.print(f"Stored in {STORED.name}.")
-        return
-    slow = [name for name, *_, verdict in rows if verdict.startswith("slower")]
+    if update and (other or only):
+        raise click.UsageError("--update stores all cases of this version: leave --against and --only out")
+    if other is not None:
+        if not (other / "benchmarks" / "guard.py").exists():
+            raise click.BadParameter(f"{other} is no checkout of this project: it has no benchmarks/guard.py")
+        slow = against(other, repeats, only, console)
+        advice = "Run again with more --repeats."
+    else:
+        named = {name: case for name, case in cases().items() if only in name}
+        ratios, slow = against_stored(named, repeats, console)
+        advice = "Run again on an idle machine. If it stays, find the change that made it so; if it is meant, store it:"
+        advice += " python benchmarks/guard.py --update"
+        if update:
+            store(ratios)
+            console.print(f"Stored in {STORED.name}.")
+            return
     if slow:
+        percent = 100 * (ALLOWED - 1)
         console.print(
-            f"[red]Slower than it was, by more than {100 * (ALLOWED - 1):.0f} %:[/] {'; '.join(slow)}. Run again on "
-            "an idle machine. If it stays, find the change that made it so; if it is meant, store it: "
-            "python benchmarks/guard.py --update",
-            highlight=False,
+            f"[red]Slower than it was, by more than {percent:.0f} %:[/] {'; '.join(slow)}. {advice}", highlight=False
         )
         sys.exit(1)
     console.print("No slower than it was.")

@@ -7,6 +7,7 @@ the last two alone, where what does not grow no longer hides what does.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import machine
@@ -40,15 +41,16 @@ def make_stream(rows: int, columns: int = 10, classes: int = 5) -> Stream:
     return Stream(np.column_stack(data.X.columns), np.searchsorted(names, data.y), {}, len(names))
 
 
-def measure(bench: Bench, quick: bool, length: int, threads: bool) -> list[dict[str, Any]]:
+def measure(bench: Bench, quick: bool, length: int, axes: Sequence[str]) -> list[dict[str, Any]]:
     """A row for each point: axis, model, size, microseconds per example, and peak memory."""
     rows = 1000 if quick else ROWS
-    sizes = {axis: values[1:5:3] if quick else values for axis, values in SIZES.items()}
+    sizes = {axis: values[1:5:3] if quick else values for axis, values in SIZES.items() if axis in axes}
     models = ["ours-olm"] if quick else list(MODELS)
-    counts = [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= machine.cores()] if threads else []
+    counts = [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= machine.cores()] if "threads" in axes else []
+    lengths = [length] if "examples" in axes else []
     plan = [(axis, size, model) for axis, values in sizes.items() for size in values for model in models]
     points: list[dict[str, Any]] = []
-    with bench.bars(len(plan) + len(models) * (1 + len(counts)), "scaling"):
+    with bench.bars(len(plan) + len(models) * (len(lengths) + len(counts)), "scaling"):
         for axis, size, model in plan:
             columns = size if axis == "columns" else 10
             classes = size if axis == "classes" else 5
@@ -57,12 +59,13 @@ def measure(bench: Bench, quick: bool, length: int, threads: bool) -> list[dict[
             result = bench.run(model, path, rows, f"{axis} = {size}: {MODELS[model]}", learners)
             cpu = result["marks"][-1][2]  # one thread: not disturbed by others on the machine
             points.append(_point(axis, model, size, 1e6 * cpu / rows, result))
-        path = bench.save(make_stream(length), f"scaling-{length}")
-        for model in models:
-            result = bench.run(model, path, length, f"{length:,} examples: {MODELS[model]}", bench.learners)
-            points += [_point("examples", model, at, us, result) for at, us in spans(result["marks"])]
-        path = bench.save(make_stream(10 * rows), f"scaling-{10 * rows}")
+        for n in lengths:
+            path = bench.save(make_stream(n), f"scaling-{n}")
+            for model in models:
+                result = bench.run(model, path, n, f"{n:,} examples: {MODELS[model]}", bench.learners)
+                points += [_point("examples", model, at, us, result) for at, us in spans(result["marks"])]
         for n in counts:
+            path = bench.save(make_stream(10 * rows), f"scaling-{10 * rows}")
             for model in models:
                 result = bench.run(f"{model}:{n}", path, 10 * rows, f"{n} threads: {MODELS[model]}", bench.learners)
                 points.append(_point("threads", model, n, 1e6 * result["marks"][-1][1] / (10 * rows), result))

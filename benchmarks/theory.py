@@ -1,4 +1,7 @@
-"""The theorems against the boosters, in full: python benchmarks/theory.py [--examples 4000] [--edge 0.2]
+"""The theorems against the boosters, in full.
+
+    python benchmarks/theory.py
+    python benchmarks/theory.py --edge 0.1 --classes 2,10 --learners 50
 
 Tables: boosters on simulated learners with an edge, beside phi_N(0) and the bounds; the same against the adversary of
 the lower bound; Adaboost.OLM on a stream so long that its bound says something; the regret of the alphas.
@@ -21,7 +24,7 @@ from onlineboost.theory.simulate import Simulation, alpha_regrets, draw_labels, 
 console, err = Console(width=130), Console(stderr=True)
 DELTA = 0.05
 BOOSTERS = ("online-mbbm", "adaboost-olm", "oza")
-SIZES = [(k, n) for k in (2, 3, 5, 10) for n in (10, 50, 100, 200)]
+Sizes = list[tuple[int, int]]  # classes, learners
 
 
 def table_of(title: str, *headings: str) -> Table:
@@ -37,14 +40,14 @@ def theorem_bound(k: int, n: int, edge: float, T: int) -> float:
     return min(theory.mbbm_bound(k, n, g, T, theory.excess_of_votes(edge, g, DELTA / n)) for g in gammas)
 
 
-def with_an_edge(T: int, edge: float) -> None:
+def with_an_edge(T: int, edge: float, sizes: Sizes) -> None:
     table = table_of(
         f"Mistakes in {T:,} examples, learners of edge {edge}",
         *("k", "N", "best learner", "phi_N(0) T", "± sd", "MBBM, ties lost", "off by sd", "Theorem 1", "MBBM"),
         *("OLM", "best expert", "Hedge bound"),
     )
     off = []
-    for k, n in track(SIZES, "learners with an edge", console=err):
+    for k, n in track(sizes, "learners with an edge", console=err):
         y = draw_labels(T, k, seed=n)
         votes = draw_votes(y, k, n, edge, seed=n)
         mbbm, olm = Simulation("online-mbbm", k, n, gamma=edge), Simulation("adaboost-olm", k, n)
@@ -62,15 +65,17 @@ def with_an_edge(T: int, edge: float) -> None:
         cells = (k, n, single, f"{phi * T:.1f}", f"{sd:.1f}", lost, f"{(lost - phi * T) / max(sd, 1.0):+.1f}")
         table.add_row(*map(str, (*cells, round(bound), majority.mistakes, adaptive.mistakes, best, round(hedge))))
     console.print(table)
-    console.print(f"phi_N(0): root mean square of {len(off)} deviations {np.sqrt(np.mean(np.square(off))):.2f} sd\n")
+    if off:
+        rms = np.sqrt(np.mean(np.square(off)))
+        console.print(f"phi_N(0): root mean square of {len(off)} deviations {rms:.2f} sd\n")
 
 
-def adversary(T: int, edge: float) -> None:
+def adversary(T: int, edge: float, sizes: Sizes) -> None:
     table = table_of(
         f"Mistakes in {T:,} examples against the adversary: votes from u_(2 gamma), gamma = {edge / 2}",
         *("k", "N", "no booster is below", "± sd", "MBBM", "OLM", "Oza"),
     )
-    for k, n in track(SIZES, "adversary", console=err):
+    for k, n in track(sizes, "adversary", console=err):
         y = draw_labels(T, k, seed=1000 + n)
         votes = draw_votes(y, k, n, edge, seed=1000 + n)
         least = theory.least_error(k, n, edge / 2)
@@ -82,15 +87,16 @@ def adversary(T: int, edge: float) -> None:
     console.print(table)
 
 
-def long_stream() -> None:
+def long_stream(longest: int) -> None:
     title = "Adaboost.OLM where its bound says something (k = 2, N = 200)"
     table = table_of(title, "edge", "T", "mistakes", "bound", "bound / T")
-    for edge, T in track([(0.5, 100_000), (0.5, 400_000), (0.8, 100_000), (0.8, 400_000)], "long streams", console=err):
+    lengths = [(edge, T) for edge in (0.5, 0.8) for T in (longest // 4, longest)]
+    for edge, T in track(lengths, "long streams", console=err):
         y = draw_labels(T, 2)
         booster = Simulation("adaboost-olm", 2, 200)
         mistakes = sum(
             booster.play(draw_votes(part, 2, 200, edge, seed=s), part).mistakes
-            for s, part in enumerate(np.split(y, 20))
+            for s, part in enumerate(np.array_split(y, 20))
         )
         bound = theory.olm_bound("logistic", booster.edges, 2, T, booster.weights, DELTA)
         assert mistakes <= bound
@@ -111,14 +117,26 @@ def regrets() -> None:
     console.print(table)
 
 
+def numbers(_: click.Context, __: click.Parameter, text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a list of whole numbers such as 2,5") from None
+
+
 @click.command()
 @click.option("--examples", default=4000, show_default=True, type=click.IntRange(100))
 @click.option("--edge", default=0.2, show_default=True, type=click.FloatRange(0.01, 0.9))
-def main(examples: int, edge: float) -> None:
+@click.option("--classes", default="2,3,5,10", show_default=True, callback=numbers)
+@click.option("--learners", default="10,50,100,200", show_default=True, callback=numbers)
+@click.option("--longest", default=400_000, show_default=True, type=click.IntRange(1000), help="Of the long streams.")
+def main(examples: int, edge: float, classes: list[int], learners: list[int], longest: int) -> None:
+    """Simulate, and check every bound on the way."""
     start = time.perf_counter()
-    with_an_edge(examples, edge)
-    adversary(examples, edge)
-    long_stream()
+    sizes = [(k, n) for k in classes for n in learners]
+    with_an_edge(examples, edge, sizes)
+    adversary(examples, edge, sizes)
+    long_stream(longest)
     regrets()
     console.print(f"All bounds hold. {time.perf_counter() - start:.0f} s")
 

@@ -9,8 +9,8 @@ of the machine that other processes took in the meantime). The rest helps to jud
 the share of the time in which all threads were inside a segment's kernel at once, "none" the share in which no thread
 was: encoding, Hedge, and the Python in between. "CPU" is the processor time of all threads over that of one: what
 cutting the chain costs. "expected" is the speed-up with a core for every thread and nobody else at work: the processor
-time of every (segment, block) task, put in order by the rule of pipeline.py; the main thread's own time is serial, and
-what else the threads did (Hedge, Python) is split among them.
+time of every (segment, block) task, put in order by the rule of `chain.threads`; the main thread's own time is serial,
+and what else the threads did (Hedge, Python) is split among them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from rich.console import Console
 from rich.table import Table
 
 from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
-from onlineboost.chain import chain
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.segments import Segment
 from onlineboost.data.errors import DataError
 from onlineboost.datasets.dataset import Dataset
 
@@ -46,23 +47,23 @@ class Watch:
     def __enter__(self) -> Watch:
         self.spans: list[tuple[float, float]] = []
         self.tasks: list[dict[tuple[int, int], float]] = []  # one per call: (round, learner) of a task -> CPU seconds
-        self.learn, self.stream = learn, stream = chain.TreeSegment.learn, chain.Chain.stream
+        self.learn, self.stream = learn, stream = Segment.learn, Chain.stream
 
         def watched_learn(segment: Any, rows: Any, *labels: Any) -> None:
             begin, cpu = time.perf_counter(), time.thread_time()
             learn(segment, rows, *labels)
-            self.tasks[-1][rows.t, segment.stage.offset] = time.thread_time() - cpu
+            self.tasks[-1][rows.t, segment.booster.offset] = time.thread_time() - cpu
             self.spans.append((begin, time.perf_counter()))
 
         def watched_stream(*arguments: Any) -> int:
             self.tasks.append({})
             return stream(*arguments)
 
-        chain.TreeSegment.learn, chain.Chain.stream = watched_learn, watched_stream  # type: ignore
+        Segment.learn, Chain.stream = watched_learn, watched_stream  # type: ignore
         return self
 
     def __exit__(self, *_: object) -> None:
-        chain.TreeSegment.learn, chain.Chain.stream = self.learn, self.stream  # type: ignore[method-assign]
+        Segment.learn, Chain.stream = self.learn, self.stream  # type: ignore[method-assign]
 
     def shares(self, jobs: int, seconds: float) -> tuple[float, float]:
         """Shares of the time with all threads in kernels, and with none."""
@@ -87,7 +88,7 @@ class Watch:
 
 
 def schedule(cost: np.ndarray, jobs: int) -> float:
-    """Seconds that tasks of this cost, (blocks, segments), take on so many cores, by the rule of pipeline.py."""
+    """Seconds that tasks of this cost, (blocks, segments), take on so many cores, by the rule of `chain.threads`."""
     n_blocks, n_steps = cost.shape
     done, busy, now = [0] * n_steps, [False] * n_steps, 0.0
     running: list[tuple[float, int]] = []
@@ -141,8 +142,9 @@ def run(make: Any, data: Dataset, learners: int, jobs: int) -> tuple[dict[str, f
         if jobs > 1
         else cpu,
     }
-    state = (result.predictions, clf.edges_, clf.expert_weights_, clf._model.chain.gather("alpha"))
-    return figures, state
+    chain = clf._model.chain
+    learned = (chain.gather(name) for name in chain.segments[0].booster.per_learner())
+    return figures, (result.predictions, clf.edges_, clf.expert_weights_, *learned)
 
 
 def part(data: Dataset, n: int | None) -> Dataset:

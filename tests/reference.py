@@ -1,6 +1,6 @@
 """The twin of every kernel in plain Python: slow, obvious, and written from the paper, not from the kernels.
 
-Sections follow the paper (Jung, Goetz, Tewari 2017) with the corrections of DESIGN section 4:
+Sections follow the paper (Jung, Goetz, Tewari 2017) with the corrections of docs/paper.md:
 
 * the three losses: value, cost matrix, gradient of alpha, step size, feasible set;
 * the vote of a weak learner that gives a distribution;

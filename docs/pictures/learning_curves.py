@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from onlineboost import AdaBoostOLM, HoeffdingTree, load_dataset, prequential
-from onlineboost.evaluation.baselines import MajorityClass
+from onlineboost.evaluation import MajorityClass
 
 HERE = Path(__file__).parent
 SYSTEMS = (

@@ -2,7 +2,7 @@
 
 Numba's disk cache looks only at the file a kernel stands in: edit ``losses.py``, and a kernel of ``loops.py`` that has
 it built in goes on running the old code. So the cache folder is named after a hash of all sources with kernels in them.
-The folders of other versions are kept while they are in use, and removed after that.
+The folders of other versions are kept for as long as they are in use, and removed after that.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Collection
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from onlineboost._compile.folders import cache_folder
 
 ROOT = Path(__file__).parents[1]  # of the package
 WITH_KERNELS = ("_compile", "boosters", "chain", "contracts", "theory", "trees")  # sub-packages
-KEPT = 3  # versions whose machine code is kept: this one, and those used last
+KEPT = 3  # versions whose machine code is kept in any case: this one, and those used last
+UNUSED = 24 * 3600.0  # seconds after which others are removed: by then no process is about to write to them
 
 
 def source_hash(packages: Collection[str]) -> str:
@@ -41,9 +43,10 @@ def claim(home: Path, name: str) -> bool:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
         if fresh:
-            versions = [path for path in home.glob("kernels-*") if path != folder]
-            for old in sorted(versions, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT - 1 :]:
-                shutil.rmtree(old, ignore_errors=True)
+            used = {path: path.stat().st_mtime for path in home.glob("kernels-*") if path != folder}
+            for old in sorted(used, key=used.__getitem__, reverse=True)[KEPT - 1 :]:
+                if used[old] < time.time() - UNUSED:
+                    shutil.rmtree(old, ignore_errors=True)
         return os.access(folder, os.W_OK)
     except OSError:
         return False

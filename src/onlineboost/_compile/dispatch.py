@@ -29,7 +29,7 @@ from onlineboost._compile.jit import CAN_STOP_COUNTING
 
 # Machine code is inlined, not Numba's own representation of it (inline="always" for overloads): that took 1.5 times as
 # long to compile, was no faster, and where a kernel is called twice (`ask`, by Oza's booster) it gave wrong results.
-BUILT_IN: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
+BUILT_IN: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 if CAN_STOP_COUNTING:
     BUILT_IN["_nrt"] = False
 Function = Callable[..., Any]
@@ -44,8 +44,11 @@ class Contract:
         self._chosen: dict[str, dict[type, Function]] = {}  # kernel -> state type -> function
         self._defaults: dict[str, Function] = {}
 
-    def kernel(self, stub: Function) -> Function:
-        """A kernel that every type must implement. The stub is its signature and its docstring."""
+    def kernel(self, stub: Function, *, loops: bool = False) -> Function:
+        """A kernel that every type must implement. The stub is its signature and its docstring.
+
+        `loops`: it goes through many rows in one call, so that it need not be inlined.
+        """
         table = self._chosen[stub.__name__] = {}
         default = self._defaults.get(stub.__name__)
 
@@ -60,13 +63,17 @@ class Contract:
             return getattr(function, "py_func", function)
 
         call.__name__, call.__doc__ = stub.__name__, stub.__doc__
-        overload(call, strict=False, jit_options=cast(Any, dict(BUILT_IN)))(choose)
+        overload(call, strict=False, jit_options=cast(Any, BUILT_IN | {"forceinline": not loops}))(choose)
         return call
 
-    def optional(self, stub: Function) -> Function:
+    def optional(self, stub: Function, *, loops: bool = False) -> Function:
         """A kernel that a type may leave out: the stub is what holds then."""
         self._defaults[stub.__name__] = stub
-        return self.kernel(stub)
+        return self.kernel(stub, loops=loops)
+
+    def optional_loop(self, stub: Function) -> Function:
+        """An optional kernel that goes through a block in one call."""
+        return self.optional(stub, loops=True)
 
     def implement(self, kind: type, *functions: Function) -> None:
         """State type `kind` does it with these functions, each named after the kernel it implements."""

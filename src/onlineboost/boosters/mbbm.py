@@ -28,7 +28,7 @@ from onlineboost.boosters.potentials import (
     make_rows,
     want_rows,
 )
-from onlineboost.boosters.votes import Vote, cheapest, likeliest, only_choice
+from onlineboost.boosters.votes import Vote, cheapest, no_costs, only_choice
 from onlineboost.contracts.booster import BOOSTER, booster
 from onlineboost.contracts.rows import Rows, leader
 
@@ -138,16 +138,15 @@ def weigh(booster, i, rows, b, y, weight, place):
 
 @inlined_kernel
 def vote(booster, i, rows, b, t, place, work, n):
-    k, cost = rows.k, work.cost
-    if booster.vote == Vote.ARGMAX or k < 2:
-        return likeliest(booster, i, t, k, work, n)
+    k = rows.k
     label, _ = only_choice(work, n)
     if label >= 0:
         return label
-    expected_costs(booster.cache, place, work.labels, work.p, n, booster.vote == Vote.TEMPERED, cost)
-    size = 0.0
-    for l in range(k):
-        size = max(size, cost[l])
+    size = no_costs(work, k)
+    if booster.vote != Vote.ARGMAX and k > 1:
+        expected_costs(booster.cache, place, work.labels, work.p, n, booster.vote == Vote.TEMPERED, work.cost)
+        for l in range(k):
+            size = max(size, work.cost[l])
     return cheapest(booster, i, t, k, work, n, size)
 
 

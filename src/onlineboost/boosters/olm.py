@@ -27,7 +27,7 @@ from onlineboost.boosters.losses import (
     pair_cost,
     step_size,
 )
-from onlineboost.boosters.votes import Vote, cheapest, likeliest, only_choice
+from onlineboost.boosters.votes import Vote, cheapest, no_costs, only_choice
 from onlineboost.contracts.booster import BOOSTER, booster
 from onlineboost.contracts.rows import leader
 
@@ -106,17 +106,12 @@ def votes_in_reach(booster, s, k):
 
 
 @bare_kernel
-def own_costs(booster, rows, y):
+def prepare_block(booster, i, rows, y):
     """-C[y, y] of every row: how much its label is asked for."""
     for b in range(y.size):
         s = rows.s[b]
         near = votes_in_reach(booster, s, rows.k)
         rows.notes.own[b] = off_diagonal(booster.loss, near, s, rows.notes.e[b], y[b], rows.k)
-
-
-@inlined_kernel
-def prepare_block(booster, i, rows, y):
-    own_costs(booster, rows, y)
 
 
 @inlined_kernel
@@ -127,17 +122,15 @@ def weigh(booster, i, rows, b, y, weight, place):
 
 @inlined_kernel
 def vote(booster, i, rows, b, t, place, work, n):
-    k, cost = rows.k, work.cost
-    if booster.vote == Vote.ARGMAX:
-        return likeliest(booster, i, t, k, work, n)
+    k = rows.k
     label, top = only_choice(work, n)
     if label >= 0:
         return label
-    for l in range(k):
-        cost[l] = 0.0
-    s, tempered = rows.s[b], booster.vote == Vote.TEMPERED
-    near = votes_in_reach(booster, s, k)
-    size = likely_costs(booster.loss, near, s, rows.notes.e[b], k, work, n, top, tempered)
+    size = no_costs(work, k)
+    if booster.vote != Vote.ARGMAX:
+        s = rows.s[b]
+        near = votes_in_reach(booster, s, k)
+        size = likely_costs(booster.loss, near, s, rows.notes.e[b], k, work, n, top, booster.vote == Vote.TEMPERED)
     return cheapest(booster, i, t, k, work, n, size)
 
 
@@ -161,13 +154,8 @@ def update(booster, i, rows, b, y, weight, l, place, work, n):
     rows.notes.votes[b] = l  # counted in `settle_block`
 
 
-@inlined_kernel
-def settle_block(booster, i, rows, y, weight):
-    count_votes(booster, i, rows, y, weight)
-
-
 @bare_kernel
-def count_votes(booster, i, rows, y, weight):
+def settle_block(booster, i, rows, y, weight):
     """Cast learner i's votes, row after row; its edge and its alpha learn the labels."""
     loss, k = booster.loss, rows.k
     bound = alpha_bound(loss, booster.n_learners)

@@ -45,11 +45,15 @@ def only_choice(work, n):
 def likeliest(booster, i, t, k, work, n):
     """The label of largest p; among equals a draw."""
     label, _ = only_choice(work, n)
-    if label >= 0:
-        return label
+    return label if label >= 0 else cheapest(booster, i, t, k, work, n, no_costs(work, k))
+
+
+@inlined_kernel
+def no_costs(work, k):
+    """Every label costs nothing so far; returns 0, the size of the numbers that this was added up from."""
     for l in range(k):
         work.cost[l] = 0.0
-    return cheapest(booster, i, t, k, work, n, 0.0)
+    return 0.0
 
 
 @inlined_kernel

@@ -26,7 +26,7 @@ from onlineboost.contracts.rows import Rows
 BOOSTER = Contract("booster")
 
 
-@BOOSTER.optional
+@BOOSTER.optional_loop
 def prepare_block(booster, i, rows, y):
     """Before learner i is asked about a labelled block. May be called again for the same block."""
     return
@@ -64,7 +64,7 @@ def settle(booster, learner, i, rows, b, y, weight, learned, scratch, work):
     return
 
 
-@BOOSTER.optional
+@BOOSTER.optional_loop
 def settle_block(booster, i, rows, y, weight):
     """After learner i has learned a block."""
     return

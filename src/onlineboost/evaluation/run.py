@@ -30,7 +30,7 @@ def prequential(
         A classifier of this package (one compiled pass), or any other with ``partial_fit`` and ``predict`` (row by
         row). It is changed: it has learned the stream afterwards.
     X, y
-        The stream: arrays or frames; or, with `y` left out, an iterable of :class:`~onlineboost.data.stream.Block`.
+        The stream: arrays or frames; or, with `y` left out, an iterable of :class:`~onlineboost.data.Block`.
     classes
         All labels; by default those of `y`. With blocks and no `classes`, they grow as labels are met.
     progress

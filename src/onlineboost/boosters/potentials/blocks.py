@@ -6,7 +6,7 @@ leader. Labels with equal votes form a *tier*; with D tiers, C has at most D (D 
 
 from __future__ import annotations
 
-from onlineboost._compile.jit import bare_kernel, small_kernel
+from onlineboost._compile.jit import bare_kernel
 
 RESOLUTION = 2.0**-44  # a difference of costs below this is rounding, and counts as zero: it must not decide a vote
 UNKNOWN = -1.0
@@ -29,7 +29,7 @@ def set_excess(block, a, b, value):
     block[2 + 3 * D + a * D + b] = value if value > RESOLUTION else 0.0
 
 
-@small_kernel
+@bare_kernel
 def finish_rows(block, wanted):
     """Weigh the rows of excess costs that have just been filled, and count them as known. None is wanted any more."""
     D = int(block[0])

@@ -17,7 +17,7 @@ TINY = 1e-300  # instead of a weight of 0
 def expected_costs(cache, at, labels, p, n, tempered, cost):
     """cost[l] = sum_r p_r (C[r, l] - C[r, r]) for all l, where label labels[j] has probability p[j], j < n.
 
-    Tempered: every row is divided by the square root of its weight first (see ``stages.vote``).
+    Tempered: every row is divided by the square root of its weight first (see ``votes.Vote``).
     """
     blocks, tier = cache.blocks, cache.tier
     mass, sums = cache.scratch[0], cache.scratch[1]

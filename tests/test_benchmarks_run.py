@@ -1,0 +1,248 @@
+"""Every script of benchmarks/ runs, on a small input, and says what it should."""
+
+import importlib
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from onlineboost import AdaBoostOLM, load_dataset, prequential
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+
+import bench
+import drift
+import guard
+import machine
+import scaling
+import threads
+import turns
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = ROOT / "benchmarks"
+
+
+def run(script, *arguments, code=0):
+    """What the command of a script prints."""
+    command = importlib.import_module(script).main
+    done = CliRunner().invoke(command, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == code, done.output
+    return done.stdout
+
+
+def rows_of(output):
+    """The cells of the rows of all tables, by what the first cell says."""
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if line.startswith("│")]
+    return {row[0]: row[1:] for row in rows}
+
+
+def first_rows(name, n, order=0):
+    data = load_dataset(name).shuffled(order)
+    return data.X[:n], data.y[:n]
+
+
+def test_every_script_is_tested_here():
+    """Those that are run, not those that are only imported."""
+    here = Path(__file__).read_text()
+    for path in sorted(SCRIPTS.glob("*.py")):
+        if '__name__ == "__main__"' in path.read_text():
+            assert f"def test_{path.stem}_" in here, path.name
+
+
+def test_accuracy_is_the_mean_over_the_orders(tmp_path):
+    asked = ("--datasets", "balance", "--orders", 2, "--learners", 3, "--jobs", 1, "--json", tmp_path / "out.json")
+    (model, orders, tail, error, *_) = rows_of(run("accuracy", *asked))["balance"]
+    expected = []
+    for order in range(2):
+        X, y = first_rows("balance", None, order)
+        expected.append(prequential(AdaBoostOLM(3, random_state=order), X, y).tail_accuracy())
+    assert (model, orders) == ("adaboost-olm", "2")
+    assert float(tail) == pytest.approx(np.mean(expected), abs=6e-5)
+    assert float(error) == pytest.approx(abs(expected[0] - expected[1]) / 2, abs=6e-5)
+    kept = json.loads((tmp_path / "out.json").read_text())["results"]["balance adaboost-olm"]
+    assert [row["tail"] for row in kept] == expected
+
+
+def test_bench_measures_and_writes_a_page(tmp_path):
+    asked = ("--quick", "--streams", "car", "--models", "ours-olm", "--learners", 3, "--rows", 150)
+    output = run("bench", *asked, "--axes", "learners", "--out", tmp_path)
+    results = json.loads((tmp_path / "bench.json").read_text())
+    assert "car: 150 rows, 6 columns, 4 classes" in output
+    (row,) = results["systems"]
+    stream = bench.as_stream(load_dataset("car"), 150)
+    clf = AdaBoostOLM(3, categorical_features=list(range(6)))
+    assert row["accuracy"] == prequential(clf, stream.X, stream.y, classes=np.arange(4)).accuracy
+    assert (row["model"], row["rows"], row["learners"]) == ("ours-olm", 150, 3)
+    assert [(point["axis"], point["size"]) for point in results["scaling"]] == [("learners", 25), ("learners", 200)]
+    output = run("bench", "--page", tmp_path / "page.md", "--out", tmp_path)
+    assert (tmp_path / "page.md").read_text() == (tmp_path / "benchmarks.md").read_text()
+    assert f"| AdaBoostOLM | 3 | 150 | {row['accuracy']:.4f} |" in (tmp_path / "page.md").read_text()
+
+
+def test_drift_compares_the_ways_to_restart():
+    rows = rows_of(run("drift", "--streams", "swap-1000,nursery, 20 % noise", "--rows", 1500, "--learners", 3))
+    assert {"swap-1000", "nursery, 20 % noise"} < rows.keys()
+    never, always, auto, times = rows["swap-1000"]
+    X, y = (part[:1500] for part in drift.swap(8000, 1000, 0))
+    right = AdaBoostOLM(3, restart="never").test_then_train(X, y, classes=np.unique(y)) == y
+    assert never == f"{right[1200:].mean():.4f} | {right.mean():.4f}"
+    assert times.endswith(" x")
+    assert never != always or never != auto
+
+
+def test_drift_names_the_streams_there_are():
+    output = CliRunner().invoke(drift.main, ["--streams", "sea,see"]).output
+    assert "'see' is not a stream" in output
+
+
+def test_latency_gives_percentiles_of_every_request(tmp_path):
+    asked = ("--models", "AdaBoostOLM", "--rows", 400, "--learners", 3, "--seconds", 0.03)
+    output = run("latency", *asked, "--json", tmp_path / "out.json")
+    figures = json.loads((tmp_path / "out.json").read_text())
+    requests = {figure["request"] for figure in figures}
+    assert requests == {"predict_one", "learn_one", *(f"predict, {n} rows" for n in (10, 100, 1000)), "predict, 1 row"}
+    assert requests <= rows_of(output).keys()
+    for figure in figures:
+        wall, cpu = figure["us"][:3], figure["us"][3:]
+        assert 0.0 < wall[0] <= wall[1] <= wall[2]
+        assert cpu == sorted(cpu)
+
+
+def test_machine_names_no_host_and_no_folder():
+    described = machine.describe({"capymoa": Path("nowhere"), "vw": Path("nowhere")})
+    assert {"processor", "cores used", "Python", "numba"} <= described.keys()
+    for private in (platform.node(), str(Path.home()), str(ROOT)):
+        assert not [value for value in described.values() if private in value]
+
+
+# -------------------------------------------------------------------------------------------------------- the guard
+
+
+def test_guard_judges_by_the_stored_ratios():
+    done = CliRunner().invoke(guard.main, ["--repeats", "1", "--only", "nominal"], catch_exceptions=False)
+    ((name, (ratio, stored, verdict)),) = rows_of(done.stdout).items()
+    assert name == "AdaBoostOLM, nominal columns"
+    assert float(stored) == pytest.approx(json.loads(guard.STORED.read_text())["ratios"][name], abs=6e-4)
+    slower = float(ratio) > guard.ALLOWED * float(stored)
+    assert done.exit_code == int(slower)
+    assert verdict.startswith("slower") == slower
+
+
+def test_guard_stores_all_cases_or_none():
+    done = CliRunner().invoke(guard.main, ["--update", "--only", "nominal"])
+    assert done.exit_code == 2
+    assert "leave --against and --only out" in done.output
+
+
+def test_guard_runs_against_another_checkout():
+    """Here against itself, in two processes."""
+    done = CliRunner().invoke(guard.main, ["--against", str(ROOT), "--repeats", "2", "--only", "nominal"])
+    ((name, (there, here, least, median)),) = rows_of(done.stdout).items()
+    assert name == "AdaBoostOLM, nominal columns"
+    assert there.endswith(" ms")
+    assert here.endswith(" ms")
+    assert 0.2 < float(least) < 5.0
+    assert 0.2 < float(median) < 5.0
+
+
+def test_turns_take_cases_and_sources_from_each_checkout(tmp_path, monkeypatch):
+    """Two fake versions: each counts the turns of its own, and says which sources it was given."""
+    for name, seconds, cases in (("old", 2.0, "abc"), ("new", 3.0, "bcd")):
+        for folder in ("benchmarks", "src"):
+            (tmp_path / name / folder).mkdir(parents=True)
+        (tmp_path / name / "src" / "version_here.py").write_text(f"seconds = {seconds}")
+        (tmp_path / name / "benchmarks" / "guard.py").write_text(
+            f"import version_here\ncases = lambda: dict.fromkeys({cases!r}, lambda: None)\n"
+            "cpu_seconds = lambda case: version_here.seconds\n"
+        )
+    monkeypatch.setattr(turns, "ROOT", tmp_path / "new")
+    seen = []
+    results, unshared = turns.compare(tmp_path / "old", 3, "", seen.append)
+    assert seen == [0, 1, 2]
+    assert results == [turns.Comparison(case, [2.0] * 3, [3.0] * 3) for case in "bc"]
+    assert [(result.least, result.median) for result in results] == [(1.5, 1.5)] * 2
+    assert unshared == ["d", "a"]
+    (tmp_path / "old" / "benchmarks" / "guard.py").write_text("raise ValueError('no such data')")
+    with pytest.raises(RuntimeError, match="old stopped: ValueError: no such data"):
+        turns.compare(tmp_path / "old", 3, "", seen.append)
+
+
+# ---------------------------------------------------------------------------------------------------------- others
+
+
+def test_paper_effects_compares_order_by_order(tmp_path):
+    """All wrong boosters, without the compiler: each process would compile them anew."""
+    asked = ["--datasets", "balance", "--models", "AdaBoostOLM,OnlineMBBM 0.1", "--orders", "2", "--learners", "3"]
+    asked += ["--rows", "100", "--json", str(tmp_path / "out.json")]
+    done = subprocess.run(
+        [sys.executable, SCRIPTS / "paper_effects.py", *asked],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert list(results) == ["balance, AdaBoostOLM", "balance, OnlineMBBM 0.1"]
+    base, printed = (np.array(results["balance, AdaBoostOLM"][name]) for name in ("corrected", "gradient as printed"))
+    assert f"balance, AdaBoostOLM, 2 orders: {base.mean():.3f}" in done.stdout
+    (change,) = re.findall(r"gradient as printed .* ([-+][\d.]+) ±.* points, 2 orders", done.stdout)
+    assert float(change) == pytest.approx(100 * (printed - base).mean(), abs=0.051)
+    for order in range(2):
+        X, y = first_rows("balance", 100, order)
+        settings = importlib.import_module("onlineboost.paper.systems").make_model("adaboost-olm", "paper", 3, order)
+        assert base[order] == prequential(settings.set_params(vote="cost"), X, y).tail_accuracy()
+
+
+def test_peers_runs_one_model(tmp_path):
+    stream = scaling.make_stream(120)
+    stream.save(tmp_path / "stream.npz")
+    command = [sys.executable, SCRIPTS / "peers.py", "ours-plain", tmp_path / "stream.npz", tmp_path / "out.json"]
+    done = subprocess.run([*command, "--rows", "100", "--learners", "2"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "out.json").read_text())
+    expected = prequential(AdaBoostOLM(2, restart="never"), stream.X[:100], stream.y[:100]).right
+    right = np.unpackbits(np.frombuffer(bytes.fromhex(result["right"]), np.uint8))[:100]
+    np.testing.assert_array_equal(right, expected)
+    assert done.stdout.split() == ["100"]
+
+
+def test_profile_parts_shows_the_parts_of_every_stream():
+    rows = rows_of(run("profile_parts", "--streams", "nursery", "--learners", 2, "--repeats", 1))
+    parts = [float(rows[name][0]) for name in list(rows)[:5]]
+    assert list(rows)[5:] == ["all", "leaves per tree", "bytes per leaf"]
+    assert sum(parts) == pytest.approx(float(rows["all"][0]), abs=0.003)
+
+
+def test_theory_checks_every_bound():
+    output = run("theory", "--examples", 300, "--classes", "2,3", "--learners", 10, "--longest", 2000)
+    assert "Mistakes in 300 examples, learners of edge 0.2" in output
+    assert "All bounds hold." in output
+    shares = re.findall(r"(?:logistic|exponential|squared_hinge) │.* (-?[\d.]+) │", output)
+    assert len(shares) == 12
+    assert max(map(float, shares)) <= 1.0
+
+
+def test_threads_are_timed_and_compared(tmp_path):
+    asked = ("--streams", "nursery", "--rows", 600, "--learners", 8, "--repeats", 1, "--jobs", 2)
+    output = run("threads", *asked, "--json", tmp_path / "out.json")
+    figures = json.loads((tmp_path / "out.json").read_text())
+    assert [figure["model"] for figure in figures] == list(threads.MODELS)
+    for figure in figures:
+        assert figure["same"]
+        assert figure["examples"] == 600
+        assert figure["runs"]["1"][0]["cpu"] > 0.0
+    assert "NO" not in output
+
+
+def test_threads_that_are_alone_finish_when_the_last_task_does():
+    """Two blocks through two segments: of four tasks of 1 s, the two in the middle run side by side."""
+    assert threads.schedule(np.ones((2, 2)), 2) == 3.0
+    assert threads.schedule(np.ones((2, 2)), 1) == 4.0
+    assert threads.schedule(np.array([[1.0, 5.0], [1.0, 5.0]]), 2) == 11.0

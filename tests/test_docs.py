@@ -1,0 +1,143 @@
+"""What the pages say is true: Python blocks run, links and files exist, names and commands are those of the code.
+
+A page's blocks run in order and in one namespace, as if pasted. The first line of a block may say more than ``python``:
+``python no-run`` leaves it out (for what cannot run anywhere; at most two in all); ``python title="..."`` is a file of
+the package, which tests/contract/test_new_booster.py builds and tests.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from onlineboost.cli.main import COMMANDS, main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]  # all but the changelog
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MOST_LEFT_OUT = 2
+
+OLD_NAMES = {
+    r"""vote=["']?(hedge|weighted|best|last)\b""": "combiner",
+    r"\bballot": "vote",
+    r"restart=(True|False)": 'restart="always" or "never"',
+    r"\b(TreeBag|tree-bag|tree_bag)\b": "BestTree, best-tree",
+    r"\bleaf=": "leaf_prediction",
+    r"\bn_seen_": "n_samples_seen_",
+    r"--vote\b": "--combiner",
+    r"--no-restart\b": "--restart never",
+}
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+of_what_is_there = pytest.mark.parametrize(  # new-booster.md has names and files that are yet to be written
+    "page", [page for page in PAGES if page.name != "new-booster.md"], ids=lambda page: page.name
+)
+
+
+def blocks(page, language):
+    """(what follows the language in the block's first line, number of that line, text) of a page's blocks."""
+    text = page.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        first, _, more = found[1].partition(" ")
+        if first == language:
+            yield more, text.count("\n", 0, found.start()) + 1, found[2]
+
+
+def prose(page):
+    """The page without its blocks."""
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def run(block, name, line, namespace):
+    if ">>>" in block:
+        test = doctest.DocTestParser().get_doctest(block, namespace, name, name, line)
+        doctest.DebugRunner().run(test, clear_globs=False)
+        namespace.update(test.globs)
+    else:
+        exec(compile("\n" * line + block, name, "exec"), namespace)
+
+
+# ----------------------------------------------------------------------------------------------------------- blocks
+
+
+@every_page
+def test_the_python_of_a_page_runs_when_pasted(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    namespace = {"__name__": "__main__"}
+    for more, line, block in blocks(page, "python"):
+        if not more:
+            run(block, page.name, line, namespace)
+
+
+def test_few_blocks_are_left_out():
+    infos = [more for page in PAGES for more, _, _ in blocks(page, "python")]
+    assert all(more in ("", "no-run") or re.fullmatch(r'title="\S+\.py"', more) for more in infos)
+    assert infos.count("no-run") <= MOST_LEFT_OUT
+    assert len(infos) > 10
+
+
+@every_page
+def test_the_commands_of_a_page_exist(page):
+    for _, _, block in blocks(page, "sh"):
+        for command, rest in re.findall(r"^onlineboost (\w+)([^#\n]*)", block, re.MULTILINE):
+            assert command in COMMANDS
+            known = {option for param in main.get_command(None, command).params for option in param.opts}
+            assert set(re.findall(r"--[\w-]+", rest)) <= known
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert set(re.findall(r"^make ([\w-]+)", block, re.MULTILINE)) <= set(targets)
+
+
+# -------------------------------------------------------------------------------------------------- links and names
+
+
+def anchors(page):
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@every_page
+def test_links_and_pictures_exist(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = page.parent / path if path else page
+        assert there.is_file(), target
+        assert not anchor or anchor in anchors(there), target
+
+
+@every_page
+def test_no_page_has_an_old_name(page):
+    text = page.read_text(encoding="utf-8")
+    found = [f"{match[0]}: now {new}" for old, new in OLD_NAMES.items() for match in re.finditer(old, text)]
+    assert not found
+
+
+@of_what_is_there
+def test_dotted_names_can_be_imported(page):
+    for name in set(re.findall(r"\bonlineboost(?:\.[A-Za-z_]\w*)+", page.read_text(encoding="utf-8"))):
+        parent, _, last = name.rpartition(".")
+        assert hasattr(import_module(parent), last) or import_module(name), name
+
+
+@of_what_is_there
+def test_files_and_tests_named_in_a_page_exist(page):
+    text = page.read_text(encoding="utf-8")
+    folders = ("src", "tests", "benchmarks", "docs")
+    files = [path.as_posix() for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    for name in set(re.findall(r"`(?:python )?([\w/]+\.py)\b", text)):
+        assert any(file.endswith(f"/{name}") for file in files), name
+    tests = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py")))
+    for name in set(re.findall(r"(?:`|::)(test_\w+)`", text)):
+        assert f"def {name}(" in tests, name
+
+
+def test_the_picture_shows_every_package():
+    picture = (ROOT / "docs" / "pictures" / "packages.svg").read_text()
+    for path in (ROOT / "src" / "onlineboost").glob("*/__init__.py"):
+        assert f">{path.parent.name}</text>" in picture

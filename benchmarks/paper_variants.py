@@ -1,8 +1,8 @@
 """Boosters that are wrong on purpose, as the paper prints them or its authors' code has them: see docs/paper.md.
 
 Each is a state type of its own, with the kernels of the right booster but for the one that differs, and an estimator
-that puts it in the place of the right state. Python that learns with them should have a kernel cache of its own
-(`paper_effects.kernels_apart`): that of the package does not notice an edit of this file.
+that puts it in the place of the right state. The loops are compiled for such types in every process anew, some ten
+seconds each: their machine code is not kept on disk, where nobody would notice an edit of this file.
 """
 
 from __future__ import annotations
@@ -40,14 +40,9 @@ class PrintedOlm(Olm):
     """Adaboost.OLM whose alphas follow the gradient that the paper prints. For the logistic loss."""
 
 
-@inlined_kernel
-def settle_block(booster, i, rows, y, weight):
-    count_votes(booster, i, rows, y, weight)
-
-
 @bare_kernel
-def count_votes(booster, i, rows, y, weight):
-    """`olm.count_votes`, but for the slope of a right vote: -sum_{j != y} 1 / (1 + exp(s[j] + alpha - s[y]))."""
+def settle_block(booster, i, rows, y, weight):
+    """`olm.settle_block`, but for the slope of a right vote: -sum_{j != y} 1 / (1 + exp(s[j] + alpha - s[y]))."""
     loss, k = booster.loss, rows.k
     bound = alpha_bound(loss, booster.n_learners)
     for b in range(y.size):

@@ -13,7 +13,6 @@ from helpers import (
     forest_of,
     in_blocks,
     mixed_stream,
-    model_state,
     n_inner,
     number_stream,
     plain,
@@ -30,13 +29,6 @@ from reference_baselines import Group, OzaBoosting, TreesTwin
 from reference_baselines import OneVsAll as OneVsAllTwin
 
 TREE = HoeffdingTree(grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
-KINDS = {
-    "oza": lambda seed: OzaBoost(5, learner=TREE, random_state=seed),
-    "oza, real weights": lambda seed: OzaBoost(5, learner=TREE, poisson=False, random_state=seed),
-    "bag": lambda seed: BestTree(5, learner=TREE, random_state=seed),
-    "one vs all": lambda seed: OneVsAll(3, learner=TREE, weight_scale=(1, 3), random_state=seed),
-    "ova": lambda seed: AdaBoostOVA(3, learner=TREE, weight_scale=(1, 3), random_state=seed),
-}
 
 
 def coded(y):
@@ -51,26 +43,6 @@ def run_twin(twin, past, X, y, weight):
 
 
 # ---------------------------------------------------------------------------------------------------- every kind
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_block_sizes_change_nothing(kind):
-    """Nominal values and classes that turn up on the way, missing values, weights: 1, 7 or 1000 rows at a time."""
-    X, y, weight = mixed_stream(600, seed=8)
-    runs = []
-    for block in (1, 7, 1000):
-        clf = KINDS[kind](2)
-        runs.append((in_blocks(clf, X, y, block, weight), model_state(clf)))
-    assert runs[0] == runs[1] == runs[2]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_predicting_says_what_learning_would_have_said(kind):
-    X, y, _ = mixed_stream(150, seed=3)
-    clf = KINDS[kind](6).partial_fit(X[:1], y[:1])
-    for b in range(1, 150):
-        said = clf.predict(X[b : b + 1])[0]
-        assert clf.test_then_train(X[b : b + 1], y[b : b + 1])[0] == said
 
 
 # ------------------------------------------------------------------------------------------------------- OzaBoost
@@ -298,30 +270,3 @@ def test_more_bad_settings(clf, says):
 
 
 # --------------------------------------------------------------------------------------------------------- threads
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda n_jobs: OzaBoost(12, n_jobs=n_jobs),
-        lambda n_jobs: BestTree(12, n_jobs=n_jobs),
-        lambda n_jobs: OneVsAll(12, n_jobs=n_jobs),
-        lambda n_jobs: AdaBoostOVA(12, n_jobs=n_jobs),
-        lambda n_jobs: AdaBoostOLM(12, restart="always", n_jobs=n_jobs),
-    ],
-    ids=["oza", "bag", "one-vs-all", "ova", "restarts"],
-)
-def test_threads_change_nothing(make):
-    X, y = number_stream(1500, d=4, n_classes=3, seed=6)
-    one, three = make(1), make(3)
-    for a, b in [(0, 40), (40, 900), (900, 1500)]:  # new classes among the first rows
-        assert (one.test_then_train(X[a:b], y[a:b]) == three.test_then_train(X[a:b], y[a:b])).all()
-    for clf in (one, three, three.snapshot()):
-        assert (clf.predict(X) == one.predict(X)).all()
-        assert clf.predict_proba(X).tobytes() == one.predict_proba(X).tobytes()
-    if isinstance(one, BestTree):
-        assert (one.mistakes_ == three.mistakes_).all()
-        assert (one._right_by_tree() == three._right_by_tree()).all()
-    else:
-        assert one.alphas_.tobytes() == three.alphas_.tobytes()
-    assert one.nbytes_ > 0

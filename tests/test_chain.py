@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -174,29 +171,6 @@ def test_rows_of_weight_zero_are_as_if_absent():
     assert with_zeros.n_samples_seen_ == without.n_samples_seen_ == keep.sum()
     assert with_zeros.classes_.tolist() == without.classes_.tolist()
     assert model_state(with_zeros) == model_state(without)
-
-
-@pytest.mark.parametrize("copier", [copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
-def test_a_copy_goes_on_as_the_original(copier):
-    X, y, weight = mixed_stream(300, seed=5)
-    clf = booster()
-    in_blocks(clf, X[:150], y[:150], 50, weight[:150])
-    other = copier(clf)
-    half = model_state(clf)
-    goes_on = in_blocks(other, X[150:], y[150:], 50, weight[150:])
-    assert model_state(clf) == half  # nothing is shared
-    assert in_blocks(clf, X[150:], y[150:], 50, weight[150:]) == goes_on
-    assert model_state(clf) == model_state(other)
-
-
-def test_threads_that_predict_at_once_agree(mixed):
-    X, y, weight = mixed
-    clf = booster(n_learners=8).partial_fit(X, y, sample_weight=weight)
-    want, before = clf.predict_proba(X), frozen(clf)
-    with ThreadPoolExecutor(6) as pool:
-        for p in pool.map(lambda _: clf.predict_proba(X), range(24)):
-            np.testing.assert_array_equal(p, want)
-    assert frozen(clf) == before
 
 
 # -------------------------------------------------------------------------------------------------------- segments

@@ -26,10 +26,11 @@ from helpers import (
     plain,
     twins_of,
 )
-from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OneVsAll, OzaBoost
+from onlineboost import AdaBoostOLM, HoeffdingTree
 from onlineboost._compile.random import SAMPLE, SETTING, uniform
+from onlineboost.estimators import lookup
 
-KINDS = [AdaBoostOLM(n_learners=4), HoeffdingTree(), OzaBoost(4), BestTree(4), OneVsAll(4), AdaBoostOVA(4)]
+KINDS = [lookup.make(name, n_learners=4) for name in lookup.names()]
 
 
 @pytest.fixture(params=KINDS, ids=lambda clf: type(clf).__name__)

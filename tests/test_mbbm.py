@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
 from helpers import in_blocks, mixed_stream, number_stream
 from onlineboost import OnlineMBBM
 from onlineboost.boosters.potentials import asymptotic_error
-from test_estimators import CANNOT_HOLD, outside
+from test_estimators import outside
 
 LOSSES = ["zero_one", "logistic", "exponential", "hinge"]
 
@@ -143,8 +142,3 @@ def test_one_class_alone_is_predicted():
     assert clf.predict([[2.0]]).tolist() == ["only"]
     clf.partial_fit([[5.0]] * 30 + [[0.0]] * 30, ["new"] * 30 + ["only"] * 30)
     assert clf.predict([[5.0], [0.0]]).tolist() == ["new", "only"]
-
-
-@parametrize_with_checks([OnlineMBBM(n_learners=5)], expected_failed_checks=lambda _: CANNOT_HOLD)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -101,16 +98,6 @@ def test_block_sizes_change_nothing(restart, quick):
         runs.append((in_blocks(clf, X, y, block, weight), model_state(clf)))
     assert runs[0] == runs[1] == runs[2]
     assert np.ptp(clf.ages_) > 0.0
-
-
-@pytest.mark.parametrize("copier", [copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
-def test_a_copy_goes_on_as_the_original(copier, quick):
-    X, y, _ = mixed_stream(400, seed=5)
-    clf = booster()
-    in_blocks(clf, X[:220], y[:220], 50)
-    other = copier(clf)
-    assert in_blocks(clf, X[220:], y[220:], 50) == in_blocks(other, X[220:], y[220:], 50)
-    assert model_state(clf) == model_state(other)
 
 
 @pytest.mark.parametrize("sizes", [(3, 4), (1, 5, 1)])

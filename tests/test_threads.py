@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import pickle
@@ -16,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
-from helpers import forest_of, forests, frozen, in_blocks, mixed_stream, model_state, number_stream, tree_state
+from helpers import forest_of, forests, frozen, in_blocks, model_state, number_stream, tree_state
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, prequential
 from onlineboost.chain import chain
 from onlineboost.chain.segments import Segment
@@ -72,14 +71,6 @@ class Counts(BaseEstimator):
         side = self.counts[int(X[0, 0] > 0.0)]
         return (side / side.sum())[None]
 
-
-BOOSTERS = [
-    pytest.param(lambda **more: olm(**more), id="olm"),
-    pytest.param(lambda **more: olm(combiner="weighted", loss="exponential", vote="cost", **more), id="olm-weighted"),
-    pytest.param(lambda **more: mbbm(gamma=0.1, **more), id="mbbm"),
-    pytest.param(lambda **more: mbbm(gamma="auto", combiner="last", **more), id="mbbm-auto"),
-    pytest.param(lambda **more: mbbm(loss="logistic", **more), id="mbbm-logistic"),
-]
 
 # ------------------------------------------------------------------------------------------------- the assembly line
 
@@ -215,47 +206,6 @@ def test_how_many_threads():
     assert n_threads(-cores) == n_threads(-cores - 5) == 1
 
 
-@pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True, [2]])
-@pytest.mark.parametrize("make", [olm, mbbm])
-def test_a_bad_number_of_threads_is_named(make, n_jobs, numbers):
-    clf = make(n_jobs=n_jobs)
-    with pytest.raises(ValueError, match="n_jobs must be a number of threads") as error:
-        clf.partial_fit(*numbers)
-    assert repr(n_jobs) in str(error.value)
-    assert not hasattr(clf, "_model")
-
-
-@pytest.mark.parametrize("make", BOOSTERS)
-def test_threads_change_nothing(make, eager):
-    """Classes and nominal values that turn up on the way, missing values, weights, gamma tuned at round 512."""
-    X, y, weight = mixed_stream(700, seed=8)
-    want = make()
-    said = in_blocks(want, X, y, 700, weight)
-    for n_jobs, block in ((2, 700), (3, 100), (5, 260)):
-        clf = make(n_jobs=n_jobs)
-        assert in_blocks(clf, X, y, block, weight) == said
-        assert len(clf._model.chain.segments) == 6
-        assert model_state(clf) == model_state(want)
-        np.testing.assert_array_equal(clf.predict(X), want.predict(X))
-        np.testing.assert_array_equal(clf.predict_proba(X), want.predict_proba(X))
-        for name in ("edges_", "expert_weights_"):
-            np.testing.assert_array_equal(getattr(clf, name), getattr(want, name))
-
-
-@pytest.mark.parametrize("make", BOOSTERS)
-def test_neither_the_size_of_blocks_nor_the_number_of_segments_changes_anything(make):
-    X, y, weight = mixed_stream(600, seed=4)
-    runs = []
-    for n_segments, block in ((1, 600), (2, 1), (3, 37), (6, 250)):
-        clf = make()
-        said = in_blocks(clf, X[:40], y[:40], 40, weight[:40])
-        clf._model.chain.cut(n_segments)
-        assert len(clf._model.chain.segments) == n_segments
-        said += in_blocks(clf, X[40:], y[40:], block, weight[40:])
-        runs.append((said, model_state(clf)))
-    assert all(run == runs[0] for run in runs)
-
-
 def test_the_default_sizes_with_threads():
     X, y = number_stream(3000, seed=1)
     results = [prequential(olm(20, n_jobs=n_jobs), X, y).predictions for n_jobs in (1, 2, -1)]
@@ -271,50 +221,6 @@ def test_few_rows_do_not_cut_the_chain(numbers):
     assert len(clf._model.chain.segments) == 1
     clf.partial_fit(X[31:], y[31:])
     assert len(clf._model.chain.segments) > 1
-
-
-@pytest.mark.parametrize("make", [olm, mbbm])
-def test_the_number_of_threads_may_change_on_the_way(make, eager):
-    X, y, weight = mixed_stream(500, seed=2)
-    want, clf = make(12), make(12)
-    said = in_blocks(want, X, y, 500, weight)
-    got = []
-    for a, n_jobs in ((0, 1), (100, 2), (200, 1), (300, 4), (400, None)):
-        clf.set_params(n_jobs=n_jobs)
-        got += in_blocks(clf, X[a : a + 90], y[a : a + 90], 90, weight[a : a + 90])
-        for b in range(a + 90, a + 100):
-            got.append(clf.predict_one(X[b]))
-            clf.learn_one(X[b], y[b], weight[b])
-    assert got == said
-    assert model_state(clf) == model_state(want)
-
-
-@pytest.mark.parametrize("make", [olm, mbbm])
-@pytest.mark.parametrize("copier", [copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf)), AdaBoostOLM.snapshot])
-def test_a_copy_of_a_model_in_segments_goes_on_as_the_original(make, copier, eager):
-    X, y, weight = mixed_stream(400, seed=5)
-    clf = make(n_jobs=2)
-    in_blocks(clf, X[:200], y[:200], 200, weight[:200])
-    other = copier(clf)
-    half = model_state(clf)
-    assert model_state(other) == half
-    goes_on = in_blocks(other, X[200:], y[200:], 100, weight[200:])
-    assert model_state(clf) == half
-    assert in_blocks(clf, X[200:], y[200:], 200, weight[200:]) == goes_on
-    assert model_state(clf) == model_state(other)
-    assert clone(clf).n_jobs == 2
-
-
-@pytest.mark.parametrize("make", [olm, mbbm])
-def test_threads_that_predict_at_once_agree_each_with_threads_of_its_own(make, eager, mixed):
-    X, y, weight = mixed
-    clf = make(n_jobs=2).partial_fit(X, y, sample_weight=weight)
-    want, one, before = clf.predict_proba(X), clf.predict_one(X[7]), frozen(clf)
-    with ThreadPoolExecutor(4) as pool:
-        for p in pool.map(lambda _: clf.predict_proba(X), range(16)):
-            np.testing.assert_array_equal(p, want)
-        assert set(pool.map(lambda _: clf.predict_one(X[7]), range(200))) == {one}
-    assert frozen(clf) == before
 
 
 def test_learners_of_another_make_in_threads(eager, numbers):
@@ -378,29 +284,6 @@ def press_at(monkeypatch, call):
         learn(segment, rows, y, weight)
 
     monkeypatch.setattr(Segment, "learn", learn_and_press)
-
-
-@pytest.mark.parametrize(("n_jobs", "call"), [(1, 1), (1, 7), (1, 16), (3, 1), (3, 16), (3, 45)])
-@pytest.mark.parametrize("make", [olm, mbbm])
-def test_ctrl_c_leaves_a_model_of_the_rows_up_to_there(make, n_jobs, call, eager, monkeypatch):
-    """Nominal values and classes that would have turned up later are not known to it, and it goes on as ever."""
-    X, y, weight = mixed_stream(600, seed=3)
-    want = make()
-    said = in_blocks(want, X, y, 600, weight)
-    clf = make(n_jobs=n_jobs)
-    with monkeypatch.context() as patch:
-        press_at(patch, call)
-        with pytest.raises(KeyboardInterrupt):
-            clf.partial_fit(X, y, sample_weight=weight)
-    n = clf.n_samples_seen_
-    assert 0 < n < 600
-    twin = make()
-    in_blocks(twin, X[:n], y[:n], 100, weight[:n])
-    assert model_state(clf) == model_state(twin)
-    np.testing.assert_array_equal(clf.predict_proba(X), twin.predict_proba(X))
-    assert in_blocks(clf, X[n:], y[n:], 200, weight[n:]) == said[n:]
-    assert model_state(clf) == model_state(want)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_ctrl_c_in_fit_and_in_a_first_row(eager, monkeypatch, numbers):

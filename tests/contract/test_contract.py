@@ -6,7 +6,10 @@ The streams are short and nasty: nominal values and classes that turn up late, m
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import signal
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +21,7 @@ from contract.kinds import every_estimator, every_kind, with_learners_of_another
 from helpers import frozen, in_blocks, mixed_stream, model_state, number_stream
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain import restarts
+from onlineboost.chain.segments import Segment
 
 KINDS = every_kind()
 ESTIMATORS = every_estimator()
@@ -92,6 +96,63 @@ def test_the_number_of_threads_may_change_on_the_way(kind):
         said += clf.test_then_train(X[rows], y[rows], sample_weight=weight[rows]).tolist()
     assert said == want
     assert model_state(clf) == model_state(one)
+
+
+@every_setting
+def test_the_number_of_segments_makes_no_difference(kind):
+    X, y, weight = stream(8)
+    one, want = learned(kind, X, y, weight)
+    for n_segments, block in ((2, 1), (3, 37), (6, 100)):
+        clf = kind.make()
+        said = in_blocks(clf, X[:40], y[:40], 40, weight[:40])
+        clf._model.chain.cut(n_segments)
+        said += in_blocks(clf, X[40:], y[40:], block, weight[40:])
+        assert said == want
+        assert model_state(clf) == model_state(one)
+
+
+@every_class
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True, [2]])
+def test_a_bad_number_of_threads_is_named(kind, n_jobs):
+    if "n_jobs" not in kind.make().get_params():
+        pytest.skip("a single tree has nothing to share")
+    X, y, _ = stream()
+    clf = kind.make(n_jobs=n_jobs)
+    with pytest.raises(ValueError, match="n_jobs must be a number of threads") as error:
+        clf.partial_fit(X, y)
+    assert repr(n_jobs) in str(error.value)
+    assert not hasattr(clf, "_model")
+
+
+@every_class
+@pytest.mark.parametrize(("n_jobs", "call"), [(1, 2), (1, 5), (3, 1), (3, 12)])
+def test_ctrl_c_leaves_a_model_of_the_rows_up_to_there(kind, n_jobs, call, monkeypatch):
+    """Nominal values and classes that would have turned up later are not known to it, and it goes on as ever."""
+    if n_jobs > 1 and "n_jobs" not in kind.make().get_params():
+        pytest.skip("a single tree has nothing to share")
+    monkeypatch.setattr(chain_module, "BLOCK", 30)
+    X, y, weight = stream(3)
+    want, said = learned(kind, X, y, weight, block=len(y))
+    clf = kind.make(**({"n_jobs": n_jobs} if n_jobs > 1 else {}))
+    calls, learn = [], Segment.learn
+
+    def learn_and_press(segment, *block):
+        calls.append(1)
+        if len(calls) == call:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+        learn(segment, *block)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Segment, "learn", learn_and_press)
+        with pytest.raises(KeyboardInterrupt):
+            clf.partial_fit(X, y, sample_weight=weight)
+    n = clf.n_samples_seen_
+    assert 0 < n < len(y)
+    twin, _ = learned(kind, X[:n], y[:n], weight[:n])
+    assert model_state(clf) == model_state(twin)
+    assert in_blocks(clf, X[n:], y[n:], 70, weight[n:]) == said[n:]
+    assert model_state(clf) == model_state(want)
 
 
 @every_class

@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "new-booster.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r'^```python title="([^"]+)"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL))
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+if any((ROOT / name).exists() for name in FILES if "registry" not in name):
+    pytest.skip("the booster of docs/new-booster.md is in the package already", allow_module_level=True)
 REGISTRY = "src/onlineboost/estimators/registry.py"
 
 

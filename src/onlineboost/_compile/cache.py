@@ -56,6 +56,12 @@ CACHE_DIR = cache_folder() / f"kernels-{source_hash(WITH_KERNELS)}"
 USABLE = claim(CACHE_DIR.parent, CACHE_DIR.name)
 
 
-def is_filled() -> bool:
-    """Whether machine code of exactly these sources is on disk."""
-    return USABLE and any(CACHE_DIR.rglob("*.nbc"))
+def is_known(what: str) -> bool:
+    """Whether this has been asked before: then its machine code is on disk, or about to be."""
+    mark = CACHE_DIR / f"{what}.known"
+    try:
+        known = mark.exists()
+        mark.touch()
+    except OSError:
+        return False
+    return known

@@ -40,7 +40,8 @@ class Contract:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.foreign: set[type] = set()  # types from outside of the package
+        self.types: list[type] = []  # that implement it
+        self.foreign: set[type] = set()  # those from outside of the package
         self._chosen: dict[str, dict[type, Function]] = {}  # kernel -> state type -> function
         self._defaults: dict[str, Function] = {}
 
@@ -82,6 +83,7 @@ class Contract:
             raise TypeError(f"{', '.join(sorted(unknown))}: not a kernel of a {self.name}; {self._names()}")
         if missing := self._chosen.keys() - self._defaults.keys() - given.keys():
             raise TypeError(f"{kind.__name__} lacks {', '.join(sorted(missing))} of a {self.name}; {self._names()}")
+        self.types.append(kind)
         if not kind.__module__.startswith("onlineboost."):
             self.foreign.add(kind)
         for name, function in given.items():

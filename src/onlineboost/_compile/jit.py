@@ -11,7 +11,7 @@ from numba.core import config as _config
 from numba.core.cpu import CPUTargetOptions
 from numba.core.registry import CPUDispatcher
 
-from onlineboost._compile.cache import CACHE_DIR, USABLE, is_filled
+from onlineboost._compile.cache import CACHE_DIR, USABLE, is_known
 
 config: Any = _config  # its attributes are made at run time
 CAN_STOP_COUNTING = hasattr(CPUTargetOptions, "_nrt")  # Numba does not promise this option; without it all is slower
@@ -34,15 +34,15 @@ class InnerKernel(CPUDispatcher):
         return self._entry(*args)
 
 
-def announce_compilation() -> None:
-    """Say, once, that the coming call will take a while, unless machine code of exactly these sources is on disk."""
-    global _announced
-    if not _announced and not config.DISABLE_JIT and not is_filled():
-        logging.getLogger("onlineboost").warning("compiling for this machine, once after installation: about 15 s ...")
-    _announced = True
+def announce_compilation(what: str) -> None:
+    """Say that the coming call will take a while, if it is the first of its kind with these sources on this machine."""
+    if what not in _announced and not config.DISABLE_JIT and not is_known(what):
+        log = logging.getLogger("onlineboost")
+        log.warning("compiling %s for this machine, once after installation: about 15 s ...", what)
+    _announced.add(what)
 
 
-_announced = False
+_announced: set[str] = set()
 
 
 def _compile(

@@ -10,6 +10,11 @@ BASELINES = {"majority": "MajorityClass", "last-class": "LastClass"}  # classes 
 MODELS = (*lookup.names(), *BASELINES)
 
 
+def settings_of(name: str) -> tuple[str, ...]:
+    """The settings that a model has."""
+    return () if name in BASELINES else lookup.settings_of(name)
+
+
 def make_model(name: str, learners: int, seed: int, jobs: int, **settings: Any) -> Any:
     """A model by its name, with those of the settings that it has."""
     if name in BASELINES:

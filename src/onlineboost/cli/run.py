@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from onlineboost.cli.common import comma_separated, friendly_errors, number
-from onlineboost.cli.models import BASELINES, MODELS
+from onlineboost.cli.models import BASELINES, MODELS, settings_of
 from onlineboost.estimators.words import COMBINERS, POTENTIAL_LOSSES, RESTARTS
 
 OPTIONS = (  # that both commands have
@@ -50,6 +50,9 @@ def run(model: str, **options: Any) -> None:
     onlineboost run nursery
     onlineboost run events.csv --target label --learners 50
     """
+    for name in ("loss", "combiner", "restart", "gamma"):
+        if options[name] is not None and name not in settings_of(model):
+            raise click.BadParameter(f"{model} has no such setting", param_hint=f"--{name}")
     _run([model, *(name for name in BASELINES if name != model)], **options)
 
 

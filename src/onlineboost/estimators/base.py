@@ -178,7 +178,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise
 
     def _begin(self, X: Any, classes: Any) -> Model:
-        announce_compilation()
+        announce_compilation(type(self).__name__)
         encoder = Encoder.settle(X, self.categorical_features)
         labels = Labels(np.unique(np.asarray(classes)) if classes is not None else np.empty(0), classes is not None)
         columns = Columns(len(encoder.numeric), encoder.sizes)

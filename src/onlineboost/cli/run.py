@@ -10,7 +10,7 @@ import click
 
 from onlineboost.cli.common import comma_separated, friendly_errors, number
 from onlineboost.cli.models import BASELINES, MODELS
-from onlineboost.estimators.words import COMBINERS, POTENTIAL_LOSSES, RESTARTS
+from onlineboost.estimators.words import COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
 
 OPTIONS = (  # that both commands have
     click.argument("source"),
@@ -19,6 +19,10 @@ OPTIONS = (  # that both commands have
     # Settings of the models: each goes to those that have it, and what is not given is as the model wants it.
     click.option("--loss", type=click.Choice(POTENTIAL_LOSSES), help="The loss that boosting minimises."),
     click.option("--combiner", type=click.Choice(COMBINERS), help="Which expert to follow."),
+    click.option(
+        "--vote", type=click.Choice(VOTES), help="What a learner votes for: least cost, or the likeliest label."
+    ),
+    click.option("--weight-scale", help="Factor of the learners' weights: a number, LOW,HIGH or rising."),
     click.option(
         "--restart",
         type=click.Choice(RESTARTS),
@@ -68,6 +72,12 @@ def compare(models: str, **options: Any) -> None:
     _run(names, **options)
 
 
+def _range(text: str) -> float | tuple[float, ...]:
+    """--weight-scale as a number or a range."""
+    ends = [number(part, "--weight-scale", "a number, LOW,HIGH or rising") for part in comma_separated(text)]
+    return ends[0] if len(ends) == 1 else tuple(ends)
+
+
 def _run(
     names: list[str],
     source: str,
@@ -87,4 +97,6 @@ def _run(
         settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}
         if settings.get("gamma", "auto") != "auto":
             settings["gamma"] = number(settings["gamma"], "--gamma")
+        if settings.get("weight_scale", "rising") != "rising":
+            settings["weight_scale"] = _range(settings["weight_scale"])
         run_models(stream, names, settings, as_json, report)

@@ -95,7 +95,7 @@ def test_a_setting_that_is_not_given_is_the_models_own():
 
 
 def test_settings_reach_the_models_that_have_them():
-    given = {"loss": "exponential", "combiner": "best", "restart": "always", "gamma": 0.2}
+    given = {"loss": "exponential", "combiner": "best", "restart": "always", "gamma": 0.2, "vote": "cost"}
     for name in lookup.names():
         made = make_model(name, learners=3, seed=5, jobs=2, **given).get_params()
         own = lookup.settings_of(name)
@@ -103,8 +103,16 @@ def test_settings_reach_the_models_that_have_them():
         assert made["random_state"] == 5
         assert made.get("n_learners", 3) == 3
         assert made.get("n_jobs", 2) == 2
-    for more in (["--restart", "always"], ["--combiner", "best"], ["--loss", "exponential"]):
+    for more in (
+        ["--restart", "always"],
+        ["--combiner", "best"],
+        ["--loss", "exponential"],
+        ["--weight-scale", "5,200"],
+    ):
         assert call("run", "balance", *QUICK, *more).exit_code == 0
+    answer = json.loads(call("run", "balance", *QUICK, "--weight-scale", "5,200", "--vote", "cost", "--json").stdout)
+    assert (answer["weight_scale"], answer["vote"]) == ([5.0, 200.0], "cost")
+    assert call("run", "balance", *QUICK, "--weight-scale", "heavy").exit_code == 2
 
 
 def test_a_file_is_read_to_its_end_without_a_limit(events):

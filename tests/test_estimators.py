@@ -682,3 +682,39 @@ def test_a_weak_learner_that_fails_on_the_way_is_reported_and_nothing_is_half_le
     with pytest.raises(ValueError, match="NaN"):
         clf.partial_fit(np.array([[1.0, 2.0], [np.nan, 1.0]]), [0, 1])
     assert frozen(clf) == before
+
+
+class Weighted(BaseEstimator):
+    """Takes weights in `partial_fit`; whether it has a `fit`, and what that takes, is nobody's business."""
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        self.weights = [*getattr(self, "weights", []), None if sample_weight is None else float(sample_weight[0])]
+        self.k = len(classes)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), self.k), 1.0 / self.k)
+
+
+class WeightedFit(BaseEstimator):
+    """The reverse: weights in `fit` alone."""
+
+    def partial_fit(self, X, y, classes=None):
+        self.n, self.k = getattr(self, "n", 0) + 1, len(classes)
+        return self
+
+    def fit(self, X, y, sample_weight=None):
+        return self
+
+    predict_proba = Weighted.predict_proba
+
+
+def test_whether_a_learner_takes_weights_is_seen_from_its_partial_fit(numbers):
+    X, y = numbers
+    clf = AdaBoostOLM(2, learner=Weighted(), weight_scale=2.0).partial_fit(X[:50], y[:50], classes=[0, 1, 2])
+    for learner in clf._model.chain.segments[0].learners.learners:
+        assert len(learner.weights) == 50
+        assert all(weight > 0.0 for weight in learner.weights)
+    clf = AdaBoostOLM(2, learner=WeightedFit(), weight_scale=2.0).partial_fit(X[:50], y[:50], classes=[0, 1, 2])
+    for learner in clf._model.chain.segments[0].learners.learners:
+        assert 0 < learner.n < 50  # sent an example with a probability in proportion to its weight

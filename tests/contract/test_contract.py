@@ -207,6 +207,19 @@ def test_probabilities_are_probabilities(kind):
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
+@every_setting
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_predicted_is_a_likeliest_label(kind, seed):
+    """Labels may share the first place; the one that is predicted is never behind another."""
+    X, y, weight = stream(seed)
+    clf = kind.make()
+    for part in (slice(0, 8), slice(8, 40), slice(40, 240)):
+        clf.partial_fit(X[part], y[part], sample_weight=weight[part])
+        p = clf.predict_proba(X)
+        chosen = p[np.arange(len(X)), [clf.classes_.tolist().index(label) for label in clf.predict(X)]]
+        assert (chosen >= p.max(axis=1) * (1.0 - 1e-12)).all()
+
+
 @every_class
 def test_threads_that_predict_at_once_agree(kind):
     X, y, weight = stream(7)

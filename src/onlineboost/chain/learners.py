@@ -5,11 +5,11 @@ from __future__ import annotations
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from onlineboost._compile.random import SAMPLE, uniform
 from onlineboost.chain.given import Given, new_given
@@ -171,7 +171,7 @@ class GivenLearners(Learners):
         self.learners = learners
         self.classes = np.arange(k)
         self.started = np.zeros(len(learners), bool) if started is None else started
-        self.takes_weight = has_fit_parameter(learners[0], "sample_weight")
+        self.takes_weight = _takes_weight(learners[0])
 
     def __len__(self) -> int:
         return len(self.learners)
@@ -231,6 +231,11 @@ class GivenLearners(Learners):
 
     def nbytes(self) -> dict[str, int]:
         return {"learners": len(pickle.dumps(self.learners))}
+
+
+def _takes_weight(learner: Any) -> bool:
+    """Whether `partial_fit`, which is all that is called, can be told the weight of an example."""
+    return "sample_weight" in signature(learner.partial_fit).parameters
 
 
 def array_bytes(group: Any) -> int:

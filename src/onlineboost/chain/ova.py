@@ -118,6 +118,9 @@ class OneVsAllChain(Chain):
         block = self.scores(X, k)
         lean = np.exp(block.margins - block.margins.max(axis=1, keepdims=True))  # decides where scores are equal
         p = block.scores + 1e-6 * lean / lean.sum(axis=1, keepdims=True)
+        chosen = np.empty(len(X), np.int64)
+        choose(block.scores, block.margins, chosen)
+        p[np.arange(len(X)), chosen] = p.max(axis=1)  # a class that is ahead by its margin alone is no less likely
         return p / p.sum(axis=1, keepdims=True)
 
     def scores(self, X: np.ndarray, k: int) -> Scores:

@@ -24,12 +24,12 @@ def friendly_errors() -> Iterator[None]:
         raise SystemExit(130) from None
 
 
-def number(text: str, option: str) -> float:
+def number(text: str, option: str, takes: str = "a number or auto") -> float:
     """The number that an option was given."""
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{option} takes a number or auto, got {text!r}") from None
+        raise ValueError(f"{option} takes {takes}, got {text!r}") from None
 
 
 def comma_separated(text: str) -> list[str]:

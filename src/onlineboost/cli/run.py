@@ -10,7 +10,7 @@ import click
 
 from onlineboost.cli.common import comma_separated, friendly_errors, number
 from onlineboost.cli.models import BASELINES, MODELS, settings_of
-from onlineboost.estimators.words import COMBINERS, POTENTIAL_LOSSES, RESTARTS
+from onlineboost.estimators.words import COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
 
 OPTIONS = (  # that both commands have
     click.argument("source"),
@@ -19,6 +19,10 @@ OPTIONS = (  # that both commands have
     # Settings of the models: each goes to those that have it, and what is not given is as the model wants it.
     click.option("--loss", type=click.Choice(POTENTIAL_LOSSES), help="The loss that boosting minimises."),
     click.option("--combiner", type=click.Choice(COMBINERS), help="Which expert to follow."),
+    click.option(
+        "--vote", type=click.Choice(VOTES), help="What a learner votes for: least cost, or the likeliest label."
+    ),
+    click.option("--weight-scale", help="Factor of the learners' weights: a number, LOW,HIGH or rising."),
     click.option(
         "--restart",
         type=click.Choice(RESTARTS),
@@ -50,9 +54,9 @@ def run(model: str, **options: Any) -> None:
     onlineboost run nursery
     onlineboost run events.csv --target label --learners 50
     """
-    for name in ("loss", "combiner", "restart", "gamma"):
+    for name in ("loss", "combiner", "vote", "weight_scale", "restart", "gamma"):
         if options[name] is not None and name not in settings_of(model):
-            raise click.BadParameter(f"{model} has no such setting", param_hint=f"--{name}")
+            raise click.BadParameter(f"{model} has no such setting", param_hint=f"--{name.replace('_', '-')}")
     _run([model, *(name for name in BASELINES if name != model)], **options)
 
 
@@ -69,6 +73,12 @@ def compare(models: str, **options: Any) -> None:
         if name not in MODELS:
             raise click.BadParameter(f"{name!r} is not a model. Models: {', '.join(MODELS)}", param_hint="--models")
     _run(names, **options)
+
+
+def _range(text: str) -> float | tuple[float, ...]:
+    """--weight-scale as a number or a range."""
+    ends = [number(part, "--weight-scale", "a number, LOW,HIGH or rising") for part in comma_separated(text)]
+    return ends[0] if len(ends) == 1 else tuple(ends)
 
 
 def _run(
@@ -90,4 +100,6 @@ def _run(
         settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}
         if settings.get("gamma", "auto") != "auto":
             settings["gamma"] = number(settings["gamma"], "--gamma")
+        if settings.get("weight_scale", "rising") != "rising":
+            settings["weight_scale"] = _range(settings["weight_scale"])
         run_models(stream, names, settings, as_json, report)

@@ -1,7 +1,8 @@
 """The potentials of the paper in exact arithmetic: slow, obvious, and without a rounding error.
 
 Two independent ways: the definition (potentialCond) as a recursion, for any loss, and the sum (potentialCompute) over
-the counts of the draws, for the 0-1 loss. Give gamma as a ``Fraction``.
+the counts of the draws, for the 0-1 loss. Give gamma as a ``Fraction``, or as a list of one for each draw to come, in
+the order in which they come: the composite potential of a chain whose learners have different gammas.
 """
 
 from __future__ import annotations
@@ -17,17 +18,28 @@ def zero_one(own: int, others: Sequence[int]) -> int:
     return int(max(others) >= own)
 
 
-def recursion(votes: Sequence[int], r: int, m: int, gamma: Fraction, loss: Callable = zero_one):
+Gamma = Fraction | Sequence[Fraction]
+
+
+def edges(gamma: Gamma, m: int) -> list[Fraction]:
+    """That of each of the m draws."""
+    each = list(gamma) if isinstance(gamma, Sequence) else [gamma] * m
+    assert len(each) == m
+    return each
+
+
+def recursion(votes: Sequence[int], r: int, m: int, gamma: Gamma, loss: Callable = zero_one):
     """phi^r_m(s) by its definition, eq. (potentialCond). The others are kept sorted, so that states repeat."""
     k = len(votes)
-    q = (1 - gamma) / k
-    p = q + gamma
+    each = edges(gamma, m)
 
     @cache
     def phi(m: int, own: int, others: tuple[int, ...]):
         if m == 0:
             return loss(own, others)
-        value = p * phi(m - 1, own + 1, others)
+        edge = each[len(each) - m]  # of the next of the m draws that are left
+        q = (1 - edge) / k
+        value = (q + edge) * phi(m - 1, own + 1, others)
         for l in range(k - 1):
             one_more = sorted([*others[:l], others[l] + 1, *others[l + 1 :]])
             value += q * phi(m - 1, own, tuple(one_more))
@@ -36,14 +48,26 @@ def recursion(votes: Sequence[int], r: int, m: int, gamma: Fraction, loss: Calla
     return phi(m, votes[r], tuple(sorted([*votes[:r], *votes[r + 1 :]])))
 
 
-def counting(votes: Sequence[int], r: int, m: int, gamma: Fraction) -> Fraction:
+def own_draws(k: int, m: int, gamma: Gamma) -> list[Fraction]:
+    """The probabilities of x draws of the right label among m."""
+    if not isinstance(gamma, Sequence):
+        p = (1 - gamma) / k + gamma
+        return [comb(m, x) * p**x * (1 - p) ** (m - x) for x in range(m + 1)]
+    law = [Fraction(1)]
+    for edge in edges(gamma, m):
+        p = (1 - edge) / k + edge
+        law = [(1 - p) * a + p * b for a, b in zip([*law, Fraction(0)], [Fraction(0), *law], strict=True)]
+    return law
+
+
+def counting(votes: Sequence[int], r: int, m: int, gamma: Gamma) -> Fraction:
     """phi^r_m(s) by counting draws, eq. (potentialCompute), without ever leaving the integers.
 
-    Of the sequences of m draws, x of them for r, count those that give no other label v more than r's total less one.
+    Of the (k - 1)^n sequences of n = m - x draws for other labels, all equally likely, count those that give no label v
+    more than r's total less one.
     """
     k = len(votes)
-    q = (1 - gamma) / k
-    p = q + gamma
+    law = own_draws(k, m, gamma)
     others = [*votes[:r], *votes[r + 1 :]]
     win = Fraction(0)
     for x in range(m + 1):
@@ -56,10 +80,10 @@ def counting(votes: Sequence[int], r: int, m: int, gamma: Fraction) -> Fraction:
         ways = [unbound**i for i in range(n + 1)]  # sequences of i draws among the labels without a limit
         for c in binding:
             ways = [sum(comb(i, t) * ways[i - t] for t in range(min(c, i) + 1)) for i in range(n + 1)]
-        win += comb(m, x) * p**x * q**n * ways[n]
+        win += law[x] * Fraction(ways[n], (k - 1) ** n)
     return 1 - win
 
 
-def cost_row(votes: Sequence[int], r: int, m: int, gamma: Fraction, phi: Callable = counting) -> list:
+def cost_row(votes: Sequence[int], r: int, m: int, gamma: Gamma, phi: Callable = counting) -> list:
     """C[r, l] = phi^r_m(s + e_l), eq. (costMatrix)."""
     return [phi([v + (j == l) for j, v in enumerate(votes)], r, m, gamma) for l in range(len(votes))]

@@ -45,7 +45,18 @@ def random_state(rng, k, votes):
 
 def fourier_twin(k, N, gamma):
     """Tables of the Fourier method where the dense one would be chosen."""
-    return build_tables(k, N, gamma)._replace(method=Method.FOURIER.value, races=race_tables(k, np.full(N, gamma)))
+    tables = build_tables(k, N, gamma)
+    return tables._replace(method=Method.FOURIER.value, races=race_tables(k, tables.gamma))
+
+
+def random_gammas(rng, n):
+    """Edges as a list of them may be: of a few values, of one, all different, and extreme."""
+    few = rng.choice([0.3, 0.1, 0.03, 0.01], n)
+    return [few, np.full(n, few[0]), rng.random(n), rng.choice([0.0, 0.99], n)][rng.integers(4)]
+
+
+def fractions(gammas):
+    return [Fraction(gamma) for gamma in gammas.tolist()]
 
 
 def look_up(tables, cache, s, m, only=-1):
@@ -79,6 +90,8 @@ def test_the_two_references_agree():
     for votes, r, m in [([0, 0, 0], 0, 5), ([2, 1, 0, 0], 1, 6), ([4, 4], 1, 7), ([1, 0, 3, 0, 0], 2, 4)]:
         gamma = Fraction(1, 10)
         assert recursion(votes, r, m, gamma) == counting(votes, r, m, gamma)
+        gammas = [Fraction(n, 10) for n in (9, 0, 3, 1, 7, 2, 0)[:m]]
+        assert recursion(votes, r, m, gammas) == counting(votes, r, m, gammas) == counting(votes, r, m, gammas[::-1])
 
 
 def test_equals_exact_rationals_on_a_thousand_states():
@@ -257,13 +270,13 @@ def test_a_certain_vote_needs_the_row_of_the_label_alone():
 def test_blocks_equal_single_states(k, N, gammas):
     """Two ways to the same number: rates shared by all m and edges, and a transform made for this state alone."""
     gammas = np.resize(gammas, N)
-    tables = build_tables(k, N, gammas)._replace(method=Method.FOURIER.value, races=race_tables(k, gammas[::-1]))
+    tables = fourier_twin(k, N, gammas)
     cache = build_cache(tables, 1.0)
     rng = np.random.default_rng(7)
     for i in rng.integers(N, size=40):
         s = random_state(rng, k, i)
         C, _ = costs_of(tables, cache, s.astype(float), N - 1 - i)
-        assert np.abs(C - normalized(cost_matrix(s, N - 1 - i, gammas[i]))).max() < 1e-13
+        assert np.abs(C - normalized(cost_matrix(s, N - 1 - i, gammas[i + 1 :]))).max() < 1e-13
 
 
 @given(seed=st.integers(0, 10**6))
@@ -289,23 +302,111 @@ def test_expected_costs_are_p_times_c(seed):
 TABLES = [build_tables(5, 40, 0.1), fourier_twin(5, 40, 0.1)]
 
 
+# ------------------------------------------------------------------------------------------------- a gamma for each
+
+
+@pytest.mark.parametrize(("k", "N"), [(2, 9), (3, 7), (4, 6), (6, 5)])
+@pytest.mark.parametrize("make", [build_tables, fourier_twin], ids=["dense", "fourier"])
+def test_costs_of_several_gammas_equal_exact_rationals_on_all_states(make, k, N):
+    """phi_{i-1}(s) = E phi_i(s + e_l), l drawn with gamma_i, from the last learner back to the first."""
+    rng = np.random.default_rng(k * N)
+    for _ in range(4):
+        gammas = random_gammas(rng, N)
+        tables = make(k, N, gammas)
+        cache = build_cache(tables, 1.0)
+        for i in range(N):  # learners before this one
+            for s in _all_states(k, i):
+                C, weight = costs_of(tables, cache, np.array(s, float), N - 1 - i)
+                for r in {0, k // 2, k - 1}:
+                    row = reference_row(s, r, N - 1 - i, fractions(gammas[i + 1 :]), recursion)
+                    exact = np.array([float(cost - row[r]) for cost in row])
+                    assert np.abs(C[r] - exact).max() < 1e-13
+                    assert abs(weight[r] - exact.sum()) < 1e-13 * k
+
+
+def test_single_states_of_several_gammas_equal_exact_rationals():
+    rng = np.random.default_rng(8)
+    for _ in range(100):
+        k, m = int(rng.integers(2, 27)), int(rng.integers(41))
+        gammas, s = random_gammas(rng, m) if m else np.zeros(0), random_state(rng, k, int(rng.integers(60)))
+        r = int(rng.choice([s.argmax(), rng.integers(k)]))
+        exact = counting(s.tolist(), r, m, fractions(gammas))
+        assert abs(potential(s, r, m, gammas if m else 0.1) - float(exact)) < PRECISION, (s, r, gammas)
+
+
+@pytest.mark.parametrize("loss", PAIR_LOSSES)
+def test_other_losses_of_several_gammas_equal_their_recursion(loss):
+    def total(own, others):
+        return float(PAIR_LOSSES[loss](np.array(others, dtype=float) - own).sum())
+
+    def phi(s, r, m, gammas):
+        return recursion(s, r, m, gammas, total)
+
+    N, gammas = 7, np.array([0.1, 0.9, 0.3, 0.0, 0.2, 0.6, 0.05])
+    tables = build_tables(3, N, gammas, loss=loss)
+    for s in ([0, 0, 0], [2, 0, 1], [0, 5, 1]):
+        i = sum(s)
+        C, _ = costs_of(tables, build_cache(tables, 0.1), np.array(s, float), N - 1 - i)
+        for r in range(3):
+            row = reference_row(s, r, N - 1 - i, fractions(gammas[i + 1 :]), phi)
+            assert C[r] == pytest.approx([float(cost - row[r]) for cost in row], rel=1e-11)
+            assert cost_matrix(s, N - 1 - i, gammas[i + 1 :], loss=loss)[r] == pytest.approx(
+                [float(cost) for cost in row], rel=1e-12
+            )
+
+
 @pytest.mark.parametrize(
     ("k", "N", "options"),
     [(3, 12, {}), (26, 60, {}), (4, 12, {"loss": "logistic"}), (4, 12, {"potential": "monte_carlo", "n_draws": 20})],
     ids=["dense", "fourier", "pairwise", "monte_carlo"],
 )
-def test_a_gamma_for_each_learner(k, N, options):
-    """Learner i's costs are those of a chain that has its gamma throughout."""
-    gammas = np.tile([0.3, 0.1, 0.02], N)[:N]
-    mixed = build_tables(k, N, gammas, **options)
-    cache = build_cache(mixed, 1.0)
+def test_costs_depend_on_the_gammas_of_later_learners_alone(k, N, options):
+    """And if those are alike, the costs are bit for bit those of one gamma."""
     rng = np.random.default_rng(3)
-    for i in rng.integers(N, size=20):  # learners before this one
+    one = build_tables(k, N, 0.1, **options)
+    for i in rng.integers(N, size=8):  # learners before this one
+        gammas = np.append(random_gammas(rng, i + 1), np.full(N - 1 - i, 0.1))
+        tables = build_tables(k, N, gammas, **options)
         s = random_state(rng, k, i).astype(float)
-        alone = build_tables(k, N, gammas[i], **options)
-        expected = costs_of(alone, build_cache(alone, 1.0), s, N - 1 - i)
-        for cost, known in zip(costs_of(mixed, cache, s, N - 1 - i), expected, strict=True):
-            np.testing.assert_allclose(cost, known, rtol=0.0, atol=1e-13 if mixed.method == Method.FOURIER else 0.0)
+        expected = costs_of(one, build_cache(one, 1.0), s, N - 1 - i)
+        for cost, known in zip(costs_of(tables, build_cache(tables, 1.0), s, N - 1 - i), expected, strict=True):
+            np.testing.assert_allclose(cost, known, rtol=0.0, atol=1e-13 if one.method == Method.FOURIER else 0.0)
+
+
+def test_monte_carlo_converges_for_several_gammas():
+    k, N, n_draws, s = 3, 20, 4000, np.array([3, 1, 1])
+    gammas = np.resize([0.9, 0.0, 0.1], N)
+    tables = build_tables(k, N, gammas, potential="monte_carlo", n_draws=n_draws)
+    C, _ = costs_of(tables, build_cache(tables, 0.1), s.astype(float), 14)
+    exact = cost_matrix(s, 14, gammas[6:])
+    error = np.sqrt(exact * (1.0 - exact) / n_draws)
+    assert (np.abs(C - normalized(exact)) <= 5.0 * (error + error.diagonal()[:, None]) + 1e-9).all()
+
+
+@pytest.mark.parametrize(("k", "N"), [(2, 40), (5, 30), (26, 20), (3, 1)])
+def test_asymptotic_error_of_several_gammas(k, N):
+    rng = np.random.default_rng(k)
+    for _ in range(6):
+        gammas = random_gammas(rng, N)
+        error = asymptotic_error(k, N, gammas)
+        assert error == pytest.approx(float(counting([0] * k, 0, N, fractions(gammas))), abs=PRECISION)
+        assert error == pytest.approx(asymptotic_error(k, N, rng.permutation(gammas)), abs=PRECISION)
+        dense = build_tables(k, N, gammas).dense
+        assert error == pytest.approx(dense.phi[dense.level[N]], abs=PRECISION)  # the recursion's last value
+
+
+def test_weight_bounds_of_several_gammas():
+    k, N = 3, 8
+    rng = np.random.default_rng(9)
+    for _ in range(4):
+        gammas = random_gammas(rng, N)
+        largest = np.zeros(N)
+        for total in range(N):
+            for s in _all_states(k, total):
+                left = gammas[total + 1 :] if total < N - 1 else 0.0
+                largest[total] = max(largest[total], normalized(cost_matrix(s, N - 1 - total, left)).sum(axis=1).max())
+        assert weight_bounds(k, N, gammas, exact=True) == pytest.approx(largest, abs=1e-13)
+        assert (weight_bounds(k, N, gammas) >= largest - 1e-13).all()
 
 
 def test_a_cache_is_bounded():
@@ -452,7 +553,9 @@ def test_weight_bounds_fall_like_the_root_of_what_is_left():
         (lambda: potential([[1, 2]], 0, 5, 0.1), r"at least 2 classes, got shape \(1, 2\)"),
         (lambda: potential([1, 2], 2, 5, 0.1), "label must be below the number of classes 2, got 2"),
         (lambda: potential([1, 2], 0, -1, 0.1), "remaining must be an integer of at least 0, got -1"),
+        (lambda: potential([1, 2], 0, 5, [0.1, 0.2]), "gamma must be a number, or one for each of the 5 draws; got 2"),
         (lambda: asymptotic_error(3, 10, 2.0), "gamma must be in"),
+        (lambda: asymptotic_error(3, 10, [0.1] * 9), "gamma must be .* each of the 10 learners; got 9"),
         (lambda: weight_bounds(26, 100, 0.1, exact=True), "too many states .* n_classes=26, n_learners=100"),
     ],
 )

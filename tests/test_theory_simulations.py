@@ -17,7 +17,7 @@ import reference
 import reference_theory
 from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
 from onlineboost.boosters.losses import LOSSES, alpha_bound
-from onlineboost.boosters.potentials import asymptotic_error
+from onlineboost.boosters.potentials import asymptotic_error, build_tables
 from onlineboost.theory import (
     best_expert_bound,
     excess_of_votes,
@@ -29,7 +29,7 @@ from onlineboost.theory import (
     useless_rounds,
 )
 from onlineboost.theory.guarantee import guarantee
-from onlineboost.theory.simulate import Outcome, Simulation, alpha_regrets, draw_labels, draw_votes
+from onlineboost.theory.simulate import Outcome, Simulation, alpha_regrets, draw_labels, draw_votes, greedy_votes
 from reference_baselines import OzaBoosting
 
 # ------------------------------------------------------------------------------------------------ the simulators' twins
@@ -150,6 +150,73 @@ def test_the_bound_of_adaboost_olm_says_something_on_long_streams():
     mistakes = booster.play(votes, y).mistakes
     bound = olm_bound("logistic", booster.edges, k, T)
     assert mistakes <= bound < 0.8 * T
+
+
+# ------------------------------------------------------------------------------------------------- a gamma for each
+
+
+def lost_by_edges(booster, gammas, T):
+    """Theorem 1 as an identity: phi(0) T + sum_i (gamma_i - edge_i) W_i / k."""
+    phi = asymptotic_error(booster.k, booster.n_learners, gammas)
+    return phi * T + ((gammas - booster.edges) * booster.weights).sum() / booster.k
+
+
+@pytest.mark.parametrize("k", range(2, 11))
+@pytest.mark.parametrize("n", [1, 7, 60, 200])
+def test_theorem_1_is_an_identity_for_any_gammas(k, n):
+    """Whatever the learners do: here some guess, some are good, some are worse than guessing."""
+    T = 60 if n == 200 else 300
+    rng = np.random.default_rng(k * n)
+    y = draw_labels(T, k, seed=n)
+    votes = draw_votes(y, k, n, rng.choice([0.0, 0.05, 0.4], n), seed=n)
+    votes[:, rng.random(n) < 0.2] = 0
+    for gammas in (OnlineMBBM(n)._gammas(), rng.random(n) * rng.choice([0.1, 0.99])):
+        booster = Simulation("online-mbbm", k, n, gamma=gammas)
+        assert booster.play(votes, y).lost.sum() == pytest.approx(lost_by_edges(booster, gammas, T), abs=1e-6)
+
+
+def every_gamma_for_all_that_follow(k, n, gammas):
+    """Tables in which learner i takes its own gamma for all later learners: they satisfy no theorem."""
+    tables = build_tables(k, n, gammas)
+    level, phi = tables.dense.level, tables.dense.phi.copy()
+    for m, gamma in enumerate(tables.gamma.tolist()):
+        phi[level[m] : level[m + 1]] = build_tables(k, n, gamma).dense.phi[level[m] : level[m + 1]]
+    return tables._replace(dense=tables.dense._replace(phi=phi))
+
+
+@pytest.mark.parametrize(("k", "n"), [(2, 40), (3, 30), (5, 20)])
+def test_no_adversary_within_the_condition_gets_above_the_potential(k, n):
+    T, gammas = 3000, OnlineMBBM(n)._gammas()
+    phi = asymptotic_error(k, n, gammas)
+    y = draw_labels(T, k)
+    booster = Simulation("online-mbbm", k, n, gamma=gammas)
+    lost = booster.play(greedy_votes(y, booster.state.tables), y).lost.mean()
+    assert (booster.edges >= gammas - 1e-9).all()  # the condition holds for each learner, with its own gamma
+    assert phi - 0.01 <= lost <= phi + 1e-9  # a greedy adversary uses up nearly all it may
+    booster = Simulation("online-mbbm", k, n, gamma=gammas)
+    wrong = every_gamma_for_all_that_follow(k, n, gammas)
+    booster.state = booster.state.with_tables(wrong).with_cache()
+    lost = booster.play(greedy_votes(y, wrong), y).lost.mean()
+    assert (booster.edges >= gammas - 1e-9).all()
+    assert lost > phi + 0.05
+
+
+@pytest.mark.parametrize(("k", "n"), [(2, 30), (4, 25), (26, 60)])
+def test_the_identity_holds_while_gammas_change(k, n):
+    """Gammas chosen by the past alone. In each stretch of time the tables are those of its gammas, and so is phi(0)."""
+    T, gammas = 100, np.full(n, 0.1)
+    y = draw_labels(5 * T, k, seed=k)
+    votes = draw_votes(y, k, n, np.linspace(0.0, 0.5, n), useless=2 * T, seed=k)
+    booster = Simulation("online-mbbm", k, n, gamma=gammas)
+    account = lost = 0.0
+    for start in range(0, 5 * T, T):
+        costs, weights = booster.state.vote_cost.copy(), booster.weights.copy()
+        lost += booster.play(votes[start : start + T], y[start : start + T]).lost.sum()
+        costs, weights = booster.state.vote_cost - costs, booster.weights - weights  # of this stretch
+        account += asymptotic_error(k, n, gammas) * T + (costs - (1.0 - gammas) / k * weights).sum()
+        assert account == pytest.approx(lost, abs=1e-6)
+        gammas = np.clip(booster.edges, 0.0, 0.9)
+        booster.change_gamma(gammas)
 
 
 # ---------------------------------------------------------------------------------------- nobody beats the lower bound
@@ -287,11 +354,12 @@ def test_only_learners_before_the_first_that_restarted_add_to_the_guarantee(rest
     assert found.expert_bound >= guarantee(paper, wrong[1]).expert_bound
 
 
-def test_the_guarantee_of_online_mbbm_counts_the_lost_examples_without_looking():
-    """From edges and weights alone: phi_N(0) T + sum_i (gamma - gamma_i) W_i / k."""
+@pytest.mark.parametrize("gamma", [0.1, "auto", np.linspace(0.5, 0.0, 15).tolist()])
+def test_the_guarantee_of_online_mbbm_counts_the_lost_examples_without_looking(gamma):
+    """From edges and weights alone: phi(0) T + sum_i (gamma_i - edge_i) W_i / k."""
     data = load_dataset("balance").shuffled(1)
     y = np.searchsorted(data.classes, data.y)
-    clf = OnlineMBBM(15, gamma=0.1, combiner="last")
+    clf = OnlineMBBM(15, gamma=gamma, combiner="last")
     clf.partial_fit(data.X[:1], data.y[:1], classes=data.classes)
     lost = 0
     for t in range(1, len(y)):
@@ -303,17 +371,23 @@ def test_the_guarantee_of_online_mbbm_counts_the_lost_examples_without_looking()
     found = guarantee(clf, 0)
     # In the first round nothing has been learned, and predict_proba cannot be asked.
     assert min(abs(found.lost - lost - first) for first in (0, 1)) < 1e-6
-    assert found.lost_promised == pytest.approx(asymptotic_error(3, 15, 0.1) * 625)
+    assert found.potential == asymptotic_error(3, 15, clf.gammas_)
+    assert found.lost_promised == pytest.approx(found.potential * 625)
+    assert found.gammas == (clf.gammas_.min(), clf.gammas_.max())
+    said = dict(found.lines())["gamma in use"]
+    assert said.startswith("0.100;" if gamma == 0.1 else f"{found.gammas[0]:.3f} to {found.gammas[1]:.3f};")
 
 
-def test_theorem_1_says_nothing_of_a_mixture_of_gammas():
+@pytest.mark.parametrize("settings", [{"loss": "logistic"}, {"potential": "monte_carlo"}])
+def test_theorem_1_is_about_exact_potentials_of_the_0_1_loss(settings):
     data = load_dataset("balance").shuffled(1)
-    clf = OnlineMBBM(15)
-    result = prequential(clf, data.X, data.y)
+    clf = OnlineMBBM(15, **settings)
+    result = prequential(clf, data.X[:100], data.y[:100])
     found = guarantee(clf, (~result.right).sum())
-    assert found.gamma is None
+    assert found.potential is None
     assert found.lost is None
     assert found.mistakes <= found.vote_bound
+    assert dict(found.lines())["gamma in use"] == "0.010 to 0.300"
 
 
 def test_no_guarantee_for_what_has_no_theorem():

@@ -1,6 +1,7 @@
 """OnlineMBBM (Algorithm 1): costs from potentials, the loss to expect if the votes to come were random with an edge.
 
-    C^i[r, l] = phi^r_{N-i}(s^{i-1} + e_l)                 what a vote l costs if the label is r; i counted from 1
+    C^i[r, l] = phi^r_{N-i}(s^{i-1} + e_l)                 what a vote l costs if the label is r; i counted from 1;
+                                                           votes to come are drawn with the gammas of learners i+1..N
     w_t^i = sum_l (C[y, l] - C[y, y])                      weight of the learner's example
     s^i = s^{i-1} + e_l                                    its vote
 

@@ -28,7 +28,7 @@ class OnlineMBBM(BoosterClassifier):
         N, the number of weak learners.
     gamma : float in [0, 1), list of one for each learner, or "auto"
         The edge over random guessing that the learners are taken to have. "auto": 0.3, 0.1, 0.03 and 0.01 in turn
-        along the chain, which needs no guess and is as good as the best single value (docs/mbbm.md).
+        along the chain, which needs no guess (docs/mbbm.md). Theorem 1 holds for any list.
     loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
         The loss that the final votes are to have little of; the potentials and costs follow from it.
     potential : {"exact", "monte_carlo"}

@@ -46,7 +46,15 @@ from onlineboost.theory.planning import (
     olm_examples,
     olm_learners,
 )
-from onlineboost.theory.simulate import Outcome, Simulation, alpha_regret, alpha_regrets, draw_labels, draw_votes
+from onlineboost.theory.simulate import (
+    Outcome,
+    Simulation,
+    alpha_regret,
+    alpha_regrets,
+    draw_labels,
+    draw_votes,
+    greedy_votes,
+)
 from onlineboost.theory.weak_learning import Edge, measure_edge, measure_learner
 
 __all__ = [
@@ -66,6 +74,7 @@ __all__ = [
     "edge_gain",
     "excess_of_regret",
     "excess_of_votes",
+    "greedy_votes",
     "guarantee",
     "hedge_bound",
     "hoeffding_error",

@@ -31,10 +31,12 @@ class Guarantee:
     expert_bound: float | None = None  # Adaboost.OLM: on the mistakes of the best expert, given the edges and weights
     edge_bound: float | None = None  # on the mistakes, given the same
     edge_bound_from: float | None = None  # the number of examples from which on edges like these bound the mistakes
-    gamma: float | None = None  # OnlineMBBM, if it has one gamma for all learners
-    potential: float | None = None  # phi_N(0), the error rate it promises for learners of that edge
-    lost: float | None = None  # labels not strictly ahead in all N votes: phi_N(0) T + sum_i (gamma - gamma_i) W_i / k
-    lost_promised: float | None = None  # phi_N(0) T
+    gammas: tuple[float, float] | None = None  # OnlineMBBM: the least and the largest of its learners' gammas
+    potential: float | None = None  # the chain's potential at the start, the error rate promised for learners of these
+    lost: float | None = (
+        None  # labels not strictly ahead in all N votes: that times T, + sum_i (gamma_i - edge_i) W_i/k
+    )
+    lost_promised: float | None = None  # that times T
 
     def as_dict(self) -> dict[str, Any]:
         """What is known, in plain numbers; bounds of infinity are left out."""
@@ -57,8 +59,11 @@ class Guarantee:
             if self.edge_bound > n and self.edge_bound_from is not None and math.isfinite(self.edge_bound_from):
                 text += f"; with such edges it takes {self.edge_bound_from:,.0f} examples"
             out.append(("bound from edges", text))
-        if self.gamma is not None:
-            out.append(("gamma in use", f"{self.gamma:.3f}; phi_N(0) = {self.potential:.4f}"))
+        if self.gammas is not None:
+            least, most = self.gammas
+            text = f"{least:.3f}" if least == most else f"{least:.3f} to {most:.3f}"
+            text += f"; phi_N(0) = {self.potential:.4f}" if self.potential is not None else ""
+            out.append(("gamma in use", text))
         if self.lost is not None and self.lost_promised is not None:
             more = self.lost - self.lost_promised
             why = "more, by edges below gamma" if more > 0.0 else "fewer, by edges above gamma"
@@ -112,12 +117,12 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
             known["edge_bound"] = hedge_bound(known["expert_bound"], n, T, delta)
             known["edge_bound_from"] = _says_something_from(clf.loss, lasting, k, delta)
         return Guarantee(**known)
-    gamma = float(clf.gammas_[0])
-    if (clf.gammas_ == gamma).all():  # Theorem 1 is about one gamma
-        known["gamma"], known["potential"] = gamma, asymptotic_error(k, n, gamma)
-        if clf.loss == "zero_one" and clf.potential == "exact":
-            known["lost_promised"] = known["potential"] * T
-            known["lost"] = known["lost_promised"] + float(((gamma - edges) * weights).sum()) / k
+    gammas = clf.gammas_
+    known["gammas"] = float(gammas.min()), float(gammas.max())
+    if clf.loss == "zero_one" and clf.potential == "exact":
+        known["potential"] = asymptotic_error(k, n, gammas)
+        known["lost_promised"] = known["potential"] * T
+        known["lost"] = known["lost_promised"] + float(((gammas - edges) * weights).sum()) / k
     return Guarantee(**known)
 
 

@@ -21,7 +21,17 @@ from onlineboost.boosters.mbbm import new_mbbm
 from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.oza import new_oza
 from onlineboost.boosters.pair_losses import PAIR_LOSSES
-from onlineboost.boosters.potentials import build_tables
+from onlineboost.boosters.potentials import (
+    Tables,
+    build_cache,
+    build_tables,
+    excess_cost,
+    find_costs,
+    label_weight,
+    make_costs,
+    make_rows,
+    want_rows,
+)
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.experts import Combiner, play
 from onlineboost.chain.loops import learn_block
@@ -89,6 +99,56 @@ def draw_votes(
     return votes
 
 
+# arguments: a kernel takes all that it works on
+@kernel
+def _greedy_votes(tables, cache, y, gammas, spent, weights, s, votes):
+    N, k = gammas.size, s.size
+    labels, p = np.arange(k), np.zeros(k)
+    for t in range(y.size):
+        s[:] = 0.0
+        for i in range(N):
+            m = N - 1 - i
+            at = find_costs(cache, s, tables.reach[m], tables.key[m])
+            if at < 0:
+                at = make_costs(cache)
+            if want_rows(cache, at, y[t], labels, p, 0):
+                make_rows(tables, cache, at, m)
+            weights[i] += label_weight(cache, at, y[t])
+            left = (1.0 - gammas[i]) / k * weights[i] - spent[i]
+            votes[t, i] = y[t]
+            most = 0.0
+            for l in range(k):
+                cost = excess_cost(cache, at, y[t], l)
+                if most < cost <= left:
+                    votes[t, i] = l
+                    most = cost
+            spent[i] += most
+            s[votes[t, i]] += 1.0
+
+
+def greedy_votes(y: np.ndarray, tables: Tables) -> np.ndarray:
+    """Votes (examples, learners) that cost OnlineMBBM as much as the weak learning condition allows, at once.
+
+    Learner i knows the label and the costs. It casts the dearest vote for which the condition, sum_t w_t D_t[y, l] <=
+    (1 - gamma_i) / k sum_t w_t, still holds after this round, with its own gamma and without an excess loss S.
+
+    Examples
+    --------
+    >>> from onlineboost.boosters.potentials import asymptotic_error
+    >>> y = draw_labels(2000, n_classes=3)
+    >>> booster = Simulation("online-mbbm", n_classes=3, n_learners=30, gamma=[0.3, 0.05] * 15)
+    >>> lost = booster.play(greedy_votes(y, booster.state.tables), y).lost
+    >>> bool(lost.mean() <= asymptotic_error(3, 30, [0.3, 0.05] * 15))
+    True
+    """
+    N = tables.n_learners
+    votes = np.empty((len(y), N), np.int64)
+    gammas = np.ascontiguousarray(tables.gamma[::-1])
+    s = np.zeros(tables.n_classes)
+    _greedy_votes(tables, build_cache(tables), y, gammas, np.zeros(N), np.zeros(N), s, votes)
+    return votes
+
+
 # ------------------------------------------------------------------------------------------------------- boosters
 
 
@@ -142,8 +202,8 @@ class Simulation:
         Adaboost.OLM follows Hedge, OnlineMBBM the majority of all votes, as in the paper. Oza's is for comparison.
     loss : str
         Of Adaboost.OLM.
-    gamma : float
-        Of OnlineMBBM.
+    gamma : float, or one for each learner
+        Of OnlineMBBM; `change_gamma` changes it between rounds.
 
     Examples
     --------
@@ -161,7 +221,7 @@ class Simulation:
         n_learners: int,
         *,
         loss: str = "logistic",
-        gamma: float = 0.1,
+        gamma: float | ArrayLike = 0.1,
         seed: int = 0,
     ) -> None:
         if booster not in ("adaboost-olm", "online-mbbm", "oza"):
@@ -171,13 +231,17 @@ class Simulation:
         self.combiner = Combiner.HEDGE if booster == "adaboost-olm" else Combiner.LAST
         self.log_v = np.zeros(n_learners)
 
-    def _new_state(self, loss: str, gamma: float) -> Booster:
+    def _new_state(self, loss: str, gamma: float | ArrayLike) -> Booster:
         if self.booster == "online-mbbm":
             tables = build_tables(self.k, self.n_learners, gamma)
             return new_mbbm(Vote.ARGMAX, self.seed, np.ones(self.n_learners), tables)
         if self.booster == "oza":
             return new_oza(draws=False, seed=self.seed, n_learners=self.n_learners)
         return new_olm(LOSSES[loss], Vote.ARGMAX, self.seed, np.ones(self.n_learners))
+
+    def change_gamma(self, gamma: float | ArrayLike) -> None:
+        """From the next round on, OnlineMBBM's costs are those of this gamma, or of one for each learner."""
+        self.state = self.state.with_tables(build_tables(self.k, self.n_learners, gamma))
 
     @property
     def edges(self) -> np.ndarray:

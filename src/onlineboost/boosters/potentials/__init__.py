@@ -1,8 +1,9 @@
 """Potentials of OnlineMBBM: what a vote costs, how much an example weighs, what error to expect in the end.
 
 phi^r_m(s) is the loss to expect if label r is correct, the votes so far are s, and m more votes are drawn from
-u_gamma^r, eq. (potentialCond). Learner i is charged C[r, l] = phi^r_{N-i}(s^{i-1} + e_l), eq. (costMatrix), for the
-vote l, and learns with weight sum_l (C[y, l] - C[y, y]).
+u_gamma^r, eq. (potentialCond); if learners have different gammas, each vote with the gamma of its learner. Learner i is
+charged C[r, l] = phi^r_{N-i}(s^{i-1} + e_l), eq. (costMatrix), for the vote l, and learns with weight
+sum_l (C[y, l] - C[y, y]).
 
 In a kernel: one look-up per (learner, example), then as many questions as there are::
 

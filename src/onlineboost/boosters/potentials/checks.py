@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from numbers import Integral
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from onlineboost.boosters.pair_losses import PAIR_LOSSES
 
 LOSSES = ("zero_one", *PAIR_LOSSES)
@@ -21,6 +24,14 @@ def check_gamma(gamma: float) -> float:
     if not 0.0 <= gamma < 1.0:
         raise ValueError(f"gamma must be in [0, 1), got {gamma!r}")
     return float(gamma)
+
+
+def check_gammas(gamma: float | ArrayLike, n: int, of_what: str = "learners") -> NDArray[np.float64]:
+    """n edges, from one for all or from a list."""
+    gammas = np.array([check_gamma(value) for value in np.ravel(gamma).tolist()])
+    if gammas.size not in (1, n):
+        raise ValueError(f"gamma must be a number, or one for each of the {n} {of_what}; got {gammas.size}")
+    return gammas if gammas.size == n else np.full(n, gammas[0])
 
 
 def check_loss(loss: str) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onlineboost._compile.jit import kernel
 from onlineboost.boosters.potentials.blocks import set_excess
-from onlineboost.boosters.potentials.draws import Floats, Ints, vote_distribution
+from onlineboost.boosters.potentials.draws import Floats, Ints, vote_distributions
 
 DENSE_LIMIT = 48e6  # bytes of a table of all states: five classes, a hundred learners
 
@@ -22,7 +22,7 @@ class Dense(NamedTuple):
     total. Partitions are numbered by v, then by rank, so that the states of level m are the first so many of them.
     """
 
-    phi: Floats  # levels m = 0..N, one after the other; level N is not used
+    phi: Floats  # levels m = 0..N, one after the other; the one state of level N is the start
     level: Ints  # (N + 2,) where level m begins
     first: Ints  # (N + 2,) number of the first partition of v
     up: NDArray[np.int32]  # (partitions, k - 1) the partition after one more vote for the i-th largest part
@@ -52,7 +52,7 @@ def dense_bytes(n_classes: int, n_learners: int, limit: float) -> float:
 
 
 def dense_tables(n_classes: int, gamma: Floats) -> Dense:
-    """Number the states, and run the recursion (potentialCond) over them, once for every edge among gamma[m]."""
+    """Number the states, and run the recursion (potentialCond) over them; learner m has gamma[m]."""
     N, parts = len(gamma), n_classes - 1
     n_below = np.zeros((parts + 1, N + 1, N + 2), dtype=np.int64)
     n_below[:, 0, 1:] = 1
@@ -67,12 +67,8 @@ def dense_tables(n_classes: int, gamma: Floats) -> Dense:
     _number_partitions(n_below, first, votes, up)
     phi = np.empty(level[N + 1])
     phi[: level[1]] = votes[:, 0] >= N - votes.sum(axis=1)  # phi_0 is the loss (zeroOne): a tie is a loss
-    mixed = phi.copy()
-    for edge in np.unique(gamma):
-        _recursion(*vote_distribution(n_classes, edge), level, up, phi)
-        for m in np.flatnonzero(gamma == edge):
-            mixed[level[m] : level[m + 1]] = phi[level[m] : level[m + 1]]
-    return Dense(mixed, level, first, up, n_below)
+    _recursion(*vote_distributions(n_classes, gamma), level, up, phi)
+    return Dense(phi, level, first, up, n_below)
 
 
 @kernel
@@ -107,14 +103,18 @@ def _number_partitions(n_below, first, votes, up):
 
 @kernel
 def _recursion(p, q, level, up, phi):
-    """phi_m(s) = p phi_{m-1}(s + e_r) + q sum_l phi_{m-1}(s + e_l); a vote for r leaves the partition as it is."""
+    """phi_m(s) = p phi_{m-1}(s + e_r) + q sum_l phi_{m-1}(s + e_l); a vote for r leaves the partition as it is.
+
+    p[m - 1] and q[m - 1] are those of the learner with m - 1 draws left after it, which takes phi_m to phi_{m-1}.
+    """
     for m in range(1, level.size - 1):
         below = level[m - 1]
+        own, other = p[m - 1], q[m - 1]
         for g in range(level[m + 1] - level[m]):
             others = 0.0
             for i in range(up.shape[1]):
                 others += phi[below + up[g, i]]
-            phi[level[m] + g] = p * phi[below + g] + q * others
+            phi[level[m] + g] = own * phi[below + g] + other * others
 
 
 @kernel

@@ -1,7 +1,8 @@
 """How often labels are drawn: probabilities that all ways to compute potentials share.
 
 u_gamma^r draws label r with probability p and each other label with q. As everywhere in this package, there are k
-classes, N learners and m draws left.
+classes, N learners and m draws left. Each learner has a gamma: gamma[m] is that of the learner with m draws left after
+it, so the draws after it have the edges gamma[:m].
 """
 
 from __future__ import annotations
@@ -24,12 +25,18 @@ def vote_distribution(n_classes: int, gamma: float) -> tuple[float, float]:
     return q + gamma, q
 
 
+def vote_distributions(n_classes: int, gamma: Floats) -> tuple[Floats, Floats]:
+    """p and q for each of several edges."""
+    both = np.array([vote_distribution(n_classes, edge) for edge in gamma.tolist()])
+    return np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1])
+
+
 def race_reach(n_classes: int, gamma: Floats) -> Ints:
     """[m]: a label this far behind the leader wins with negligible probability, and keeps no other from winning.
 
     Its count of m draws would have to be the deficit, or one less if it gets a vote before.
     """
-    tails = [own_draws(m, n_classes, edge)[::-1].cumsum() for m, edge in enumerate(gamma)]
+    tails = [draws[::-1].cumsum() for draws in draws_left(n_classes, gamma)]
     return np.array([1 + (tail > NEGLIGIBLE / n_classes).sum() for tail in tails])
 
 
@@ -44,6 +51,36 @@ def own_draws(m: int, n_classes: int, gamma: float) -> Floats:
     p, q = vote_distribution(n_classes, gamma)
     x = np.arange(1.0, m + 1.0)
     return _from_ratios((m + 1.0 - x) / x * (p / ((n_classes - 1) * q)), min(m, int((m + 1) * p)))
+
+
+def draws_left(n_classes: int, gamma: Floats) -> list[Floats]:
+    """[m] for m < N: the probabilities of x = 0..m draws of label r among those with the edges gamma[:m].
+
+    A binomial law as long as these are alike, and from there on a sum of different Bernoulli draws.
+    """
+    alike = int(np.argmin(gamma == gamma[0])) or len(gamma)
+    laws = [own_draws(m, n_classes, gamma[0]) for m in range(min(alike + 1, len(gamma)))]
+    while len(laws) < len(gamma):
+        laws.append(one_more_draw(laws[-1], n_classes, gamma[len(laws) - 1]))
+    return laws
+
+
+def all_draws(n_classes: int, gamma: Floats) -> Floats:
+    """The same for one draw with each of these edges, in no order: a binomial law for each edge, put together."""
+    laws = [own_draws(int((gamma == edge).sum()), n_classes, edge) for edge in np.unique(gamma).tolist()]
+    if len(laws) < 2:
+        return laws[0] if laws else np.ones(1)
+    while len(laws) > 1:
+        laws = [*laws[2:], np.convolve(laws[0], laws[1])]  # the shorter ones first
+    return laws[0] / laws[0].sum()
+
+
+def one_more_draw(law: Floats, n_classes: int, gamma: float) -> Floats:
+    """The probabilities of x draws of label r after one more of this edge."""
+    p, q = vote_distribution(n_classes, gamma)
+    after = np.append((n_classes - 1) * q * law, 0.0)
+    after[1:] += p * law
+    return after / after.sum()
 
 
 def _from_ratios(ratio: Floats, mode: int) -> Floats:

@@ -10,7 +10,10 @@ from onlineboost._compile.random import MONTE_CARLO, uniform
 
 @kernel
 def fill_monte_carlo(p, q, seed, n_draws, block, m):
-    """Estimate every potential of the block from draws of its own, as the authors do."""
+    """Estimate every potential of the block from draws of its own, as the authors do.
+
+    Draw i is for the right label with probability p[i], for each other label with q[i].
+    """
     D = int(block[0])
     for a in range(D):
         own = _estimate(p, q, seed, n_draws, block, m, a, -1)
@@ -47,10 +50,10 @@ def _estimate(p, q, seed, n_draws, block, m, a, b):
         own = 0
         for i in range(m):
             u = uniform(seed, MONTE_CARLO, state, sample * m + i)
-            if u < p:
+            if u < p[i]:
                 own += 1
             else:
-                drawn[min(int((u - p) / q), n - 1)] += 1
+                drawn[min(int((u - p[i]) / q[i]), n - 1)] += 1
         for v in range(n):
             if drawn[v] >= own + ahead[v]:
                 losses += 1

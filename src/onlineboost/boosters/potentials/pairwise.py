@@ -17,22 +17,17 @@ def gap_losses(loss: str, n_learners: int) -> Floats:
     return PAIR_LOSSES[loss](np.minimum(behind, MOST_BEHIND) if loss == "exponential" else behind)
 
 
-def mixed_gap_table(losses: Floats, n_classes: int, gamma: Floats) -> Floats:
-    """A table in which row m has the edge gamma[m]."""
-    edges, which = np.unique(gamma, return_inverse=True)
-    return np.stack([gap_table(losses, n_classes, edge) for edge in edges])[which, np.arange(len(gamma))]
-
-
-def gap_table(losses: Floats, n_classes: int, gamma: float) -> Floats:
+def gap_table(losses: Floats, n_classes: int, gamma: Floats) -> Floats:
     """G_m(d) for |d| <= N - m at [m, N + d]: the expected g(d) after m draws. phi^r_m(s) is the sum of G_m(s_r - s_l).
 
-    ``losses`` is G_0 = g for d = -N..N. A draw moves d up with probability p, down with q, or leaves it alone.
+    ``losses`` is G_0 = g for d = -N..N. A draw moves d up with probability p, down with q, or leaves it alone; p and q
+    are those of gamma[m], from row m to row m + 1.
     """
     N = losses.size // 2
-    p, q = vote_distribution(n_classes, gamma)
-    table = np.zeros((N + 1, 2 * N + 1))
+    table = np.zeros((len(gamma) + 1, 2 * N + 1))
     table[0] = losses
-    for m in range(1, N + 1):
+    for m, edge in enumerate(gamma.tolist(), start=1):
+        p, q = vote_distribution(n_classes, edge)
         before = table[m - 1, m - 1 : 2 * N + 2 - m]
         table[m, m : 2 * N + 1 - m] = p * before[2:] + q * before[:-2] + (1.0 - p - q) * before[1:-1]
     return table

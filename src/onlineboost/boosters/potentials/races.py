@@ -7,17 +7,20 @@ every other label v is drawn at most c_v = T - 1 + deficit_v times. With J_r(x, 
     P(win from s + e_r)                    sum_T J_r(x - 1, T)
     P(win from s) - P(win from s + e_l)    sum_T of the part of J_r(x, T) in which l is drawn exactly c_l times
 
-and the differences of these three are a row of excess costs. J_r(x, T) is Bin(x; m, p) times the probability that
-n = m - x draws among the k - 1 other labels, all alike, keep to their limits. Multinomial counts are independent
+and the differences of these three are a row of excess costs. J_r(x, T) is P_m(x), the probability of x draws of r
+among the m, times the probability that the n = m - x other draws keep to their limits. Whatever the edge of a draw, if
+it is not for r it is for each of the k - 1 other labels alike, so the second probability knows nothing of edges.
+Multinomial counts are independent
 Poisson counts given that they add up to n (Levin 1981), of *any* rate Lambda, so this probability is a coefficient of
 a product of polynomials, read off at the M-th roots of unity w_j:
 
     E_c[j] = sum_{t <= c} Pois(t; Lambda) w_j^t
-    J_r(x, T) = Bin(x; m, p) sum_j w_j^(x - m) prod_{v != r} E_{c_v}[j] / (M Pois(n; (k - 1) Lambda))
+    J_r(x, T) = P_m(x) sum_j w_j^(x - m) prod_{v != r} E_{c_v}[j] / (M Pois(n; (k - 1) Lambda))
 
 The product over all labels serves all rows, with r's own factor divided out in a table. Few T matter: below some T the
 draws have no room, and above some T nothing can keep r from winning any more, which is why the *differences* are summed
-up and not the potentials. The rates form one ladder for all m and all edges; the edge is in Bin(x; m, p) alone.
+up and not the potentials. The rates form one ladder for all m and all edges; the edges are in P_m(x) alone, which is
+Bin(x; m, p) if they are alike, and otherwise the law of a sum of different draws (`draws.draws_left`).
 
 This file has the tables; `race_costs` sums up the costs from them.
 """
@@ -33,7 +36,7 @@ from onlineboost.boosters.potentials.draws import (
     NEGLIGIBLE,
     Floats,
     Ints,
-    own_draws,
+    draws_left,
     poisson,
     race_reach,
     stack,
@@ -70,20 +73,20 @@ class Races(NamedTuple):
     decay: Floats  # (rates, rows) K_c: |E_c[j]| and |E_{c-1}[j]| are below E_c[0] exp(-K_c (1 - cos theta_j))
     angle: Floats  # (rates, groups) 1 - cos theta of the first frequency of a group
     inverse: Floats  # (rates, rows) 1 / E_c[0]
-    weight: Floats  # (N, rows) [m, x]: 2 Bin(x; m, p) / (M Pois(n; (k - 1) Lambda)); 2, for the conjugate frequencies
+    weight: Floats  # (N, rows) [m, x]: 2 P_m(x) / (M Pois(n; (k - 1) Lambda)); 2, for the conjugate frequencies
     own_tail: Floats  # (N, x) [m, x]: probability of x or more draws of the correct label,
     other_tail: Floats  # (N, c) [m, c]: of c or more draws of another one
     longest: Ints  # (N,) more draws of the correct label than this have negligible probability
 
 
 def race_tables(n_classes: int, gamma: Floats) -> Races:
-    """Tables for m < N draws, where the learner with m draws left has the edge gamma[m]."""
+    """Tables for m < N draws, of the edges gamma[:m]."""
     N, k = len(gamma), n_classes
-    edges = [vote_distribution(k, edge)[0] for edge in gamma]
-    others_mean = np.array([m * (1.0 - p) for m, p in enumerate(edges)])
+    wrong = [1.0 - vote_distribution(k, edge)[0] for edge in gamma.tolist()]
+    others_mean = np.array([math.fsum(wrong[:m]) for m in range(N)])
     ladder = np.arange(0.5, max(0.5, math.sqrt(others_mean.max())) + STEP, STEP) ** 2
     rates = np.abs(np.sqrt(others_mean)[:, None] - np.sqrt(ladder)).argmin(axis=1)
-    draws = [own_draws(m, k, edge) for m, edge in enumerate(gamma)]
+    draws = draws_left(k, gamma)
     longest = np.array([1 + int((_tail(row) > NEGLIGIBLE).sum()) for row in draws])
     reach = race_reach(k, gamma)
     lanes = FEW_LANES if k < 8 else MANY_LANES
@@ -93,7 +96,7 @@ def race_tables(n_classes: int, gamma: Floats) -> Races:
         likely = np.max([np.pad(draws[m][::-1], (0, N - 1 - m)) for m in served.tolist()] or [np.zeros(N)], axis=0)
         rows = max([1 + longest[m] + min(reach[m], N - 1 - m) for m in served], default=1)
         tables.append(_rate_tables(k, mean, likely, rows, lanes))
-    others = [own_draws(m, k, -edge / (k - 1.0)) for m, edge in enumerate(gamma)]  # p of this edge is q of the other
+    others = draws_left(k, -gamma / (k - 1.0))  # p of this edge is q of the other
     one_over = [table.pop("one_over") for table in tables]
     weights = [row * one_over[g][len(row) - 1 :: -1] for g, row in zip(rates, draws, strict=True)]
     widest = max(len(table["decay"]) for table in tables)
@@ -144,7 +147,7 @@ def _rate_tables(n_classes: int, mean: float, likely: Floats, rows: int, lanes: 
         angle = 1.0 - np.cos(2.0 * math.pi * np.arange(J) / M)
         decay = np.maximum(0.0, (-np.log(np.abs(E[:, 1:] / E[:, :1])) / angle[1:]).min(axis=1))
     decay[2:] = np.minimum(decay[2:], decay[1:-1])
-    one_over = np.zeros(N)  # left 0 where n is so unlikely that Bin(x; m, p) is negligible
+    one_over = np.zeros(N)  # left 0 where n is so unlikely that P_m(x) is negligible
     one_over[total[:N] > 1e-60] = 2.0 / (M * total[:N][total[:N] > 1e-60])
     return {
         "free": np.array(free),

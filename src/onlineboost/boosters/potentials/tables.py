@@ -1,4 +1,4 @@
-"""All that costs depend on besides the votes: tables made once per (k, N, gamma), and rows of costs made from them.
+"""All that costs depend on besides the votes: tables made once per (k, N, gammas), and rows of costs made from them.
 
 A row of a block depends on the tables, m and the tiers alone, bit for bit. `Method` lists the four ways to fill one.
 """
@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 
 from onlineboost._compile.jit import kernel
 from onlineboost.boosters.potentials.blocks import finish_rows
-from onlineboost.boosters.potentials.checks import check_gamma, check_int, check_loss
+from onlineboost.boosters.potentials.checks import check_gammas, check_int, check_loss
 from onlineboost.boosters.potentials.dense import DENSE_LIMIT, NO_DENSE, Dense, dense_bytes, dense_tables, fill_dense
-from onlineboost.boosters.potentials.draws import Floats, Ints, race_reach
+from onlineboost.boosters.potentials.draws import Floats, Ints, race_reach, vote_distributions
 from onlineboost.boosters.potentials.monte_carlo import fill_monte_carlo
-from onlineboost.boosters.potentials.pairwise import fill_pairwise, gap_losses, mixed_gap_table
+from onlineboost.boosters.potentials.pairwise import fill_pairwise, gap_losses, gap_table
 from onlineboost.boosters.potentials.race_costs import fill_race
 from onlineboost.boosters.potentials.races import NO_RACES, Races, race_tables
 
@@ -38,7 +38,9 @@ class Tables(NamedTuple):
     method: int  # of a Method: Numba takes .3 ms to see, at every call, what type a tuple with an enum member has
     n_classes: int
     n_learners: int
-    gamma: Floats  # (N,) [m]: the edge in the costs of the learner with m draws left after it
+    gamma: Floats  # (N,) [m]: the edge of the learner with m draws left after it; in its costs are those of gamma[:m]
+    p: Floats  # (N,) [m]: the probability that u_gamma of this edge gives to the right label, and
+    q: Floats  # (N,) [m]: to each other one
     reach: Ints  # (N,) [m]: a label this far behind is out of the race, and how far behind no longer matters
     key: Ints  # (N,) [m]: a random number that stands for these tables and m
     gap: Floats  # (N, 2N + 1) [m, d + N]: G_m(d), the potential of one pair of labels (PAIRWISE)
@@ -65,7 +67,9 @@ def build_tables(
     n_classes, n_learners : int
         k >= 2 and N >= 1.
     gamma : float, or one for each learner
-        The edge, 0 <= gamma < 1. The costs of learner i are those of a chain that has its gamma throughout.
+        The edge, 0 <= gamma < 1. With several, potentials are composite: from the last learner back to the first,
+        phi_{i-1}(s) = E phi_i(s + e_l) with l drawn from u_gamma of learner i's gamma. So learner i's costs are those
+        of votes to come that are drawn with the gammas of the learners that cast them, and Theorem 1 holds.
     loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
         The loss L^r that the final votes suffer.
     potential : {"exact", "monte_carlo"}
@@ -80,21 +84,21 @@ def build_tables(
     array([2, 3, 4, 5, 6])
     """
     k, N = check_int("n_classes", n_classes, 2), check_int("n_learners", n_learners, 1)
-    gammas = np.array([check_gamma(value) for value in np.ravel(gamma).tolist()])
-    if gammas.size not in (1, N):
-        raise ValueError(f"gamma must be a number, or one for each of the {N} learners; got {gammas.size}")
-    gammas = np.ascontiguousarray(np.broadcast_to(gammas, N)[::-1])  # by m = N - i
+    gammas = np.ascontiguousarray(check_gammas(gamma, N)[::-1])  # by m = N - i
     n_draws, seed = check_int("n_draws", n_draws, 1), check_int("seed", seed, 0)
     method = _method(k, N, check_loss(loss), potential)
     exact = method in (Method.DENSE, Method.FOURIER)
+    p, q = vote_distributions(k, gammas)
     return Tables(
         method=method.value,
         n_classes=k,
         n_learners=N,
         gamma=gammas,
+        p=p,
+        q=q,
         reach=race_reach(k, gammas) if exact else np.full(N, N),
         key=_keys(N, k, gammas.tolist(), loss, potential, n_draws, seed),
-        gap=mixed_gap_table(gap_losses(loss, N), k, gammas) if method == Method.PAIRWISE else np.zeros((1, 1)),
+        gap=gap_table(gap_losses(loss, N), k, gammas[:-1]) if method == Method.PAIRWISE else np.zeros((1, 1)),
         dense=dense_tables(k, gammas) if method == Method.DENSE else NO_DENSE,
         races=race_tables(k, gammas) if method == Method.FOURIER else NO_RACES,
         n_draws=n_draws,
@@ -133,6 +137,5 @@ def fill_block(tables, block, m, wanted):
         elif tables.method == Method.PAIRWISE:
             fill_pairwise(tables.gap, block, m, np.empty(D))
         else:
-            q = (1.0 - tables.gamma[m]) / tables.n_classes
-            fill_monte_carlo(q + tables.gamma[m], q, tables.seed, tables.n_draws, block, m)
+            fill_monte_carlo(tables.p, tables.q, tables.seed, tables.n_draws, block, m)
     finish_rows(block, wanted)

@@ -78,7 +78,7 @@ def test_the_lower_bound_of_an_edge_fails_less_often_than_it_says(k, gamma):
 @pytest.mark.parametrize("useless", [False, True])
 @pytest.mark.parametrize(("k", "gamma"), [(2, 0.1), (6, 0.05)])
 def test_the_adversaries_satisfy_the_condition(k, gamma, useless):
-    """Votes from u_(2 gamma), after T_0 rounds of guessing or none: edge gamma and excess loss S, but for delta."""
+    """Votes from u_(2 gamma), or guesses for T_0 rounds and then the truth: edge gamma and S, but for delta."""
     rng = np.random.default_rng(1)
     delta = 0.2
     least = excess_of_votes(2 * gamma, gamma, delta)
@@ -87,7 +87,7 @@ def test_the_adversaries_satisfy_the_condition(k, gamma, useless):
     T, failures, runs = start + 1000, 0, 100
     for seed in range(runs):
         y = draw_labels(T, k, seed)
-        votes = draw_votes(y, k, 1, 2 * gamma, useless=start, seed=seed)[:, 0]
+        votes = draw_votes(y, k, 1, 1 - 1e-9 if useless else 2 * gamma, useless=start, seed=seed)[:, 0]
         w, C = random_costs(rng, T, k, y)
         failures += measure_edge(w * C[np.arange(T), votes], w, k).excess_loss(gamma) > S
     assert failures <= delta * runs

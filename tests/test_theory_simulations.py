@@ -160,7 +160,7 @@ def test_no_booster_beats_the_adversary(k, n, gamma):
     T = 4000 if k < 10 else 1500
     y = draw_labels(T, k, seed=n)
     votes = draw_votes(y, k, n, 2 * gamma, seed=n)
-    least = least_error(k, n, gamma)
+    least = least_error(k, n, gamma, excess_of_votes(2 * gamma, gamma, 0.01, k), 0.01)
     slack = 4.0 * math.sqrt(least * (1 - least) * T)
     mistakes = {name: Simulation(name, k, n, gamma=gamma).play(votes, y).mistakes for name in BOOSTERS}
     assert all(made >= least * T - slack for made in mistakes.values())
@@ -178,7 +178,7 @@ def test_useless_learners_make_a_booster_wait():
     start = useless_rounds(k, gamma, S, delta / n)
     T = 2 * start
     y = draw_labels(T, k, seed=3)
-    votes = draw_votes(y, k, n, 2 * gamma, useless=start, seed=3)
+    votes = draw_votes(y, k, n, 1 - 1e-9, useless=start, seed=3)
     for name in BOOSTERS:
         outcome = Simulation(name, k, n, gamma=gamma).play(votes, y)
         assert outcome.mistakes >= (1 - 1 / k) * start - 4.0 * math.sqrt(start * 2 / 9)

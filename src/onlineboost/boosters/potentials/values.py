@@ -133,25 +133,22 @@ def weight_bounds(n_classes: int, n_learners: int, gamma: float, *, exact: bool 
     The excess loss of Theorem mistakeOptimal is S times their sum. With ``exact`` they are the largest weights over all
     states, for as many classes and learners as that is feasible. Otherwise they are the bound
 
-        (k - 1) max_x (b(x) + b(x + 1)),   b the probabilities of Bin(N - i, p),
+        (k - 1) max_x b(x),   b the probabilities of Bin(N - i, p),
 
     which is O(k^{3/2} / sqrt(N - i)), against the k^{5/2} of Lemma weightBound; docs/potentials.md has the proof.
+    With two classes and gamma = 0 it is exact.
 
     Examples
     --------
     >>> weight_bounds(n_classes=3, n_learners=4, gamma=0.1).round(3)
-    array([1.44, 1.68, 2.  , 2.  ])
+    array([0.864, 0.96 , 1.2  , 2.   ])
     >>> weight_bounds(n_classes=3, n_learners=4, gamma=0.1, exact=True).round(3)
     array([0.72, 0.84, 1.  , 2.  ])
     """
     k, N = check_int("n_classes", n_classes, 2), check_int("n_learners", n_learners, 1)
     gamma = check_gamma(gamma)
     if not exact:
-        bounds = np.empty(N)
-        for i in range(1, N + 1):
-            draws = own_draws(N - i, k, gamma)
-            bounds[i - 1] = (k - 1) * min(1.0, (draws + np.append(draws[1:], 0.0)).max())
-        return bounds
+        return (k - 1) * np.array([own_draws(N - i, k, gamma).max() for i in range(1, N + 1)])
     if dense_bytes(k, N, DENSE_LIMIT) > DENSE_LIMIT:
         raise ValueError(f"too many states for exact weights: n_classes={k}, n_learners={N}; use exact=False")
     dense = dense_tables(k, np.full(N, gamma))

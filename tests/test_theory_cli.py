@@ -83,9 +83,13 @@ def test_run_prints_the_guarantee_and_compare_does_not():
         "mistakes made",
         "best expert",
         "bound from experts",
-        "bound from edges",
     ):
         assert words in result.stdout
+    assert "says nothing" not in result.stdout
+    assert "bound from edges" not in result.stdout  # it is above the number of examples
+    verbose = call("run", "balance", *QUICK, "--verbose").stdout
+    assert "bound from edges" in verbose
+    assert "(says nothing)" in verbose
     mbbm = call("run", "balance", *QUICK, "--model", "online-mbbm", "--gamma", "0.2").stdout
     for words in ("gamma in use", "majority of all votes", "phi_N(0)"):
         assert words in mbbm
@@ -100,4 +104,5 @@ def test_the_json_of_run_has_the_guarantee():
     assert found["examples"] == 120
     assert found["mistakes"] == round(120 * (1 - row["accuracy"]))
     assert found["mistakes"] <= found["vote_bound"]
+    assert found["edge_bound"] > 120  # complete: not printed, but here
     assert "guarantee" not in answer["results"][1]

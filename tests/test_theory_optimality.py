@@ -102,7 +102,7 @@ def test_learners_with_any_excess_loss_come_to_edge_gamma(kind):
 
 @given(st.integers(2, 60), st.integers(1, 200), st.floats(0.0, 0.95))
 def test_closed_bounds_are_below_the_exact_one(k, n, gamma):
-    p, q = vote_distribution(k, gamma)
+    p, _ = vote_distribution(k, gamma)
     least = least_error(k, n, gamma)
     assert least_error_closed(k, n, gamma) <= least + 1e-12
     assert (1 - p) ** n <= least_error_closed(k, n, gamma) + 1e-15

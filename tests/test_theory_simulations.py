@@ -266,8 +266,12 @@ def test_the_guarantee_of_adaboost_olm():
         assert (found.examples, found.learners, found.mistakes) == (625, 15, (~result.right).sum())
         assert found.edges == (clf.edges_.min(), np.median(clf.edges_), clf.edges_.max())
         assert found.mistakes <= found.vote_bound
+        assert 0 < found.sure < (clf.edges_ > 0.0).sum()
         assert (found.edge_bound is None) == (combiner != "hedge")
-        assert all(isinstance(text, str) for line in found.lines() for text in line)
+        assert all(isinstance(text, str) for line in found.lines(verbose=True) for text in line)
+        assert set(found.lines()) <= set(found.lines(verbose=True))
+        assert not any("says nothing" in text for _, text in found.lines())
+        assert ("bound from experts" in dict(found.lines())) == (found.vote_bound <= 625)
 
 
 @pytest.mark.parametrize("restart", ["always", "auto"])

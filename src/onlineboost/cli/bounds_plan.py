@@ -18,7 +18,8 @@ def plan(classes: int, gamma: float, error: float, excess: float | None, delta: 
     exact = theory.mbbm_learners(classes, gamma, error)
     olm = theory.olm_learners(classes, gamma, error)
     each = delta / (MORE[-1] * exact)  # so that all learners satisfy the condition, but with probability delta
-    S = theory.excess_of_votes(min(1.0, 2.0 * gamma), gamma, each, classes) if excess is None else excess
+    twice = min(2.0 * gamma, (1.0 + gamma) / 2.0)  # the edge, or half-way to 1
+    S = theory.excess_of_votes(twice, gamma, each, classes) if excess is None else excess
     soon, least = (theory.least_learners(classes, gamma, error, loss, each) for loss in (S, math.inf))
     learners = [
         (SOON, soon, _least(classes, soon, gamma, S, each), f"Theorem 2, S = {S:.4g}"),

@@ -50,7 +50,7 @@ from onlineboost.theory.planning import (
     olm_learners,
 )
 from onlineboost.theory.simulate import Outcome, Simulation, alpha_regret, alpha_regrets, draw_labels, draw_votes
-from onlineboost.theory.weak_learning import Edge, measure_edge, measure_learner
+from onlineboost.theory.weak_learning import Edge, measure_edge, measure_learner, sure_edges
 
 __all__ = [
     "MOST_EXACT",
@@ -95,6 +95,7 @@ __all__ = [
     "paper_weight_bounds",
     "regret_bounds",
     "shrinking_edge",
+    "sure_edges",
     "useless_rounds",
     "weight_sum",
     "weight_sum_closed",

@@ -20,8 +20,8 @@ from onlineboost.theory.checks import check_delta, check_error
 def edge_of_votes(n_classes: int, gamma: float, excess_loss: float, delta: float) -> float:
     """The edge with which independent votes satisfy the weak learning condition with gamma and S = ``excess_loss``.
 
-    1 - k (e^(a q) - 1) / (e^a - 1), a = log(1 / delta) / S, q = (1 - gamma) / k. It is about gamma + (1 - gamma) (1 - q)
-    log(1 / delta) / (2 S), and tends to gamma as S grows. `excess_of_votes` is the way back.
+    1 - k (e^(a q) - 1) / (e^a - 1), a = log(1 / delta) / S, q = (1 - gamma) / k. It is about gamma + (1 - gamma)
+    (1 - q) log(1 / delta) / (2 S), and tends to gamma as S grows. `excess_of_votes` is the way back.
 
     Examples
     --------

@@ -62,8 +62,8 @@ def weight_sum(n_classes: int, n_learners: int, gamma: float) -> float:
 def weight_sum_closed(n_classes: int, n_learners: int, gamma: float) -> float:
     """At least `weight_sum`, in closed form: (k - 1) (1 + 0.94 sqrt((N - 1) / (p (1 - p)))), p of u_gamma.
 
-    With the learners that `chernoff_error` asks for it is below (k - 1) (1 + 1.9 sqrt(L / (1 - p)) / gamma), L = log((k -
-    1) / error). So O~(k S / (gamma error)) examples are enough, as many as Theorem optimality says are needed.
+    With the learners that `chernoff_error` asks for it is below (k - 1) (1 + 1.9 sqrt(L / (1 - p)) / gamma), with
+    L = log((k - 1) / error). So O~(k S / (gamma error)) examples are enough, as many as Theorem optimality asks for.
 
     Examples
     --------

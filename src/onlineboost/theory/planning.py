@@ -63,9 +63,9 @@ def least_learners(
 ) -> int:
     """No booster can do with fewer learners of edge gamma than these, on some learners (Theorem optimality).
 
-    With the default, for an error in the long run, whatever the excess loss. With an ``excess_loss``, for an error after
-    any number of examples, and learners that satisfy the condition with (delta, gamma, ``excess_loss``). Exact up to
-    50,000 learners; above, what `least_error_closed` says, if that is more.
+    With the default, for an error in the long run, whatever the excess loss. With an ``excess_loss``, for an error
+    after any number of examples, and learners that satisfy the condition with (delta, gamma, ``excess_loss``). Exact up
+    to 50,000 learners; above, what `least_error_closed` says, if that is more.
 
     Examples
     --------

@@ -72,13 +72,13 @@ def with_an_edge(T: int, edge: float, sizes: Sizes) -> None:
 
 def adversary(T: int, edge: float, sizes: Sizes) -> None:
     table = table_of(
-        f"Mistakes in {T:,} examples against the adversary: votes from u_(2 gamma), gamma = {edge / 2}",
+        f"Mistakes in {T:,} examples against the adversary: votes from u_{edge}",
         *("k", "N", "no booster is below", "± sd", "MBBM", "OLM", "Oza"),
     )
     for k, n in track(sizes, "adversary", console=err):
         y = draw_labels(T, k, seed=1000 + n)
         votes = draw_votes(y, k, n, edge, seed=1000 + n)
-        least = theory.least_error(k, n, edge / 2)
+        least = theory.least_error(k, n, edge)
         sd = math.sqrt(least * (1 - least) * T)
         made = [Simulation(name, k, n, gamma=edge / 2).play(votes, y).mistakes for name in BOOSTERS]
         assert min(made) >= least * T - 4 * sd - 1

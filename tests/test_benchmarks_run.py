@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from onlineboost import AdaBoostOLM, load_dataset, prequential
+from onlineboost import AdaBoostOLM, load_dataset, prequential, theory
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -211,6 +211,18 @@ def test_peers_runs_one_model(tmp_path):
     right = np.unpackbits(np.frombuffer(bytes.fromhex(result["right"]), np.uint8))[:100]
     np.testing.assert_array_equal(right, expected)
     assert done.stdout.split() == ["100"]
+
+
+def test_optimality_compares_the_bounds():
+    output = run("optimality", "--classes", "2,5", "--gammas", 0.2, "--error", 0.1)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in output.splitlines() if line.startswith("| ")]
+    learners, examples = rows[1:3], rows[4:6]
+    for k, row in zip((2, 5), learners, strict=True):
+        assert row[:3] == [str(k), "0.2", str(theory.mbbm_learners(k, 0.2, 0.1))]
+        ratios = [float(cell.split("(")[1].rstrip(")")) for cell in row if "(" in cell]
+        assert ratios == sorted(ratios, reverse=True)  # before, more and more S, in the long run
+        assert ratios[-1] >= 1.0
+    assert all(float(row[-1].split("= ")[1]) >= 1.0 for row in examples)
 
 
 def test_profile_parts_shows_the_parts_of_every_stream():

@@ -13,6 +13,7 @@ import reference_theory
 from helpers import number_stream
 from onlineboost import HoeffdingTree
 from onlineboost.theory import (
+    Simulation,
     draw_labels,
     draw_votes,
     excess_of_regret,
@@ -25,6 +26,7 @@ from onlineboost.theory import (
     littlestone_regret,
     measure_edge,
     measure_learner,
+    sure_edges,
     useless_rounds,
     weak_learning,
 )
@@ -75,10 +77,28 @@ def test_the_lower_bound_of_an_edge_fails_less_often_than_it_says(k, gamma):
     assert np.median(gap) < 4.0 * math.sqrt(2 * math.log(1 / delta) * k / (0.5 * T))
 
 
+@pytest.mark.parametrize("booster", ["adaboost-olm", "online-mbbm"])
+def test_sure_edges_fail_less_often_than_they_say(booster):
+    """Votes from u_edge have that edge under the costs of both boosters, given the past."""
+    k, n, T, delta = 3, 5, 500, 0.2
+    edges, failures, found = np.array([0.0, 0.05, 0.3, 0.6, 0.8]), 0, []
+    for seed in range(100):
+        y = draw_labels(T, k, seed)
+        run = Simulation(booster, k, n, gamma=0.2)
+        run.play(draw_votes(y, k, n, edges, seed=seed), y)
+        sure = sure_edges(run.edges, run.weights, -1.0 if booster == "adaboost-olm" else 1.0 - k, k - 1.0, delta)
+        failures += (sure > edges).any()
+        found.append(sure)
+        assert (sure <= run.edges).all()
+    assert failures <= delta * 100
+    assert (np.median(found, axis=0)[3:] > 0.1).all()  # and it is of use
+    assert sure_edges([0.5], [0.0], -1.0, 1.0).tolist() == [-1.0]
+
+
 @pytest.mark.parametrize("useless", [False, True])
 @pytest.mark.parametrize(("k", "gamma"), [(2, 0.1), (6, 0.05)])
 def test_the_adversaries_satisfy_the_condition(k, gamma, useless):
-    """Votes from u_(2 gamma), after T_0 rounds of guessing or none: edge gamma and excess loss S, but for delta."""
+    """Votes from u_(2 gamma), or guesses for T_0 rounds and then the truth: edge gamma and S, but for delta."""
     rng = np.random.default_rng(1)
     delta = 0.2
     least = excess_of_votes(2 * gamma, gamma, delta)
@@ -87,7 +107,7 @@ def test_the_adversaries_satisfy_the_condition(k, gamma, useless):
     T, failures, runs = start + 1000, 0, 100
     for seed in range(runs):
         y = draw_labels(T, k, seed)
-        votes = draw_votes(y, k, 1, 2 * gamma, useless=start, seed=seed)[:, 0]
+        votes = draw_votes(y, k, 1, 1 - 1e-9 if useless else 2 * gamma, useless=start, seed=seed)[:, 0]
         w, C = random_costs(rng, T, k, y)
         failures += measure_edge(w * C[np.arange(T), votes], w, k).excess_loss(gamma) > S
     assert failures <= delta * runs

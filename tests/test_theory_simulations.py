@@ -227,7 +227,7 @@ def test_no_booster_beats_the_adversary(k, n, gamma):
     T = 4000 if k < 10 else 1500
     y = draw_labels(T, k, seed=n)
     votes = draw_votes(y, k, n, 2 * gamma, seed=n)
-    least = least_error(k, n, gamma)
+    least = least_error(k, n, gamma, excess_of_votes(2 * gamma, gamma, 0.01, k), 0.01)
     slack = 4.0 * math.sqrt(least * (1 - least) * T)
     mistakes = {name: Simulation(name, k, n, gamma=gamma).play(votes, y).mistakes for name in BOOSTERS}
     assert all(made >= least * T - slack for made in mistakes.values())
@@ -245,7 +245,7 @@ def test_useless_learners_make_a_booster_wait():
     start = useless_rounds(k, gamma, S, delta / n)
     T = 2 * start
     y = draw_labels(T, k, seed=3)
-    votes = draw_votes(y, k, n, 2 * gamma, useless=start, seed=3)
+    votes = draw_votes(y, k, n, 1 - 1e-9, useless=start, seed=3)
     for name in BOOSTERS:
         outcome = Simulation(name, k, n, gamma=gamma).play(votes, y)
         assert outcome.mistakes >= (1 - 1 / k) * start - 4.0 * math.sqrt(start * 2 / 9)
@@ -333,8 +333,12 @@ def test_the_guarantee_of_adaboost_olm():
         assert (found.examples, found.learners, found.mistakes) == (625, 15, (~result.right).sum())
         assert found.edges == (clf.edges_.min(), np.median(clf.edges_), clf.edges_.max())
         assert found.mistakes <= found.vote_bound
+        assert 0 < found.sure < (clf.edges_ > 0.0).sum()
         assert (found.edge_bound is None) == (combiner != "hedge")
-        assert all(isinstance(text, str) for line in found.lines() for text in line)
+        assert all(isinstance(text, str) for line in found.lines(verbose=True) for text in line)
+        assert set(found.lines()) <= set(found.lines(verbose=True))
+        assert not any("says nothing" in text for _, text in found.lines())
+        assert ("bound from experts" in dict(found.lines())) == (found.vote_bound <= 625)
 
 
 @pytest.mark.parametrize("restart", ["always", "auto"])

@@ -19,7 +19,9 @@ WIDTH, HEIGHT = 64, 13  # of the curve, in characters
 @click.option("--classes", required=True, type=click.IntRange(2), help="k, the number of classes.")
 @click.option("--gamma", required=True, type=float, help="Edge of the learners over random guessing, in (0, 1).")
 @click.option("--error", required=True, type=float, help="Share of mistakes to get down to, in (0, 1).")
-@click.option("--excess", type=click.FloatRange(0.0), help="S [default: of random votes with twice the edge].")
+@click.option(
+    "--excess", type=click.FloatRange(0.0), help="S of the learners [default: of random votes with twice the edge]."
+)
 @click.option("--delta", default=0.05, show_default=True, help="Probability that the bounds fail.")
 @click.option("--out", help="Draw the curve to OUT.png and OUT.html instead of in characters.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -32,11 +34,11 @@ def bounds(
     onlineboost bounds --classes 5 --gamma 0.1 --error 0.05
     """
     with friendly_errors():
-        from onlineboost.cli.bounds_plan import curves, plan
+        from onlineboost.cli.bounds_plan import MBBM, curves, plan
 
         with err.status("computing the bounds ..."):
             found = plan(classes, gamma, error, excess, delta)
-            most = 2 * found["learners"][1]["learners"]
+            most = 2 * next(row["learners"] for row in found["learners"] if row["booster"] == MBBM)
             rows = [] if as_json and not out else curves(classes, gamma, most, 160 if out else WIDTH)
         if as_json:
             click.echo(json.dumps(found, indent=2))

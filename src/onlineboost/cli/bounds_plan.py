@@ -10,15 +10,21 @@ import numpy as np
 from onlineboost import theory
 
 MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # times as many learners as are needed: then fewer examples will do
+SOON, LEAST, MBBM = "any, at any time", "any, in the long run", "OnlineMBBM"
 
 
 def plan(classes: int, gamma: float, error: float, excess: float | None, delta: float) -> dict[str, Any]:
     """All that `onlineboost bounds` prints."""
-    least, exact = theory.least_learners(classes, gamma, error), theory.mbbm_learners(classes, gamma, error)
+    exact = theory.mbbm_learners(classes, gamma, error)
     olm = theory.olm_learners(classes, gamma, error)
+    each = delta / (MORE[-1] * exact)  # so that all learners satisfy the condition, but with probability delta
+    twice = min(2.0 * gamma, (1.0 + gamma) / 2.0)  # the edge, or half-way to 1
+    S = theory.excess_of_votes(twice, gamma, each, classes) if excess is None else excess
+    soon, least = (theory.least_learners(classes, gamma, error, loss, each) for loss in (S, math.inf))
     learners = [
-        ("any, at least", least, theory.least_error(classes, least, gamma), _how(least, "Theorem 2", "at least")),
-        ("OnlineMBBM", exact, theory.mbbm_error(classes, exact, gamma), _how(exact, "phi_N(0)", "Chernoff")),
+        (SOON, soon, _least(classes, soon, gamma, S, each), f"Theorem 2, S = {S:.4g}"),
+        (LEAST, least, _least(classes, least, gamma), _how(least, "Theorem 2", "closed form")),
+        (MBBM, exact, theory.mbbm_error(classes, exact, gamma), _how(exact, "phi_N(0)", "Chernoff")),
     ]
     for name, source, n in (
         ("OnlineMBBM, Chernoff", "(k-1) (1 - (√p-√q)²)^N", theory.chernoff_learners(classes, gamma, error)),
@@ -26,7 +32,6 @@ def plan(classes: int, gamma: float, error: float, excess: float | None, delta: 
         ("Adaboost.OLM", "its bound, T → ∞", olm),
     ):
         learners.append((name, n, theory.mbbm_error(classes, n, gamma) if "OLM" not in name else error, source))
-    S = _excess(gamma, delta, MORE[-1] * exact) if excess is None else excess
     examples = []
     for n in sorted({math.ceil(exact * factor) for factor in MORE}):
         needed = theory.mbbm_examples(classes, n, gamma, error, S)
@@ -40,23 +45,18 @@ def plan(classes: int, gamma: float, error: float, excess: float | None, delta: 
         "excess_loss": S,
         "learners": [dict(zip(("booster", "learners", "error", "from"), row, strict=True)) for row in learners],
         "examples": [dict(zip(("learners", "error", "weights", "examples"), row, strict=True)) for row in examples],
-        "least_examples": theory.least_examples(classes, gamma, error, S, delta) if gamma < 0.5 else 0,
+        "least_examples": theory.least_examples(classes, gamma, error, S, each),
         "olm_examples": theory.olm_examples(classes, 2 * olm, gamma, error, delta) if olm <= 200_000 else None,
     }
 
 
 def _how(n: int, what: str, otherwise: str) -> str:
-    return f"{what}, exact" if n < theory.MOST_EXACT else f"{what}, {otherwise}"
+    return f"{what}, exact" if n <= theory.MOST_EXACT else f"{what}, {otherwise}"
 
 
-def _least(k: int, n: int, gamma: float) -> float:
-    exact = n <= theory.MOST_EXACT
-    return theory.least_error(k, n, gamma) if exact else theory.least_error_closed(k, n, gamma)
-
-
-def _excess(gamma: float, delta: float, n_learners: float) -> float:
-    """The excess loss of learners that vote at random with twice the edge, all of them but with probability delta."""
-    return theory.excess_of_votes(min(1.0, 2.0 * gamma), gamma, delta / n_learners)
+def _least(k: int, n: int, gamma: float, excess: float = math.inf, delta: float = 0.05) -> float:
+    least = theory.least_error if n <= theory.MOST_EXACT else theory.least_error_closed
+    return least(k, n, gamma, excess, delta)
 
 
 def curves(classes: int, gamma: float, most: int, points: int) -> list[dict[str, Any]]:

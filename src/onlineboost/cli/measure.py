@@ -76,13 +76,18 @@ class Stream:
 
 
 def run_models(
-    stream: Stream, names: list[str], settings: dict[str, Any], as_json: bool, report: Path | None = None
+    stream: Stream,
+    names: list[str],
+    settings: dict[str, Any],
+    as_json: bool,
+    report: Path | None = None,
+    verbose: bool = False,
 ) -> None:
     """Run the models over the stream, one after the other, and print what came of it; draw it to `report`."""
     if report is not None:
         need_drawing()
     records: list[Record] | None = None if report is None else []
-    _print(stream, _measure(stream, names, as_json, records, settings), as_json, settings)
+    _print(stream, _measure(stream, names, as_json, records, settings), as_json, settings, verbose)
     if report is not None:
         _write_page(stream, records or [], settings, report)
 
@@ -122,7 +127,7 @@ def _measure(
     return out
 
 
-def _print(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings: dict[str, Any]) -> None:
+def _print(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings: dict[str, Any], verbose: bool) -> None:
     if as_json:
         for row in rows:
             if "guarantee" in row:
@@ -149,13 +154,13 @@ def _print(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings: 
     Console().print(table)
     for row in rows:
         if "guarantee" in row and len(rows) <= 1 + len(BASELINES):  # `run`, not `compare`
-            _print_guarantee(row["model"], row["guarantee"])
+            _print_guarantee(row["model"], row["guarantee"], verbose)
 
 
-def _print_guarantee(name: str, promised: Guarantee) -> None:
+def _print_guarantee(name: str, promised: Guarantee, verbose: bool) -> None:
     table = TextTable(title=f"{name}: what its theorem guarantees, with probability {1 - promised.delta:.0%}")
     table.show_header = False
-    for line in promised.lines():
+    for line in promised.lines(verbose):
         table.add_row(*line)
     Console().print(table)
 

@@ -47,6 +47,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @_options
 @click.option("--model", default="adaboost-olm", show_default=True, type=click.Choice(MODELS))
+@click.option("--verbose", is_flag=True, help="Print bounds on the mistakes that exceed the number of examples, too.")
 def run(model: str, **options: Any) -> None:
     """Test-then-train one model on SOURCE: the name of a data set, or a .csv, .csv.gz or .parquet file.
 
@@ -91,6 +92,7 @@ def _run(
     numeric: tuple[str, ...],
     as_json: bool,
     report: Path | None = None,
+    verbose: bool = False,
     **settings: Any,
 ) -> None:
     with friendly_errors():
@@ -102,4 +104,4 @@ def _run(
             settings["gamma"] = number(settings["gamma"], "--gamma")
         if settings.get("weight_scale", "rising") != "rising":
             settings["weight_scale"] = _range(settings["weight_scale"])
-        run_models(stream, names, settings, as_json, report)
+        run_models(stream, names, settings, as_json, report, verbose)

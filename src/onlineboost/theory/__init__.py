@@ -21,10 +21,12 @@ from onlineboost.theory.expert_advice import (
 )
 from onlineboost.theory.guarantee import Guarantee, guarantee
 from onlineboost.theory.lower_bounds import (
+    edge_of_votes,
     excess_of_votes,
     least_error,
     least_error_closed,
     least_examples,
+    shrinking_edge,
     useless_rounds,
 )
 from onlineboost.theory.mbbm_bounds import (
@@ -35,6 +37,7 @@ from onlineboost.theory.mbbm_bounds import (
     mbbm_error,
     paper_weight_bounds,
     weight_sum,
+    weight_sum_closed,
 )
 from onlineboost.theory.olm_bounds import best_expert_bound, edge_gain, hedge_bound, olm_bound, regret_bounds
 from onlineboost.theory.planning import (
@@ -55,7 +58,7 @@ from onlineboost.theory.simulate import (
     draw_votes,
     greedy_votes,
 )
-from onlineboost.theory.weak_learning import Edge, measure_edge, measure_learner
+from onlineboost.theory.weak_learning import Edge, measure_edge, measure_learner, sure_edges
 
 __all__ = [
     "MOST_EXACT",
@@ -72,6 +75,7 @@ __all__ = [
     "draw_labels",
     "draw_votes",
     "edge_gain",
+    "edge_of_votes",
     "excess_of_regret",
     "excess_of_votes",
     "greedy_votes",
@@ -99,6 +103,9 @@ __all__ = [
     "olm_learners",
     "paper_weight_bounds",
     "regret_bounds",
+    "shrinking_edge",
+    "sure_edges",
     "useless_rounds",
     "weight_sum",
+    "weight_sum_closed",
 ]

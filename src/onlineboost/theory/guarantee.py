@@ -13,6 +13,7 @@ from onlineboost.estimators.adaboost_olm import AdaBoostOLM
 from onlineboost.estimators.online_mbbm import OnlineMBBM
 from onlineboost.theory.olm_bounds import HEDGE_RATE, best_expert_bound, hedge_bound, olm_bound
 from onlineboost.theory.planning import first_where
+from onlineboost.theory.weak_learning import sure_edges
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Guarantee:
     best_expert: int  # how many learners the expert with the fewest mistakes has
     best_expert_mistakes: int
     vote_bound: float  # on the mistakes, given those of the experts
+    sure: int | None = None  # learners whose expected edge is above 0, all of them with probability 1 - delta
     expert_bound: float | None = None  # Adaboost.OLM: on the mistakes of the best expert, given the edges and weights
     edge_bound: float | None = None  # on the mistakes, given the same
     edge_bound_from: float | None = None  # the number of examples from which on edges like these bound the mistakes
@@ -43,8 +45,8 @@ class Guarantee:
         known = {name: value for name, value in asdict(self).items() if value is not None}
         return {name: value for name, value in known.items() if value != math.inf}
 
-    def lines(self) -> list[tuple[str, str]]:
-        """What it says, in words: (heading, text)."""
+    def lines(self, verbose: bool = False) -> list[tuple[str, str]]:
+        """What it says, in words: (heading, text). Bounds above the number of examples only if ``verbose``."""
         low, middle, high = self.edges
         n = self.examples
         first = f"the first {self.best_expert} learners" if self.best_expert > 1 else "the first learner"
@@ -52,9 +54,12 @@ class Guarantee:
             ("edges shown", f"{low:.3f} to {high:.3f}, median {middle:.3f} (0: guessing, 1: never wrong)"),
             ("mistakes made", f"{self.mistakes:,} of {n:,}"),
             ("best expert", f"{self.best_expert_mistakes:,} mistakes: {first}"),
-            ("bound from experts", _says(self.vote_bound, n)),
         ]
-        if self.expert_bound is not None and self.edge_bound is not None:
+        if self.sure is not None:
+            out.insert(1, ("surely above 0", f"the edges of {self.sure} of {self.learners} learners"))
+        if verbose or self.vote_bound <= n:
+            out.append(("bound from experts", _says(self.vote_bound, n)))
+        if self.expert_bound is not None and self.edge_bound is not None and (verbose or self.edge_bound <= n):
             text = f"{_says(self.edge_bound, n)}; best expert {_says(self.expert_bound, n)}"
             if self.edge_bound > n and self.edge_bound_from is not None and math.isfinite(self.edge_bound_from):
                 text += f"; with such edges it takes {self.edge_bound_from:,.0f} examples"
@@ -107,6 +112,7 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
         "best_expert": int(wrong.argmin()) + 1,
         "best_expert_mistakes": int(wrong.min()),
         "vote_bound": _vote_bound(clf.combiner, wrong, T, delta),
+        "sure": _sure(clf, edges, weights, k, delta),
     }
     if isinstance(clf, AdaBoostOLM):
         if clf.combiner == "hedge":
@@ -124,6 +130,16 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
         known["lost_promised"] = known["potential"] * T
         known["lost"] = known["lost_promised"] + float(((gammas - edges) * weights).sum()) / k
     return Guarantee(**known)
+
+
+def _sure(clf: AdaBoostOLM | OnlineMBBM, edges: np.ndarray, weights: np.ndarray, k: int, delta: float) -> int | None:
+    """How many learners have an expected edge above 0. Only losses whose weights are at most k - 1, and no restarts."""
+    if isinstance(clf, AdaBoostOLM) and clf.loss == "logistic":
+        lasting = clf._fitted().chain.gather("born") == 0
+        return int((sure_edges(edges, weights, -1.0, k - 1.0, delta)[lasting] > 0.0).sum())
+    if isinstance(clf, OnlineMBBM) and clf.loss == "zero_one" and clf.potential == "exact":
+        return int((sure_edges(edges, weights, 1.0 - k, k - 1.0, delta) > 0.0).sum())
+    return None
 
 
 def _vote_bound(combiner: str, wrong: np.ndarray, T: int, delta: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.theory.checks import check_error, check_plan
-from onlineboost.theory.lower_bounds import least_error
+from onlineboost.theory.lower_bounds import edge_of_votes, least_error, least_error_closed
 from onlineboost.theory.mbbm_bounds import MOST_EXACT, chernoff_rate, mbbm_error, weight_sum
 from onlineboost.theory.olm_bounds import HEDGE_RATE, edge_gain, olm_bound
 
@@ -58,23 +58,31 @@ def chernoff_learners(n_classes: int, gamma: float, error: float) -> int:
     return max(1, math.ceil(math.log((n_classes - 1) / error) / chernoff_rate(n_classes, gamma)))
 
 
-def least_learners(n_classes: int, gamma: float, error: float) -> int:
+def least_learners(
+    n_classes: int, gamma: float, error: float, excess_loss: float = math.inf, delta: float = 0.05
+) -> int:
     """No booster can do with fewer learners of edge gamma than these, on some learners (Theorem optimality).
 
-    At most 50,000: that many are needed, if not more.
+    With the default, for an error in the long run, whatever the excess loss. With an ``excess_loss``, for an error
+    after any number of examples, and learners that satisfy the condition with (delta, gamma, ``excess_loss``). Exact up
+    to 50,000 learners; above, what `least_error_closed` says, if that is more.
 
     Examples
     --------
     >>> least_learners(n_classes=5, gamma=0.1, error=0.05)
-    57
+    210
+    >>> [least_learners(n_classes=5, gamma=0.1, error=0.05, excess_loss=S) for S in (10, 100, 1000)]
+    [53, 172, 205]
     """
     check_plan(n_classes, gamma, error)
-    if 2.0 * gamma >= 1.0:
+    edge = edge_of_votes(n_classes, gamma, excess_loss, delta)
+    if edge >= 1.0 or least_error(n_classes, 1, edge) <= error:
         return 1
-    enough = min(chernoff_learners(n_classes, 2.0 * gamma, error), MOST_EXACT)
-    if least_error(n_classes, 1, gamma) <= error:
-        return 1
-    return first_where(lambda n: least_error(n_classes, n, gamma) <= error, 1, enough)
+    enough = chernoff_learners(n_classes, edge, error)
+    if enough > MOST_EXACT and least_error(n_classes, MOST_EXACT, edge) > error:
+        closed = first_where(lambda n: least_error_closed(n_classes, n, edge) <= error, 1, enough)
+        return max(MOST_EXACT + 1, closed)
+    return first_where(lambda n: least_error(n_classes, n, edge) <= error, 1, min(enough, MOST_EXACT))
 
 
 def olm_learners(n_classes: int, gamma: float, error: float) -> int:
@@ -96,7 +104,7 @@ def mbbm_examples(n_classes: int, n_learners: int, gamma: float, error: float, e
     Examples
     --------
     >>> round(mbbm_examples(n_classes=5, n_learners=300, gamma=0.1, error=0.05, excess_loss=20))
-    147759
+    77159
     """
     spare = check_error(error) - mbbm_error(n_classes, n_learners, gamma)
     return excess_loss * weight_sum(n_classes, n_learners, gamma) / spare if spare > 0.0 else math.inf

@@ -101,6 +101,37 @@ def _deviation(squares: float, delta: float) -> float:
     return float((((-np.log1p(-a) - a) * squares + np.log(j * (j + 1.0) / delta)) / a).min())
 
 
+def sure_edges(edges: ArrayLike, weights: ArrayLike, worst: float, most: float, delta: float = 0.05) -> Floats:
+    """With probability 1 - delta all learners' expected edges are at least these: from edges and sums of weights alone.
+
+    The expected edge is that of `Edge.lower`. For a booster's ``edges_``, which come without the costs of each example,
+    and so less close than `measure_edge`.
+
+    Parameters
+    ----------
+    edges, weights
+        Of every learner: the edge shown, and the sum of its examples' weights, over the same examples.
+    worst
+        The least edge that one vote can show: -1 for Adaboost.OLM, 1 - k for OnlineMBBM.
+    most
+        The largest weight that an example can have: k - 1 for both (logistic and 0-1 loss).
+
+    Examples
+    --------
+    >>> sure_edges([0.2, 0.2, 0.2], [100.0, 1000.0, 10_000.0], worst=-1.0, most=1.0).round(2)
+    array([-0.16,  0.08,  0.16])
+    """
+    check_delta(delta)
+    shown, total = np.asarray(edges, np.float64), np.asarray(weights, np.float64) / most
+    mean = ((1.0 - shown) / (1.0 - worst))[:, None]  # of the cost, in [0, 1]
+    j = np.arange(1, 41)
+    a = 4.0 * 0.5**j
+    with np.errstate(divide="ignore"):
+        more = np.log(j * (j + 1.0) * len(shown) / delta) / total[:, None]
+    above = (-np.expm1(-(a * mean + more)) / -np.expm1(-a)).min(axis=1)
+    return 1.0 - (1.0 - worst) * np.minimum(above, 1.0)
+
+
 def measure_learner(
     learner: Any,
     X: np.ndarray,

@@ -158,22 +158,22 @@ def weight_bounds(n_classes: int, n_learners: int, gamma: float | ArrayLike, *, 
     ``exact`` they are the largest weights over all states, for as many classes and learners as that is feasible.
     Otherwise they are the bound
 
-        (k - 1) max_x (b(x) + b(x + 1)),   b(x) the probability of x right votes of the N - i to come,
+        (k - 1) max_x b(x),   b(x) the probability of x right votes of the N - i to come,
 
     which is O(k^{3/2} / sqrt(N - i)), against the k^{5/2} of Lemma weightBound; docs/potentials.md has the proof.
+    With two classes and gamma = 0 it is exact.
 
     Examples
     --------
     >>> weight_bounds(n_classes=3, n_learners=4, gamma=0.1).round(3)
-    array([1.44, 1.68, 2.  , 2.  ])
+    array([0.864, 0.96 , 1.2  , 2.   ])
     >>> weight_bounds(n_classes=3, n_learners=4, gamma=0.1, exact=True).round(3)
     array([0.72, 0.84, 1.  , 2.  ])
     """
     k, N = check_int("n_classes", n_classes, 2), check_int("n_learners", n_learners, 1)
     gammas = check_gammas(gamma, N)[::-1]  # by m = N - i
     if not exact:
-        most = [min(1.0, (draws + np.append(draws[1:], 0.0)).max()) for draws in draws_left(k, gammas)]
-        return (k - 1) * np.array(most[::-1])
+        return (k - 1) * np.array([draws.max() for draws in draws_left(k, gammas)][::-1])
     if dense_bytes(k, N, DENSE_LIMIT) > DENSE_LIMIT:
         raise ValueError(f"too many states for exact weights: n_classes={k}, n_learners={N}; use exact=False")
     dense = dense_tables(k, gammas)

@@ -82,7 +82,7 @@ def booster(kind: State) -> State:
     if missing := {"seed", "scale", "n_learners", "offset"} - set(fields):
         raise TypeError(f"{kind.__name__} is no booster: it has no field {', '.join(sorted(missing))}")
     for name, method in vars(Methods).items():
-        if not name.startswith("__") and name not in vars(kind):
+        if not name.startswith("__") and not hasattr(kind, name):
             setattr(kind, name, method)
     return kind
 

@@ -94,9 +94,9 @@ class LateOnlineMBBM(OnlineMBBM):
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         return with_state(super()._new_chain(columns, k, seed), LateMbbm)
 
-    def _tables(self, k: int, seed: int) -> Tables:
+    def _tables(self, k: int, seed: int, n: int) -> Tables:
         """For a learner more: the first one has N draws left."""
-        gamma = self._gammas()
+        gamma = self._gammas(n)
         return build_tables(k, self.n_learners + 1, gamma, loss=self.loss, potential=self.potential, seed=seed)
 
 

@@ -52,7 +52,15 @@ def claim(home: Path, name: str) -> bool:
         return False
 
 
-CACHE_DIR = cache_folder() / f"kernels-{source_hash(WITH_KERNELS)}"
+def _home() -> Path:
+    """Numba's own folder if the user has chosen one, else the package's."""
+    try:
+        return Path(os.environ.get("NUMBA_CACHE_DIR") or cache_folder())
+    except RuntimeError:  # nobody knows where this user's home is
+        return Path(os.devnull)
+
+
+CACHE_DIR = _home() / f"kernels-{source_hash(WITH_KERNELS)}"
 USABLE = claim(CACHE_DIR.parent, CACHE_DIR.name)
 
 

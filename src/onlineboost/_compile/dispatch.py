@@ -83,6 +83,10 @@ class Contract:
             raise TypeError(f"{', '.join(sorted(unknown))}: not a kernel of a {self.name}; {self._names()}")
         if missing := self._chosen.keys() - self._defaults.keys() - given.keys():
             raise TypeError(f"{kind.__name__} lacks {', '.join(sorted(missing))} of a {self.name}; {self._names()}")
+        name = kind.__name__
+        same = sum(other is not kind and other.__name__.partition("#")[0] == name for other in self.types)
+        if same:  # Numba tells types apart by their names: the second would run the kernels of the first
+            kind.__name__ = f"{name}#{same + 1}"
         self.types.append(kind)
         if not kind.__module__.startswith("onlineboost."):
             self.foreign.add(kind)

@@ -52,10 +52,10 @@ def _compile(
     inline: Literal["never", "always"] = "never",
     counted: bool = False,
     small: bool = False,
-    cached: bool = False,
+    entry: bool = False,
 ) -> F:
     options: dict[str, Any] = {
-        "cache": cached,
+        "cache": entry and USABLE,
         "nogil": True,
         "error_model": "numpy",
         "fastmath": fastmath,
@@ -63,11 +63,11 @@ def _compile(
         "forceinline": small,
         "no_cfunc_wrapper": True,  # never handed over as a C function: saves a tenth of the time to compile
     }
-    inner = not cached and not config.DISABLE_JIT
+    inner = not entry and not config.DISABLE_JIT
     if inner:
         options["no_cpython_wrapper"] = True
     before = config.CACHE_DIR
-    if USABLE and not before:  # a user's own NUMBA_CACHE_DIR goes first
+    if USABLE:
         config.CACHE_DIR = str(CACHE_DIR)
     try:
         if CAN_STOP_COUNTING:
@@ -85,7 +85,7 @@ def kernel(function: F) -> F:
 
     ``error_model="numpy"``: a division by zero gives inf or nan as in NumPy, and loops with divisions vectorise.
     """
-    return _compile(function, counted=True, cached=True)
+    return _compile(function, counted=True, entry=True)
 
 
 def bare_kernel(function: F) -> F:
@@ -101,7 +101,7 @@ def bare_kernel(function: F) -> F:
 
 def entry_kernel(function: F) -> F:
     """A bare kernel that Python calls: its machine code is kept on disk."""
-    return _compile(function, cached=True)
+    return _compile(function, entry=True)
 
 
 def small_kernel(function: F) -> F:

@@ -104,6 +104,10 @@ class AdaBoostOLM(BoosterClassifier):
         chain.watch = restarts.Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
         return chain
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self._restart()
+
     def _restart(self) -> str:
         return word("restart", self.restart, RESTARTS)
 

@@ -73,6 +73,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _combiner(self) -> Combiner:
         """Which expert to follow."""
 
+    def _check_settings(self) -> None:
+        """Settings that are read in every call: a bad one shows before anything is learned."""
+        self._combiner(), self._threads()
+
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""
 
@@ -124,7 +128,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _test_then_train(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool = False) -> np.ndarray:
         with Interrupt() as interrupt, self._as_before_on_error():
-            self._combiner(), self._threads()  # bad settings show here
+            self._check_settings()
             y = check_labels(y, type(self).__name__)
             if anew:
                 self.__dict__.pop("_model", None)
@@ -149,7 +153,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
     def learn_one(self, x: Mapping[str, Any] | Sequence[Any], y: Any, weight: float = 1.0) -> Self:
         """Learn one example: x is a row in the order of the columns, or a mapping from their names."""
         with Interrupt() as interrupt, self._as_before_on_error():
-            self._combiner()
+            self._check_settings()
             check_weight(weight)
             if not hasattr(self, "_model"):
                 table = table_of_row(x)

@@ -14,7 +14,7 @@ from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import Model, OnlineClassifier
 from onlineboost.estimators.booster import weak_learners
-from onlineboost.estimators.settings import Names, Scale, loss_of, scales, vote_of
+from onlineboost.estimators.settings import Names, Scale, count, loss_of, scales, vote_of
 from onlineboost.trees.state import Columns
 
 
@@ -68,12 +68,12 @@ class OneVsAll(OnlineClassifier):
         self.n_jobs = n_jobs
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
-        self._segment(columns, seed)  # bad settings show here
+        self._segment(columns, seed, count("n_learners", self.n_learners))  # bad settings show here
         return OneVsAllChain(columns.n_numeric, seed)
 
-    def _segment(self, columns: Columns, seed: int) -> Segment:
+    def _segment(self, columns: Columns, seed: int, n: int) -> Segment:
         """A new binary booster."""
-        scale = scales(self.weight_scale, self.n_learners, seed)
+        scale = scales(self.weight_scale, n, seed)
         booster = new_olm(loss_of(self.loss), vote_of(self.vote), seed, scale)
         return Segment(weak_learners(self.learner, booster, columns, 2), booster)
 
@@ -81,7 +81,8 @@ class OneVsAll(OnlineClassifier):
         chain = model.chain
         assert isinstance(chain, OneVsAllChain)
         for j in range(len(chain.boosters), k):
-            segment = self._segment(model.columns, child_key(chain.seed, j))
+            n = len(chain.boosters[0].segment) if chain.boosters else self.n_learners
+            segment = self._segment(model.columns, child_key(chain.seed, j), n)
             segment.learners.new_values(model.encoder.sizes, model.encoder.births)
             chain.add_class(segment)
 

@@ -88,26 +88,26 @@ class OnlineMBBM(BoosterClassifier):
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner()  # a bad setting shows here
         scale = scales(self.weight_scale, self.n_learners, seed)
-        booster = new_mbbm(vote_of(self.vote), seed, scale, self._tables(2, seed))
+        booster = new_mbbm(vote_of(self.vote), seed, scale, self._tables(2, seed, len(scale)))
         return boosted_chain(self.learner, booster, columns, k)
 
-    def _tables(self, k: int, seed: int) -> Tables:
-        return build_tables(k, self.n_learners, self._gammas(), loss=self.loss, potential=self.potential, seed=seed)
+    def _tables(self, k: int, seed: int, n: int) -> Tables:
+        return build_tables(k, n, self._gammas(n), loss=self.loss, potential=self.potential, seed=seed)
 
-    def _gammas(self) -> np.ndarray:
+    def _gammas(self, n: int) -> np.ndarray:
         """gamma as one number for all learners, or for each."""
         if not isinstance(self.gamma, str):
             return np.ravel(self.gamma)
         if self.gamma != "auto":
             raise ValueError(f'gamma must be a number in [0, 1), one for each learner, or "auto", got {self.gamma!r}')
-        turn = (np.arange(1, self.n_learners + 1) * GOLDEN) % 1.0  # spreads any stretch of the chain evenly over [0, 1)
+        turn = (np.arange(1, n + 1) * GOLDEN) % 1.0  # spreads any stretch of the chain evenly over [0, 1)
         return np.array(GAMMAS)[(turn * len(GAMMAS)).astype(np.intp)]
 
     def _set_classes(self, model: Model, k: int) -> None:
         segments = model.chain.segments
         if k < 2 or segments[0].booster.tables.n_classes == k:
             return
-        tables = self._tables(k, model.chain.seed)
+        tables = self._tables(k, model.chain.seed, model.chain.n_learners)
         for segment in segments:
             segment.booster = segment.booster.with_tables(tables)
 

@@ -1,0 +1,57 @@
+"""Machine code is never stale, and a folder to keep it in is no condition for anything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+ASK = "from onlineboost._compile import cache, random; print(cache.USABLE, cache.CACHE_DIR, random.uniform(1, 2, 3, 4))"
+
+
+def ask(**environment):
+    env = {**os.environ, "NUMBA_CACHE_DIR": "", **environment}
+    done = subprocess.run([sys.executable, "-c", ASK], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    usable, folder, value = done.stdout.split()
+    return usable == "True", folder, float(value)
+
+
+def test_a_folder_of_the_users_own_is_cut_by_versions_too(tmp_path):
+    usable, folder, _ = ask(NUMBA_CACHE_DIR=str(tmp_path))
+    assert usable
+    assert folder.startswith(f"{tmp_path}{os.sep}kernels-")
+    assert any(tmp_path.rglob("*.nbc"))
+    assert {path.name for path in tmp_path.iterdir()} == {os.path.basename(folder)}
+
+
+@pytest.mark.parametrize("where", [os.devnull, os.path.join(os.devnull, "below")])
+def test_without_a_folder_to_write_to_all_works_the_same(where, tmp_path):
+    usable, _, value = ask(XDG_CACHE_HOME=where)
+    assert not usable
+    assert value == ask(XDG_CACHE_HOME=str(tmp_path))[2]
+
+
+def test_two_states_of_one_name_keep_their_own_kernels():
+    """Numba tells types apart by their names."""
+    code = """
+from typing import NamedTuple
+from onlineboost._compile.dispatch import Contract
+from onlineboost._compile.jit import bare_kernel
+SHAPE = Contract("shape")
+@SHAPE.kernel
+def area(shape): ...
+@bare_kernel
+def ask(shape): return area(shape)
+def make(factor):
+    class Square(NamedTuple):
+        side: float
+    def area(shape): return factor * shape.side
+    SHAPE.implement(Square, area)
+    return Square
+print([ask(make(factor)(1.0)) for factor in (1.0, 2.0, 3.0)])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "[1.0, 2.0, 3.0]\n", done.stderr

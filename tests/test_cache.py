@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import NamedTuple
 
 import pytest
+
+from onlineboost._compile.dispatch import Contract
 
 ASK = "from onlineboost._compile import cache, random; print(cache.USABLE, cache.CACHE_DIR, random.uniform(1, 2, 3, 4))"
 
@@ -55,3 +58,13 @@ print([ask(make(factor)(1.0)) for factor in (1.0, 2.0, 3.0)])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "[1.0, 2.0, 3.0]\n", done.stderr
+
+
+def test_a_kernel_with_other_arguments_than_the_contract_wants_is_named():
+    class Square(NamedTuple):
+        side: float
+
+    contract = Contract("shape")
+    contract.kernel(lambda shape, scale: 0.0)
+    with pytest.raises(TypeError, match=r"<lambda> of Square takes \(shape\), not \(shape, scale\)"):
+        contract.implement(Square, lambda shape: 1.0)

@@ -247,6 +247,7 @@ def test_an_empty_file(tmp_path):
         (["run", "balance", "--learners", "0"], "--learners"),
         (["run", "balance", "--learners", "many"], "--learners"),
         (["run", "balance", "--limit", "0"], "--limit"),
+        (["compare", "balance", "--report", "/nonexistent/page.html"], "/nonexistent"),
         (["run", "balance", "--loss", "hinge"], "loss"),
         (["run", "balance", "--vote", "nobody"], "--vote"),
         (["run"], "SOURCE"),

@@ -21,6 +21,7 @@ Without the JIT the same call looks the function up in a dictionary.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, cast
 
 from numba.extending import overload
@@ -44,6 +45,7 @@ class Contract:
         self.foreign: set[type] = set()  # those from outside of the package
         self._chosen: dict[str, dict[type, Function]] = {}  # kernel -> state type -> function
         self._defaults: dict[str, Function] = {}
+        self._arguments: dict[str, list[str]] = {}
 
     def kernel(self, stub: Function, *, loops: bool = False) -> Function:
         """A kernel that every type must implement. The stub is its signature and its docstring.
@@ -51,6 +53,7 @@ class Contract:
         `loops`: it goes through many rows in one call, so that it need not be inlined.
         """
         table = self._chosen[stub.__name__] = {}
+        self._arguments[stub.__name__] = _arguments(stub)
         default = self._defaults.get(stub.__name__)
 
         def call(state: Any, *args: Any) -> Any:
@@ -83,6 +86,10 @@ class Contract:
             raise TypeError(f"{', '.join(sorted(unknown))}: not a kernel of a {self.name}; {self._names()}")
         if missing := self._chosen.keys() - self._defaults.keys() - given.keys():
             raise TypeError(f"{kind.__name__} lacks {', '.join(sorted(missing))} of a {self.name}; {self._names()}")
+        for name, function in given.items():
+            takes, wanted = _arguments(function), self._arguments[name]
+            if len(takes) != len(wanted):
+                raise TypeError(f"{name} of {kind.__name__} takes ({', '.join(takes)}), not ({', '.join(wanted)})")
         name = kind.__name__
         same = sum(other is not kind and other.__name__.partition("#")[0] == name for other in self.types)
         if same:  # Numba tells types apart by their names: the second would run the kernels of the first
@@ -95,3 +102,7 @@ class Contract:
 
     def _names(self) -> str:
         return f"there are {', '.join(self._chosen)}"
+
+
+def _arguments(function: Function) -> list[str]:
+    return list(signature(getattr(function, "py_func", function)).parameters)

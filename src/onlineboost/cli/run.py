@@ -67,6 +67,9 @@ def run(model: str, **options: Any) -> None:
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Draw it all to this HTML page.")
 def compare(models: str, **options: Any) -> None:
     """Test-then-train several models on the same SOURCE, in the same order."""
+    report = options["report"]
+    if report is not None and not report.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {report.absolute().parent}", param_hint="--report")
     names = comma_separated(models)
     if not names:
         raise click.BadParameter(f"name at least one of {', '.join(MODELS)}", param_hint="--models")

@@ -97,7 +97,7 @@ class LateOnlineMBBM(OnlineMBBM):
     def _tables(self, k: int, seed: int, n: int) -> Tables:
         """For a learner more: the first one has N draws left."""
         gamma = self._gammas(n)
-        return build_tables(k, self.n_learners + 1, gamma, loss=self.loss, potential=self.potential, seed=seed)
+        return build_tables(k, n + 1, gamma, loss=self.loss, potential=self.potential, seed=seed)
 
 
 # ------------------------------------------------------------------------------------------------ plain weights

@@ -99,7 +99,7 @@ def test_the_late_index_has_a_draw_too_many(i, s):
 
 
 def test_the_late_estimator_has_tables_for_a_learner_more():
-    assert len(LateOnlineMBBM(4, gamma=0.1)._tables(3, seed=0).reach) == 5
+    assert len(LateOnlineMBBM(4, gamma=0.1)._tables(3, seed=0, n=4).reach) == 5
 
 
 def test_plain_weights_do_not_depend_on_their_past():

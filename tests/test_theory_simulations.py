@@ -170,7 +170,7 @@ def test_theorem_1_is_an_identity_for_any_gammas(k, n):
     y = draw_labels(T, k, seed=n)
     votes = draw_votes(y, k, n, rng.choice([0.0, 0.05, 0.4], n), seed=n)
     votes[:, rng.random(n) < 0.2] = 0
-    for gammas in (OnlineMBBM(n)._gammas(), rng.random(n) * rng.choice([0.1, 0.99])):
+    for gammas in (OnlineMBBM(n)._gammas(n), rng.random(n) * rng.choice([0.1, 0.99])):
         booster = Simulation("online-mbbm", k, n, gamma=gammas)
         assert booster.play(votes, y).lost.sum() == pytest.approx(lost_by_edges(booster, gammas, T), abs=1e-6)
 
@@ -186,7 +186,7 @@ def every_gamma_for_all_that_follow(k, n, gammas):
 
 @pytest.mark.parametrize(("k", "n"), [(2, 40), (3, 30), (5, 20)])
 def test_no_adversary_within_the_condition_gets_above_the_potential(k, n):
-    T, gammas = 3000, OnlineMBBM(n)._gammas()
+    T, gammas = 3000, OnlineMBBM(n)._gammas(n)
     phi = asymptotic_error(k, n, gammas)
     y = draw_labels(T, k)
     booster = Simulation("online-mbbm", k, n, gamma=gammas)

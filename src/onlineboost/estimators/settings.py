@@ -11,6 +11,7 @@ from onlineboost._compile.random import SETTING, uniform
 from onlineboost.boosters.losses import LOSSES, Loss
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.experts import Combiner
+from onlineboost.estimators import words
 
 Range = float | tuple[float, float]
 Scale = Range | Sequence[float] | str  # weight_scale
@@ -19,7 +20,7 @@ Meaning = TypeVar("Meaning")
 
 COMBINERS: dict[str, Combiner] = {combiner.name.lower(): combiner for combiner in Combiner}
 VOTES: dict[str, Vote] = {vote.name.lower(): vote for vote in Vote}
-RESTARTS = {"auto": "auto", "always": "always", "never": "never"}
+RESTARTS = {word: word for word in words.RESTARTS}
 
 GRACE, CONFIDENCE, TIE, SCALE = range(4)  # what is drawn from a range: a part of the random number's name
 

@@ -59,6 +59,13 @@ def cost_matrix(name, s):
     return C
 
 
+def printed_gradient(s, l, y, alpha):
+    """(gradientLogistic) letter by letter, with the wrong sign of s[y] - s[j] in its second line."""
+    if l != y:
+        return 1.0 / (1.0 + math.exp(s[y] - s[l] - alpha))
+    return -sum(1.0 / (1.0 + math.exp(s[j] + alpha - s[y])) for j in range(len(s)) if j != y)
+
+
 def gradient(name, s, l, y, alpha):
     """f'(alpha) for f(alpha) = L^y(s + alpha e_l): (gradientLogistic, corrected), (expGradient), (squareGradient)."""
     others = [j for j in range(len(s)) if j != y]
@@ -112,16 +119,19 @@ def choose(costs, p, draw, size):
     return best[int(draw * len(best))]
 
 
-def tempered(C):
-    """C with every row divided by the square root of its weight -C[r, r]."""
-    return [[entry / math.sqrt(-row[r]) for entry in row] if row[r] < 0.0 else row for r, row in enumerate(C)]
+POWERS = {"cost": 0.0, "tempered": 0.5, "normalized": 1.0}  # what power of its weight a row of costs is divided by
+
+
+def divided(C, ballot):
+    """C with every row divided by a power of its weight -C[r, r]."""
+    return [[entry / (-row[r]) ** POWERS[ballot] for entry in row] if row[r] < 0.0 else row for r, row in enumerate(C)]
 
 
 def vote(ballot, C, p, draw):
-    """argmin_l sum_r p_r C[r, l] ("cost"), the same with tempered costs ("tempered"), or argmax_l p_l ("argmax")."""
+    """argmax_l p_l ("argmax"), or argmin_l sum_r p_r C[r, l], the rows of C divided as the other ballots say."""
     if ballot == "argmax":
         return choose([0.0] * len(p), p, draw, 0.0)
-    C = tempered(C) if ballot == "tempered" else C
+    C = divided(C, ballot)
     size = max(p[r] * abs(C[r][r]) for r in range(len(p)))
     return choose(expected_costs(C, p), p, draw, size)
 
@@ -151,9 +161,9 @@ class AdaboostOLM:
     is learned with, its gradient, its costs in the edge and its mistakes in Hedge; k may grow from round to round.
     """
 
-    def __init__(self, learners, loss, scale, seed, ballot="cost", rule="hedge"):
+    def __init__(self, learners, loss, scale, seed, ballot="cost", rule="hedge", printed=False):
         self.learners, self.loss, self.scale, self.seed = learners, loss, scale, seed
-        self.ballot, self.rule = ballot, rule
+        self.ballot, self.rule, self.printed = ballot, rule, printed
         n = len(learners)
         self.v = [1.0] * n
         self.alpha = [0.0] * n
@@ -202,7 +212,8 @@ class AdaboostOLM:
             self.cost_sums[i][0] += weight * C[y][l]
             self.cost_sums[i][1] += weight * C[y][y]
             eta = step_size(self.loss, k, len(self.learners), i, self.t - self.born[i])
-            slope = gradient(self.loss, s, l, y, self.alpha[i])
+            now = s, l, y, self.alpha[i]
+            slope = printed_gradient(*now) if self.printed else gradient(self.loss, *now)
             self.alpha[i] = max(-bound, min(bound, self.alpha[i] - eta * weight * slope))
             self.learners[i].learn(x, y, weight * self.scale[i] * weight_of(C, y), self.t)
             self.v[i] *= math.exp(-weight * (experts[i] != y))
@@ -216,11 +227,13 @@ class AdaboostOLM:
 class OnlineMBBM:
     """Algorithm 1, with the 0-1 loss. Learners as in `AdaboostOLM`; gamma is a Fraction.
 
-    What the paper leaves open: a learner's weights over their mean so far, times 0.3, at most 3, times `scale`.
+    What the paper leaves open: a learner's weights over their mean so far, times 0.3, at most 3, times `scale`; or
+    `plain`, the weights of the paper, times `scale`.
     """
 
-    def __init__(self, learners, gamma, scale, seed, ballot="cost"):
+    def __init__(self, learners, gamma, scale, seed, ballot="cost", plain=False):
         self.learners, self.gamma, self.scale, self.seed, self.ballot = learners, gamma, scale, seed, ballot
+        self.plain = plain
         self.sums = [[0.0, 0.0] for _ in learners]  # sums over t of w D[y, l] and of w
         self.t = 1
 
@@ -237,14 +250,15 @@ class OnlineMBBM:
             weight = [sum(row) for row in D]
             p = learner.distribution(x, k)
             draw = uniform(self.seed, VOTE_TIE, i, self.t)
-            factor = [1.0 / math.sqrt(w) if self.ballot == "tempered" and w > 0.0 else 1.0 for w in weight]
+            power = POWERS.get(self.ballot, 0.0)
+            factor = [1.0 / w**power if w > 0.0 else 1.0 for w in weight]
             costs = expected_costs([[f * c for c in row] for row, f in zip(D, factor, strict=True)], p)
             l = choose([0.0] * k, p, draw, 0.0) if self.ballot == "argmax" else choose(costs, p, draw, max(costs))
             steps.append((weight[y], D[y][l]))
             s[l] += 1
         for i, (w, cost) in enumerate(steps):
             mean = self.sums[i][1] / max(self.t - 1, 1)
-            share = min(0.3 * w / mean, 3.0) if mean > 0.0 else 0.3
+            share = w if self.plain else min(0.3 * w / mean, 3.0) if mean > 0.0 else 0.3
             if share > 0.0:
                 self.learners[i].learn(x, y, self.scale[i] * share, self.t)
             self.sums[i][0] += cost

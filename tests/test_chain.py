@@ -83,7 +83,7 @@ def test_a_run_is_adaboost_olm(loss, leaf):
 
 
 @pytest.mark.parametrize("combiner", ["hedge", "weighted", "best", "last"])
-@pytest.mark.parametrize("vote", ["tempered", "cost", "argmax"])
+@pytest.mark.parametrize("vote", ["tempered", "cost", "argmax", "normalized"])
 def test_all_ways_to_vote_with_classes_known_in_advance(combiner, vote):
     X, y, weight = mixed_stream(250, seed=6)
     clf = booster(1, combiner=combiner, vote=vote)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 import reference
 from onlineboost.boosters import losses
 from onlineboost.boosters.losses import LOSSES
-from onlineboost.boosters.votes import two_lowest
+from onlineboost.boosters.votes import Vote, two_lowest
 from onlineboost.contracts.rows import new_work
 
 CODES = {name: int(loss) for name, loss in LOSSES.items()}  # as the kernels get them
+BALLOTS = {"cost": int(Vote.COST), "tempered": int(Vote.TEMPERED), "normalized": int(Vote.NORMALIZED)}
 names = st.sampled_from(sorted(LOSSES))
 votes = st.lists(st.floats(-6.0, 6.0), min_size=2, max_size=6)
 
@@ -114,27 +115,27 @@ def test_expected_costs_over_the_classes_with_mass_equal_those_over_all(name, s,
     mass = np.array(data.draw(st.lists(st.floats(0.01, 1.0), min_size=len(labels), max_size=len(labels))))
     p = np.zeros(k)
     p[labels] = mass / mass.sum()
-    for temper in (False, True):
+    for ballot, vote in BALLOTS.items():
         work = said(k, labels, p[labels])
         votes = CODES[name], name == "logistic", np.array(s), np.exp(s), k
         for least, below in ((0.2, 2.0), (1e-300, 0.2)):
-            losses.add_costs(*votes, work, len(labels), least, below, temper)
+            losses.add_costs(*votes, work, len(labels), least, below, vote)
         C = reference.cost_matrix(name, s)
-        C = reference.tempered(C) if temper else C
+        C = reference.divided(C, ballot)
         size = max(abs(entry) for row in C for entry in row)
         want = reference.expected_costs(C, p.tolist())
         np.testing.assert_allclose(work.cost[:k], want, rtol=1e-12, atol=1e-13 * size)
 
 
-@given(names, votes, st.booleans(), st.data())
-def test_labels_that_are_left_out_cannot_change_the_cheapest(name, s, temper, data):
+@given(names, votes, st.sampled_from(list(BALLOTS.values())), st.data())
+def test_labels_that_are_left_out_cannot_change_the_cheapest(name, s, vote, data):
     k = len(s)
     exponents = data.draw(st.lists(st.floats(-9.0, 0.0), min_size=k, max_size=k))
     p = 10.0 ** np.array(exponents) / (10.0 ** np.array(exponents)).sum()
     votes = CODES[name], name == "logistic", np.array(s), np.exp(s), k
     some, all_ = said(k, range(k), p), said(k, range(k), p)
-    losses.likely_costs(*votes, some, k, p.max(), temper)
-    size = losses.add_costs(*votes, all_, k, 0.0, 2.0, temper)
+    losses.likely_costs(*votes, some, k, p.max(), vote)
+    size = losses.add_costs(*votes, all_, k, 0.0, 2.0, vote)
     label, low, second = two_lowest(all_.cost, k)
     assert [low, second] == sorted(all_.cost[:k])[:2]
     assert two_lowest(some.cost, k)[0] == label or second - low <= 1e-11 * size

@@ -19,7 +19,7 @@ LOSSES = ["zero_one", "logistic", "exponential", "hinge"]
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
-@pytest.mark.parametrize("vote", ["cost", "tempered", "argmax"])
+@pytest.mark.parametrize("vote", ["cost", "tempered", "argmax", "normalized"])
 @pytest.mark.parametrize("learner", [SGDClassifier(loss="log_loss"), GaussianNB()], ids=lambda a: type(a).__name__)
 def test_a_run_is_algorithm_1(learner, vote, numbers):
     X, y = numbers

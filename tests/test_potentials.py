@@ -31,6 +31,7 @@ from onlineboost.boosters.potentials import (
     weight_bounds,
 )
 from onlineboost.boosters.potentials.races import race_tables
+from onlineboost.boosters.votes import Vote
 from reference_potentials import cost_row as reference_row
 from reference_potentials import counting, recursion
 
@@ -292,11 +293,12 @@ def test_expected_costs_are_p_times_c(seed):
     n = int(rng.integers(1, k + 1))
     labels, p, cost = rng.permutation(k)[:n], rng.dirichlet(np.ones(n)), np.empty(k)
     at = look_up(tables, cache, s, N - 1 - i)
-    expected_costs(cache, at, labels, p, n, False, cost)
+    expected_costs(cache, at, labels, p, n, Vote.COST, cost)
     assert cost == pytest.approx(p @ C[labels], abs=1e-14)
-    expected_costs(cache, at, labels, p, n, True, cost)
-    root = np.sqrt(np.maximum(weight[labels], 1e-300))
-    assert cost == pytest.approx((p / root) @ C[labels], abs=1e-12)
+    for vote, power in ((Vote.TEMPERED, 0.5), (Vote.NORMALIZED, 1.0)):
+        expected_costs(cache, at, labels, p, n, vote, cost)
+        divisor = np.maximum(weight[labels], 1e-300) ** power
+        assert cost == pytest.approx((p / divisor) @ C[labels], abs=1e-12)
 
 
 TABLES = [build_tables(5, 40, 0.1), fourier_twin(5, 40, 0.1)]

@@ -13,13 +13,16 @@ X, Y = [[0.0], [1.0]] * 3, ["low", "high"] * 3
 
 TAKES = [
     (HoeffdingTree, "leaf_prediction", words.LEAF_PREDICTIONS),
+    (HoeffdingTree, "draws", words.DRAWS),
     (AdaBoostOLM, "loss", words.LOSSES),
     (AdaBoostOLM, "combiner", words.COMBINERS),
     (AdaBoostOLM, "vote", words.VOTES),
     (AdaBoostOLM, "restart", words.RESTARTS),
+    (AdaBoostOLM, "gradient", words.GRADIENTS),
     (OnlineMBBM, "loss", words.POTENTIAL_LOSSES),
     (OnlineMBBM, "combiner", words.COMBINERS),
     (OnlineMBBM, "vote", words.VOTES),
+    (OnlineMBBM, "weights", words.WEIGHTS),
     (OneVsAll, "loss", words.LOSSES),
     (OneVsAll, "vote", words.VOTES),
     (AdaBoostOVA, "loss", words.LOSSES),

@@ -23,7 +23,7 @@ import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, small_kernel, summing_kernel
 from onlineboost.boosters.pair_losses import PAIR_LOSSES
-from onlineboost.boosters.votes import TIE, two_lowest
+from onlineboost.boosters.votes import TIE, row_divisor, two_lowest
 
 
 class Loss(IntEnum):
@@ -113,11 +113,11 @@ def cost_row(loss, s, e, r, k, row):
 
 
 @small_kernel
-def add_costs(loss, near, s, e, k, work, n, least, below, tempered):
+def add_costs(loss, near, s, e, k, work, n, least, below, vote):
     """work.cost[l] += sum_r p_r C[r, l] for all l, over those of the n labels with least <= p_r < below; O(k n).
 
-    Tempered: every row of C is divided by the square root of its weight -C[r, r] (see `votes.Vote`). Returns the size
-    of the numbers that were added up, to judge differences by.
+    Every row of C is divided by what the vote wants (see `votes.Vote`). Returns the size of the numbers that were added
+    up, to judge differences by.
     """
     labels, p, cost, row = work.labels, work.p, work.cost[:k], work.cost[k:]
     size = 0.0
@@ -127,7 +127,7 @@ def add_costs(loss, near, s, e, k, work, n, least, below, tempered):
         r = labels[j]
         total = logistic_row(e, r, k, row) if near else cost_row(loss, s, e, r, k, row)
         if total > 0.0:  # a row of zeros costs nothing, whatever the vote
-            mass = p[j] / math.sqrt(total) if tempered else p[j]
+            mass = p[j] / row_divisor(vote, total)
             for l in range(k):  # all of cost in one loop: a vector read right after one number in it changed is slow
                 cost[l] += mass * (row[l] if l != r else -total)
             size += mass * total
@@ -135,22 +135,22 @@ def add_costs(loss, near, s, e, k, work, n, least, below, tempered):
 
 
 @small_kernel
-def likely_costs(loss, near, s, e, k, work, n, top, tempered):
+def likely_costs(loss, near, s, e, k, work, n, top, vote):
     """`add_costs` of the n labels, the likeliest of which has p = `top`, as far as the cheapest label depends on them.
 
-    A row of C can move the costs of two labels apart by at most 2 sqrt(-C[r, r]) p_r (without the square root: not
-    tempered), and for the logistic loss -C[r, r] < k - 1. So the unlikely labels can often be left out.
+    A row of C can move the costs of two labels apart by at most -2 p_r C[r, r] over its divisor, and for the logistic
+    loss -C[r, r] < k - 1. So the unlikely labels can often be left out.
     """
     floor = UNLIKELY * top if near else TINY
-    size = add_costs(loss, near, s, e, k, work, n, floor, 2.0, tempered)
+    size = add_costs(loss, near, s, e, k, work, n, floor, 2.0, vote)
     unlikely = 0.0
     for j in range(n):
         unlikely += work.p[j] if work.p[j] < floor else 0.0
     if unlikely > 0.0:
         others = k - 1.0
         _, low, second = two_lowest(work.cost, k)
-        if second <= low + TIE * size + 2.01 * unlikely * (math.sqrt(others) if tempered else others):
-            size += add_costs(loss, near, s, e, k, work, n, TINY, floor, tempered)
+        if second <= low + TIE * size + 2.01 * unlikely * others / row_divisor(vote, others):
+            size += add_costs(loss, near, s, e, k, work, n, TINY, floor, vote)
     return size
 
 
@@ -170,6 +170,19 @@ def step_size(loss, k, n_learners, i, t):
 def alpha_bound(loss, n_learners):
     """The feasible set of alpha is F = [-bound, bound]."""
     return 1.0 / math.sqrt(n_learners) if loss == Loss.SQUARED_HINGE else 2.0
+
+
+@bare_kernel
+def printed_slope(s, y, alpha, k):
+    """f'(alpha) of the logistic loss for a right vote, as the paper prints it; s has the vote in it already.
+
+    The signs of s_j and s_y are the wrong way round: -sum_{j != y} 1 / (1 + exp(s_j + alpha - (s_y - alpha))).
+    """
+    total = 0.0
+    for j in range(k):
+        if j != y:
+            total += 1.0 / (1.0 + math.exp(min(s[j] - s[y] + 2.0 * alpha, E_REACH)))
+    return -total
 
 
 def loss_value(loss: str, s: np.ndarray, r: int) -> float:

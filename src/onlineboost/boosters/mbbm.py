@@ -7,7 +7,7 @@
 
 The weights that the learners get are w over its mean so far, times TYPICAL, and at most MOST. The weak learning
 condition asks for w / max w, but how large w can get depends much on gamma and on i, and a Hoeffding tree's speed on
-the size of its weights: this keeps them alike.
+the size of its weights: this keeps them alike. With `plain` they get w itself, as the paper has it.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Mbbm(NamedTuple):
     """OnlineMBBM's part of a segment."""
 
     vote: int  # a Vote
+    plain: bool  # whether learners get w itself, times their scale, as in the paper
     seed: int
     n_learners: int
     offset: int
@@ -92,11 +93,12 @@ class Mbbm(NamedTuple):
         return build_cache(self.tables, PREDICTING_MEGABYTES)
 
 
-def new_mbbm(vote: Vote, seed: int, scale: np.ndarray, tables: Tables) -> Mbbm:
+def new_mbbm(vote: Vote, seed: int, scale: np.ndarray, tables: Tables, plain: bool = False) -> Mbbm:
     """A whole chain at t = 1."""
     n = len(scale)
     return Mbbm(
         vote=int(vote),
+        plain=plain,
         seed=seed,
         n_learners=n,
         offset=0,
@@ -133,6 +135,8 @@ def weigh(booster, i, rows, b, y, weight, place):
         return 0.0
     own = label_weight(booster.cache, place, y)
     rows.notes.own[b] = own
+    if booster.plain:
+        return weight * booster.scale[i] * own
     mean = booster.weights[i] / max(booster.seen[i], 1.0)
     return weight * (booster.scale[i] * min(TYPICAL * own / mean, MOST) if mean > 0.0 else booster.scale[i] * TYPICAL)
 
@@ -145,7 +149,7 @@ def vote(booster, i, rows, b, t, place, work, n):
         return label
     size = no_costs(work, k)
     if booster.vote != Vote.ARGMAX and k > 1:
-        expected_costs(booster.cache, place, work.labels, work.p, n, booster.vote == Vote.TEMPERED, work.cost)
+        expected_costs(booster.cache, place, work.labels, work.p, n, booster.vote, work.cost)
         for l in range(k):
             size = max(size, work.cost[l])
     return cheapest(booster, i, t, k, work, n, size)

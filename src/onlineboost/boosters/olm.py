@@ -25,6 +25,7 @@ from onlineboost.boosters.losses import (
     likely_costs,
     off_diagonal,
     pair_cost,
+    printed_slope,
     step_size,
 )
 from onlineboost.boosters.votes import Vote, cheapest, no_costs, only_choice
@@ -48,6 +49,7 @@ class Olm(NamedTuple):
 
     loss: int  # a Loss; as a plain number, since a kernel takes 20 us to recognise an enum
     vote: int  # a Vote
+    printed: bool  # whether alpha follows the gradient that the paper prints, for the logistic loss
     seed: int
     n_learners: int
     offset: int
@@ -76,12 +78,13 @@ class Olm(NamedTuple):
         return -self.right_cost
 
 
-def new_olm(loss: Loss, vote: Vote, seed: int, scale: np.ndarray) -> Olm:
+def new_olm(loss: Loss, vote: Vote, seed: int, scale: np.ndarray, printed: bool = False) -> Olm:
     """A whole chain at t = 1: alpha = 0, no edges yet."""
     n = len(scale)
     return Olm(
         loss=int(loss),
         vote=int(vote),
+        printed=printed,
         seed=seed,
         n_learners=n,
         offset=0,
@@ -130,7 +133,7 @@ def vote(booster, i, rows, b, t, place, work, n):
     if booster.vote != Vote.ARGMAX:
         s = rows.s[b]
         near = votes_in_reach(booster, s, k)
-        size = likely_costs(booster.loss, near, s, rows.notes.e[b], k, work, n, top, booster.vote == Vote.TEMPERED)
+        size = likely_costs(booster.loss, near, s, rows.notes.e[b], k, work, n, top, booster.vote)
     return cheapest(booster, i, t, k, work, n, size)
 
 
@@ -168,7 +171,12 @@ def settle_block(booster, i, rows, y, weight):
         count_vote(booster, i, rows, b, l)
         # f'(alpha) = C[y, l] after the vote (see losses.py); alpha <- Pi(alpha - eta f').
         near = votes_in_reach(booster, s, k)
-        slope = -off_diagonal(loss, near, s, e, y[b], k) if l == y[b] else pair_cost(loss, near, s, e, y[b], l)
+        if l != y[b]:
+            slope = pair_cost(loss, near, s, e, y[b], l)
+        elif booster.printed:
+            slope = printed_slope(s, y[b], booster.alpha[i], k)
+        else:
+            slope = -off_diagonal(loss, near, s, e, y[b], k)
         eta = step_size(loss, k, booster.n_learners, booster.offset + i + 1, rows.t + b - booster.born[i])
         booster.alpha[i] = min(bound, max(-bound, booster.alpha[i] - eta * weight[b] * slope))
 

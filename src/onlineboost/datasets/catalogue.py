@@ -14,7 +14,7 @@ from typing import Any
 
 from onlineboost.data.errors import DataError
 from onlineboost.datasets.dataset import Order, Rows
-from onlineboost.datasets.derive import as_read, principal_components, proteins
+from onlineboost.datasets.derive import as_read, principal_components, proteins, zeros_for_missing
 from onlineboost.datasets.factorial import balance, car, nursery, nursery5
 from onlineboost.datasets.files import DataFile, PublicFile, first_file
 from onlineboost.datasets.synthetic import SYNTHETIC_NOTE, synthetic_rows
@@ -186,6 +186,10 @@ SETS: dict[str, Spec] = {
         "The first 50 principal components of all rows, as in the paper: the projection has seen the future.",
     ),
     "movement": Spec(165632, 12, 5, "shuffle", as_read, _MOVEMENT, "Sorted by class, then by person."),
+    "mice81": Spec(
+        1080, 81, 8, "shuffle", zeros_for_missing, _MICE,
+        "As in the paper: all columns but the class (its 82 counts that too), 0 for missing. Three tell the class.",
+    ),
     "nursery5": Spec(12960, 8, 5, "shuffle", nursery5, note="The raw set; class recommend has 2 rows."),
     "isolet617": Spec(7797, 617, 26, "shuffle", as_read, _ISOLET, "The raw columns of isolet."),
     "electricity": Spec(

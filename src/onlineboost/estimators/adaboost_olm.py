@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from onlineboost.boosters.olm import new_olm
 from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
-from onlineboost.estimators.settings import RESTARTS, Names, Scale, loss_of, scales, vote_of, word
+from onlineboost.estimators.hoeffding_tree import HoeffdingTree
+from onlineboost.estimators.settings import GRADIENTS, RESTARTS, Names, Scale, loss_of, scales, vote_of, word
 from onlineboost.trees.state import Columns
 
 
@@ -35,13 +36,16 @@ class AdaBoostOLM(BoosterClassifier):
     combiner : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the weighted vote of the first i learners) to follow: one drawn by its Hedge
         weight, anew each round; their vote by Hedge weight; the one with the fewest mistakes; the one of all learners.
-    vote : {"tempered", "cost", "argmax"}
-        What a learner votes for: the label of least expected cost under its distribution (with "tempered" costs, or as
-        in the paper), or simply the likeliest label.
+    vote : {"tempered", "cost", "argmax", "normalized"}
+        What a learner votes for: the label of least expected cost under its distribution (with "tempered" costs, as
+        they are, or with every row of the cost matrix divided by its sum), or simply the likeliest label.
     restart : {"auto", "always", "never"}
         Whether the learners that have lately been worst start again, with settings like those of the best: while the
         stream seems to change with time, which a few learners at the end of the chain find out ("auto"); all the time;
         or never, as in the paper. See :mod:`onlineboost.chain.restarts` for the rule.
+    gradient : {"corrected", "printed"}
+        What the alphas follow: the slope of the loss, or the formula that the paper prints for the logistic loss, which
+        is wrong (docs/paper.md): for comparison alone.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
     random_state : int, RandomState or None
@@ -70,6 +74,7 @@ class AdaBoostOLM(BoosterClassifier):
     ['low', 'high']
     """
 
+    # arguments: an estimator has one for every setting
     def __init__(
         self,
         n_learners: int = 100,
@@ -80,6 +85,7 @@ class AdaBoostOLM(BoosterClassifier):
         combiner: str = "hedge",
         vote: str = "tempered",
         restart: str = "auto",
+        gradient: str = "corrected",
         categorical_features: Names = None,
         random_state: Any = 0,
         n_jobs: int | None = 1,
@@ -91,15 +97,36 @@ class AdaBoostOLM(BoosterClassifier):
         self.combiner = combiner
         self.vote = vote
         self.restart = restart
+        self.gradient = gradient
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @classmethod
+    def paper(cls, n_learners: int = 100, *, as_printed: bool = False, **settings: Any) -> Self:
+        """Algorithm 2 of the paper over its weak learners: weights in [0, 1], plain costs, Hedge, no restarts.
+
+        What the paper prints wrongly is corrected, or not: `as_printed`. `settings` are any of the parameters, to
+        differ from the paper in these; ``weight_scale=(5, 200)`` is that of the authors' code.
+
+        Examples
+        --------
+        >>> AdaBoostOLM.paper(as_printed=True).gradient
+        'printed'
+        """
+        printed: dict[str, Any] = {
+            "learner": HoeffdingTree.paper(),
+            "weight_scale": 1.0,
+            "vote": "cost",
+            "restart": "never",
+            "gradient": "printed" if as_printed else "corrected",
+        }
+        return cls(n_learners, **(printed | settings))
+
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner(), self._restart()  # bad settings show here
-        booster = new_olm(
-            loss_of(self.loss), vote_of(self.vote), seed, scales(self.weight_scale, self.n_learners, seed)
-        )
+        scale = scales(self.weight_scale, self.n_learners, seed)
+        booster = new_olm(loss_of(self.loss), vote_of(self.vote), seed, scale, self._is_printed())
         chain = boosted_chain(self.learner, booster, columns, k)
         chain.watch = restarts.Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
         return chain
@@ -107,6 +134,13 @@ class AdaBoostOLM(BoosterClassifier):
     def _check_settings(self) -> None:
         super()._check_settings()
         self._restart()
+
+    def _is_printed(self) -> bool:
+        """Whether the alphas follow the printed gradient."""
+        printed = word("gradient", self.gradient, GRADIENTS) == "printed"
+        if printed and self.loss != "logistic":
+            raise ValueError(f"gradient='printed' is an error in print of the logistic loss, got loss={self.loss!r}")
+        return printed
 
     def _restart(self) -> str:
         return word("restart", self.restart, RESTARTS)

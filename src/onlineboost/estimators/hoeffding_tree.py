@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import OnlineClassifier
-from onlineboost.estimators.settings import CONFIDENCE, GRACE, TIE, Names, Range, draw, word
+from onlineboost.estimators.settings import CONFIDENCE, DRAWS, GRACE, TIE, Names, Range, draw, word
 from onlineboost.trees.state import LEAF_RULES, Columns, Forest, TreeSettings, plant
 
 
@@ -25,10 +25,11 @@ class HoeffdingTree(OnlineClassifier):
         Weight a leaf takes in between two split tries. Here and below, a range is drawn from once per learner.
     split_confidence : number or (low, high)
         delta of the Hoeffding bound: the smaller, the surer the tree must be that a column is the best one.
-        A range is drawn from uniformly in the logarithm.
     tie_threshold : number or (low, high)
         tau: once the bound is below this, the leaf splits on the best column although the second is close.
-        A range is drawn from uniformly in the logarithm.
+    draws : {"log", "even"}
+        How `split_confidence` and `tie_threshold` are drawn from a range: uniformly in the logarithm, or uniformly, as
+        in the paper. ("log" makes more trees that split with care.)
     leaf_prediction : {"nba", "nb", "majority"}
         How a leaf predicts: by naive Bayes, by the shares of its classes, or (nba) by whichever of the two has been
         right more often at this leaf.
@@ -53,6 +54,7 @@ class HoeffdingTree(OnlineClassifier):
         grace_period: Range = (5, 40),
         split_confidence: Range = (0.01, 0.9),
         tie_threshold: Range = (0.01, 0.9),
+        draws: str = "log",
         leaf_prediction: str = "nba",
         max_features: float = 0.3,
         categorical_features: Names = None,
@@ -61,15 +63,27 @@ class HoeffdingTree(OnlineClassifier):
         self.grace_period = grace_period
         self.split_confidence = split_confidence
         self.tie_threshold = tie_threshold
+        self.draws = draws
         self.leaf_prediction = leaf_prediction
         self.max_features = max_features
         self.categorical_features = categorical_features
         self.random_state = random_state
 
+    @classmethod
+    def paper(cls, **settings: Any) -> Self:
+        """The weak learner of the paper's experiments: a plain VFDT, its settings drawn evenly for every tree.
+
+        `settings` are any of the parameters, to differ from the paper in these.
+        """
+        printed: dict[str, Any] = {"grace_period": (5, 20), "draws": "even"}
+        printed |= {"leaf_prediction": "majority", "max_features": 1.0}
+        return cls(**(printed | settings))
+
     def _trees(self, columns: Columns, unit: np.ndarray, seed: int, first: int = 0) -> Forest:
         """Trees with these settings, from number `first` of a chain on; `unit` is the weight of one example."""
         n = len(unit)
-        confidence = draw(self.split_confidence, n, seed, CONFIDENCE, "split_confidence", log=True, first=first)
+        log = word("draws", self.draws, DRAWS) == "log"
+        confidence = draw(self.split_confidence, n, seed, CONFIDENCE, "split_confidence", log=log, first=first)
         if confidence.min() <= 0.0 or confidence.max() >= 1.0:
             raise ValueError(f"split_confidence must lie between 0 and 1, got {self.split_confidence!r}")
         share = self.max_features
@@ -79,7 +93,7 @@ class HoeffdingTree(OnlineClassifier):
             leaf=word("leaf_prediction", self.leaf_prediction, LEAF_RULES),
             grace=draw(self.grace_period, n, seed, GRACE, "grace_period", first=first),
             confidence=confidence,
-            tie=draw(self.tie_threshold, n, seed, TIE, "tie_threshold", log=True, first=first),
+            tie=draw(self.tie_threshold, n, seed, TIE, "tie_threshold", log=log, first=first),
             unit=unit,
             n_candidates=int(np.ceil(share * (columns.n_numeric + len(columns.nominal_sizes)))),
         )

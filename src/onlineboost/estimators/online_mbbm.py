@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from onlineboost.boosters.potentials import Tables, build_tables
 from onlineboost.chain.chain import Chain
 from onlineboost.estimators.base import Model
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
-from onlineboost.estimators.settings import Names, Scale, scales, vote_of
+from onlineboost.estimators.hoeffding_tree import HoeffdingTree
+from onlineboost.estimators.settings import WEIGHTS, Names, Scale, scales, vote_of, word
 from onlineboost.trees.state import Columns
 
 GAMMAS = (0.3, 0.1, 0.03, 0.01)  # of gamma="auto"
@@ -33,6 +34,9 @@ class OnlineMBBM(BoosterClassifier):
         The loss that the final votes are to have little of; the potentials and costs follow from it.
     potential : {"exact", "monte_carlo"}
         How potentials are computed. "monte_carlo" is the authors' way, from 100 random draws; for comparison.
+    weights : {"relative", "plain"}
+        What examples weigh, before `weight_scale`: the paper's weight over its mean so far (docs/mbbm.md), or the
+        paper's weight itself.
     learner, weight_scale, vote, categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
     combiner : {"hedge", "weighted", "best", "last"}
@@ -65,6 +69,7 @@ class OnlineMBBM(BoosterClassifier):
         gamma: float | Sequence[float] | str = "auto",
         loss: str = "zero_one",
         potential: str = "exact",
+        weights: str = "relative",
         learner: Any = None,
         weight_scale: Scale = "rising",
         combiner: str = "hedge",
@@ -77,6 +82,7 @@ class OnlineMBBM(BoosterClassifier):
         self.gamma = gamma
         self.loss = loss
         self.potential = potential
+        self.weights = weights
         self.learner = learner
         self.weight_scale = weight_scale
         self.combiner = combiner
@@ -85,10 +91,33 @@ class OnlineMBBM(BoosterClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @classmethod
+    def paper(cls, gamma: float | Sequence[float], n_learners: int = 100, **settings: Any) -> Self:
+        """Algorithm 1 of the paper over its weak learners: plain weights, normalized costs, the majority of all votes.
+
+        `settings` are any of the parameters, to differ from the paper in these; ``weight_scale=(5, 200)`` and
+        ``potential="monte_carlo"`` are those of the authors' code.
+
+        Examples
+        --------
+        >>> OnlineMBBM.paper(gamma=0.1).combiner
+        'last'
+        """
+        printed: dict[str, Any] = {
+            "gamma": gamma,
+            "weights": "plain",
+            "learner": HoeffdingTree.paper(),
+            "weight_scale": 1.0,
+            "vote": "normalized",
+            "combiner": "last",
+        }
+        return cls(n_learners, **(printed | settings))
+
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner()  # a bad setting shows here
         scale = scales(self.weight_scale, self.n_learners, seed)
-        booster = new_mbbm(vote_of(self.vote), seed, scale, self._tables(2, seed, len(scale)))
+        plain = word("weights", self.weights, WEIGHTS) == "plain"
+        booster = new_mbbm(vote_of(self.vote), seed, scale, self._tables(2, seed, len(scale)), plain)
         return boosted_chain(self.learner, booster, columns, k)
 
     def _tables(self, k: int, seed: int, n: int) -> Tables:

@@ -21,6 +21,9 @@ Meaning = TypeVar("Meaning")
 COMBINERS: dict[str, Combiner] = {combiner.name.lower(): combiner for combiner in Combiner}
 VOTES: dict[str, Vote] = {vote.name.lower(): vote for vote in Vote}
 RESTARTS = {word: word for word in words.RESTARTS}
+DRAWS = {word: word for word in words.DRAWS}
+GRADIENTS = {word: word for word in words.GRADIENTS}
+WEIGHTS = {word: word for word in words.WEIGHTS}
 
 GRACE, CONFIDENCE, TIE, SCALE = range(4)  # what is drawn from a range: a part of the random number's name
 

@@ -10,9 +10,12 @@ from typing import Literal, get_args
 Loss = Literal["logistic", "exponential", "squared_hinge"]
 PotentialLoss = Literal["zero_one", "logistic", "exponential", "hinge", "squared_hinge"]
 Combiner = Literal["hedge", "weighted", "best", "last"]
-Vote = Literal["tempered", "cost", "argmax"]
+Vote = Literal["tempered", "cost", "argmax", "normalized"]
 Restart = Literal["auto", "always", "never"]
 LeafPrediction = Literal["majority", "nb", "nba"]
+Draws = Literal["log", "even"]
+Gradient = Literal["corrected", "printed"]
+Weights = Literal["relative", "plain"]
 
 LOSSES: tuple[str, ...] = get_args(Loss)
 POTENTIAL_LOSSES: tuple[str, ...] = get_args(PotentialLoss)  # of OnlineMBBM
@@ -20,3 +23,6 @@ COMBINERS: tuple[str, ...] = get_args(Combiner)
 VOTES: tuple[str, ...] = get_args(Vote)
 RESTARTS: tuple[str, ...] = get_args(Restart)
 LEAF_PREDICTIONS: tuple[str, ...] = get_args(LeafPrediction)
+DRAWS: tuple[str, ...] = get_args(Draws)  # of a tree's settings from their ranges
+GRADIENTS: tuple[str, ...] = get_args(Gradient)  # of AdaBoostOLM
+WEIGHTS: tuple[str, ...] = get_args(Weights)  # of OnlineMBBM

@@ -15,7 +15,7 @@ In a kernel: one look-up per (learner, example), then as many questions as there
         at = make_costs(cache)
     if want_rows(cache, at, y, labels, p, n):                 # of C: only those that the questions need
         make_rows(tables, cache, at, m)
-    expected_costs(cache, at, labels, p, n, False, cost)      # cost[l] = sum_r p_r (C[r, l] - C[r, r])
+    expected_costs(cache, at, labels, p, n, vote, cost)      # cost[l] = sum_r p_r (C[r, l] - C[r, r])
     weight = label_weight(cache, at, y)                       # sum_l (C[y, l] - C[y, y])
     edge = excess_cost(cache, at, y, l)                       # C[y, l] - C[y, y]
 

@@ -5,19 +5,16 @@ All costs are relative to the diagonal, C[r, l] - C[r, r].
 
 from __future__ import annotations
 
-import math
-
 from onlineboost._compile.jit import bare_kernel
 from onlineboost.boosters.potentials.cache import tier_of
-
-TINY = 1e-300  # instead of a weight of 0
+from onlineboost.boosters.votes import row_divisor
 
 
 @bare_kernel
-def expected_costs(cache, at, labels, p, n, tempered, cost):
+def expected_costs(cache, at, labels, p, n, vote, cost):
     """cost[l] = sum_r p_r (C[r, l] - C[r, r]) for all l, where label labels[j] has probability p[j], j < n.
 
-    Tempered: every row is divided by the square root of its weight first (see ``votes.Vote``).
+    Every row is divided by what the vote wants first (see ``votes.Vote``).
     """
     blocks, tier = cache.blocks, cache.tier
     mass, sums = cache.scratch[0], cache.scratch[1]
@@ -34,18 +31,14 @@ def expected_costs(cache, at, labels, p, n, tempered, cost):
         mass[tier[labels[j]]] += p[j]
     for a in range(D):  # all labels l != r of a tier cost the same ...
         if mass[a] > 0.0:
-            factor = mass[a]
-            if tempered:
-                factor /= math.sqrt(max(blocks[weight + a], TINY))
+            factor = mass[a] / row_divisor(vote, blocks[weight + a])
             for b in range(D):
                 sums[b] += factor * blocks[excess + a * D + b]
     for l in range(tier.size):
         cost[l] = sums[tier[l]]
     for j in range(n):  # ... but l = r costs nothing
         b = tier[labels[j]]
-        factor = p[j]
-        if tempered:
-            factor /= math.sqrt(max(blocks[weight + b], TINY))
+        factor = p[j] / row_divisor(vote, blocks[weight + b])
         cost[labels[j]] -= factor * blocks[excess + b * D + b]
 
 

@@ -237,7 +237,7 @@ def model_state(clf):
 
 def frozen(clf):
     """Every byte of an estimator: two of these are equal if nothing at all has changed in between."""
-    return pickle.dumps({name: value for name, value in sorted(vars(clf).items())})
+    return pickle.dumps({name: value for name, value in sorted(clf.__getstate__().items())})
 
 
 def assert_finite(clf):

@@ -184,6 +184,14 @@ class Chain:
         """A block at the end of the chain: follow an expert, then let the experts' weights learn."""
         play(combiner, self.log_v, self.seed, rows.t, rows.experts, y, weight, rows.k, out)
 
+    def rehearse(self, n_columns: int, k: int, combiner: Combiner) -> None:
+        """Send a block of no rows through, which changes nothing: everything is compiled then."""
+        X, y, weight = np.empty((0, n_columns)), np.empty(0, np.int64), np.empty(0)
+        block = self.enter(X, weight, k)
+        for step in self.steps():
+            step(block, y, weight)
+        self.leave(block, y, weight, combiner, np.empty(0, np.int64))
+
     def learn(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int) -> Rows:
         """Send one block through all segments. The votes and experts are those before learning."""
         rows = self.enter(X, weight, k)

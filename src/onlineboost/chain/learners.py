@@ -20,6 +20,7 @@ from onlineboost.trees.compact import clear, compacted, join, select
 from onlineboost.trees.learner import new_walk
 from onlineboost.trees.state import N_LEAVES, N_NODES, PER_TREE, Forest, make_room, trees_of, widen
 
+SUM = 1e-6  # by how much probabilities may miss 1
 SETTINGS = ("grace", "log_delta", "tie")  # of a tree, that a fresh one takes from a good one
 
 
@@ -193,12 +194,25 @@ class GivenLearners(Learners):
     def _distribution(self, i: int, x: np.ndarray) -> np.ndarray:
         if not self.started[i]:
             return np.full(len(self.classes), 1.0 / len(self.classes))
-        p = np.ascontiguousarray(self.learners[i].predict_proba(x)[0], np.float64)
-        return p if np.isfinite(p).all() else np.full(len(p), 1.0 / len(p))  # GaussianNB before it has a variance
+        learner, k = self.learners[i], len(self.classes)
+        p = np.ascontiguousarray(learner.predict_proba(x.copy()), np.float64)
+        if p.shape != (1, k):
+            raise ValueError(
+                f"{type(learner).__name__}.predict_proba gave an array of shape {p.shape} for one row and {k} classes; "
+                f"it must be (1, {k})"
+            )
+        if not np.isfinite(p).all():  # GaussianNB before it has a variance
+            return np.full(k, 1.0 / k)
+        if p.min() < 0.0 or abs(p.sum() - 1.0) > SUM:
+            raise ValueError(
+                f"{type(learner).__name__}.predict_proba gave {p[0].tolist()}; "
+                f"probabilities must not be negative, and must add up to 1"
+            )
+        return p[0]
 
     def _teach(self, state: Given, i: int, b: int, rows: Rows, booster: Booster, y: np.ndarray) -> None:
         """Learner i learns row b with the weight that the loop has left."""
-        x, w = rows.X[b : b + 1], state.weight[b]
+        x, w = rows.X[b : b + 1].copy(), state.weight[b]  # a learner may write to what it is given
         if self.takes_weight and w > 0.0:
             self.learners[i].partial_fit(x, y[b : b + 1], classes=self.classes, sample_weight=np.array([w]))
             self.started[i] = True

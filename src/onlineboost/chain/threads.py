@@ -8,8 +8,10 @@ free takes the task that is furthest along. docs/parallel.md has the reasons.
 
 from __future__ import annotations
 
+import _signal  # the functions of `signal` itself: those there take microseconds to make enums
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -177,37 +179,53 @@ def spread(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, rows: in
         pool.shutdown(cancel_futures=True)
 
 
-class Interrupt:
-    """Hold Ctrl-C back for as long as a model is between two blocks.
+# Signals that a program may have a handler for. (Real-time signals, and faults of the program itself, are left out.)
+NAMES = "HUP INT QUIT USR1 USR2 PIPE ALRM TERM CHLD CONT TSTP URG VTALRM PROF WINCH IO BREAK"
+SIGNALS = [int(getattr(signal, f"SIG{name}")) for name in NAMES.split() if hasattr(signal, f"SIG{name}")]
 
-    Whatever the handler of SIGINT raises is kept in `pending` and raised at the end of the ``with``. Signals reach the
-    main thread alone, so in other threads there is nothing to hold back.
+
+class Interrupt:
+    """Hold back what the handlers of signals raise (Ctrl-C, a timeout) for as long as a model is between two blocks.
+
+    The handlers are called as ever. The first exception that one of them raises is kept in `pending` and raised at the
+    end of the ``with``. Signals reach the main thread alone, so in other threads there is nothing to hold back.
+
+    A handler can raise in the middle of `__enter__` and `__exit__` too, and leave `_note` in the place of another one.
+    That does no harm: outside of the ``with``, `_note` holds nothing back.
     """
 
     def __init__(self) -> None:
         self.pending: BaseException | None = None
-        self._handler: Any = None
+        self._handlers: dict[int, Any] = {}
+        self._within = 0  # the frame of the ``with``
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            handler = signal.signal(signal.SIGINT, self._note)
-            if callable(handler):
-                self._handler = handler
-            else:  # ignored, or left to the system
-                signal.signal(signal.SIGINT, handler)
+            self._within = id(sys._getframe(1))
+            for number in SIGNALS:
+                handler = _signal.getsignal(number)
+                if callable(handler):  # it may also be ignored, left to the system, or not Python's
+                    self._handlers[number] = handler
+                    _signal.signal(number, self._note)
         return self
 
     def _note(self, signum: int, frame: Any) -> None:
         try:
-            (self._handler or signal.default_int_handler)(signum, frame)
+            self._handlers[signum](signum, frame)
         except BaseException as error:
-            self.pending = error
+            while frame is not None and id(frame) != self._within:
+                frame = frame.f_back
+            if frame is None:
+                raise
+            self.pending = self.pending or error
 
     def pressed(self) -> bool:
         return self.pending is not None
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._handler is not None:
-            signal.signal(signal.SIGINT, self._handler)
+        self._within = 0
+        for number, handler in self._handlers.items():
+            if _signal.getsignal(number) == self._note:  # a handler may have put another one in its place
+                _signal.signal(number, handler)
         if self.pending is not None and kind is None:
             raise self.pending.with_traceback(None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 
@@ -46,8 +46,8 @@ class Labels:
             out[row] = len(known) + list(new).index(label)
         return out, new
 
-    def add(self, new: dict[Hashable, int]) -> None:
-        """Take over the new labels that `read` found."""
+    def add(self, new: Sequence[Hashable]) -> None:
+        """Take over new labels that `read` found, in its order."""
         for label in new:
             self._codes[label] = len(self._codes)
         if new:

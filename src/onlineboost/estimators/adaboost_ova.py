@@ -79,6 +79,9 @@ class AdaBoostOVA(BoosterClassifier):
         none = no_trees(tree._trees(columns, booster.scale, seed))
         return Chain([Segment(BinaryTreeLearners(none, booster.n_learners), booster)], columns.n_numeric, seed)
 
+    def _check_new_classes(self, model: Model) -> None:
+        only_tree(self.learner, "AdaBoostOVA")._trees(model.columns, np.ones(1), model.chain.seed)
+
     def _set_classes(self, model: Model, k: int) -> None:
         tree = only_tree(self.learner, "AdaBoostOVA")
         for segment in model.chain.segments:

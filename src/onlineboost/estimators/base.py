@@ -35,6 +35,7 @@ from onlineboost.estimators.checks import (
     seed_of,
     table_of_row,
 )
+from onlineboost.estimators.gate import Gate
 from onlineboost.trees.state import Columns
 
 
@@ -45,6 +46,11 @@ class Model:
     encoder: Encoder
     labels: Labels
     chain: Chain
+    damage: str = ""  # what went wrong in the middle of a row, if anything did: it cannot be used any more
+    compiled: bool = False  # whether its kernels are, in this process
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "compiled": False}
 
     @property
     def k(self) -> int:
@@ -127,7 +133,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self._test_then_train(X, y, classes, sample_weight)
 
     def _test_then_train(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool = False) -> np.ndarray:
-        with Interrupt() as interrupt, self._as_before_on_error():
+        with Interrupt() as interrupt, self._gate().writing(), self._as_before_on_error():
             self._check_settings()
             y = check_labels(y, type(self).__name__)
             if anew:
@@ -142,7 +148,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             keep = weight > 0.0
             if not keep.all():
                 table, y, weight = table[keep], y[keep], weight[keep]
-            model = self._begin(table, classes) if first else self._model
+            model = self._begin(table, classes) if first else self._fitted()
             encoded = model.encoder.read(table)
             codes, new = model.labels.read(y)
             if interrupt.pending is not None:
@@ -152,7 +158,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def learn_one(self, x: Mapping[str, Any] | Sequence[Any], y: Any, weight: float = 1.0) -> Self:
         """Learn one example: x is a row in the order of the columns, or a mapping from their names."""
-        with Interrupt() as interrupt, self._as_before_on_error():
+        with Interrupt() as interrupt, self._gate().writing(), self._as_before_on_error():
             self._check_settings()
             check_weight(weight)
             if not hasattr(self, "_model"):
@@ -160,7 +166,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
                 check_columns(self, table, reset=True)
                 model = self._begin(table, None)
             else:
-                model = self._model
+                model = self._fitted()
             encoded = model.encoder.read_row(x)
             codes, new = model.labels.read(np.array([y], None if isinstance(y, str | int | float) else object))
             self._model = model
@@ -172,7 +178,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _as_before_on_error(self) -> Iterator[None]:
         """An error leaves the classifier as it was: nothing changes in place before the input is known to be good.
 
-        Ctrl-C while it learns is not an error: see `Interrupt`.
+        What a signal's handler raises while it learns is not an error: see `Interrupt`. The rest (there is no memory
+        left in the middle of a row) is a damage that the model remembers, see `_learn`.
         """
         before = dict(self.__dict__)
         try:
@@ -193,24 +200,58 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
     ) -> np.ndarray:
         """Learn checked and encoded rows; the codes predicted for them before, -1: no class was known yet.
 
-        Ctrl-C stops after the blocks at hand. The model is then as if it had been given the rows up to there, and no
-        more; there are as many predictions.
+        What can fail without harm comes first: settings that a new class asks for, and compiling. An error after that
+        (no memory is left, say) strikes in the middle of a row. The model then remembers it, and is not used again.
         """
         if not self._model.chain.safe:  # learners of another make may still reject the rows
             self._model = deepcopy(self._model)
         model = self._model
+        if new:
+            self._check_new_classes(model)
+        if not model.compiled:
+            self._rehearse(model)
+            model.compiled = True
+        try:
+            return self._learn_rows(model, encoded, codes, new, weight, interrupt)
+        except BaseException as error:
+            model.damage = f"{type(error).__name__}: {error}"
+            raise
+
+    def _check_new_classes(self, model: Model) -> None:
+        """New classes ask for settings again, which may have been spoilt since the model began."""
+
+    def _rehearse(self, model: Model) -> None:
+        """Have all kernels compiled before anything is learned."""
+        model.chain.rehearse(len(model.encoder.names), max(model.k, 2), self._combiner())
+
+    def _learn_rows(
+        self,
+        model: Model,
+        encoded: Encoded,
+        codes: np.ndarray,
+        new: dict,
+        weight: np.ndarray,
+        interrupt: Interrupt,
+    ) -> np.ndarray:
+        """`_learn`, where nothing is left to check.
+
+        Ctrl-C stops after the blocks at hand. The model is then as if it had been given the rows up to there, and no
+        more; there are as many predictions.
+        """
         chain = model.chain
         X, combiner = encoded.X, self._combiner()
         if model.encoder.commit(encoded, chain.t + 1):
             chain.new_values(model.encoder.sizes, model.encoder.births)
         out = np.full(len(X), -1, np.int64)
-        known, done = model.k, 0
+        known, done, names = model.k, 0, list(new)
         for start, stop, k in _stretches(codes, known):
             if start and interrupt.pressed():
                 break
             first = None
             if k > known:  # the first row has a label not known until now: predict it without
                 first = chain.predict(X[start : start + 1], known, combiner)[0] if known else -1
+                model.labels.add(names[: k - known])  # now, not later: no tree ever knows a code that has no label
+                names = names[k - known :]
             self._set_classes(model, k)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
@@ -221,7 +262,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
                     self._tune(chain)
             if first is not None:
                 out[start] = first
-        model.labels.add({label: row for label, row in new.items() if row < done})
         if done < len(X) and model.encoder.forget(chain.t):
             chain.new_values(model.encoder.sizes, model.encoder.births)
         return out[:done]
@@ -232,16 +272,22 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
     # ------------------------------------------------------------------------------------------- predicting
 
     def predict(self, X: Any) -> np.ndarray:
-        """The label of every row. Changes nothing, and is safe from several threads at once."""
-        model, combiner = self._fitted(), self._combiner()
-        X = self._encoded(model, X)
-        return self._labelled(self._in_pieces(model, X, lambda piece: model.chain.predict(piece, model.k, combiner)))
+        """The label of every row. Changes nothing, and is safe from several threads at once.
+
+        While another thread learns, it waits.
+        """
+        with self._gate().reading():
+            model, combiner = self._fitted(), self._combiner()
+            X = self._encoded(model, X)
+            codes = self._in_pieces(model, X, lambda piece: model.chain.predict(piece, model.k, combiner))
+            return self._labelled(codes)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes (in the order of `classes_`) for every row."""
-        model, combiner = self._fitted(), self._combiner()
-        X = self._encoded(model, X)
-        return self._in_pieces(model, X, lambda piece: model.chain.probabilities(piece, model.k, combiner))
+        with self._gate().reading():
+            model, combiner = self._fitted(), self._combiner()
+            X = self._encoded(model, X)
+            return self._in_pieces(model, X, lambda piece: model.chain.probabilities(piece, model.k, combiner))
 
     def _in_pieces(self, model: Model, X: np.ndarray, predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """predict(X) by pieces that fit the cache, and by as many threads as pay. Rows know nothing of each other."""
@@ -252,16 +298,18 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def predict_one(self, x: Mapping[str, Any] | Sequence[Any]) -> Any:
         """The label of one row (see `learn_one`)."""
-        model = self._fitted()
-        row = model.encoder.read_row(x, learning=False).X
-        return model.labels.classes[model.chain.predict(row, model.k, self._combiner())[0]]
+        with self._gate().reading():
+            model = self._fitted()
+            row = model.encoder.read_row(x, learning=False).X
+            return model.labels.classes[model.chain.predict(row, model.k, self._combiner())[0]]
 
     def predict_proba_one(self, x: Mapping[str, Any] | Sequence[Any]) -> dict[Any, float]:
         """Probabilities of one row's classes (see `learn_one`)."""
-        model = self._fitted()
-        row = model.encoder.read_row(x, learning=False).X
-        shares = model.chain.probabilities(row, model.k, self._combiner())[0]
-        return dict(zip(self.classes_.tolist(), shares.tolist(), strict=True))
+        with self._gate().reading():
+            model = self._fitted()
+            row = model.encoder.read_row(x, learning=False).X
+            shares = model.chain.probabilities(row, model.k, self._combiner())[0]
+            return dict(zip(self.classes_.tolist(), shares.tolist(), strict=True))
 
     # --------------------------------------------------------------------------------------- what was learned
 
@@ -291,15 +339,29 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def snapshot(self) -> Self:
         """A copy as it is now, to predict with while this one goes on learning: compact, and quick for single rows."""
-        chain = self._fitted().chain
-        return deepcopy(self, {id(chain): chain.joined()})
+        with self._gate().reading():
+            chain = self._fitted().chain
+            return deepcopy(self, {id(chain): chain.joined()})
 
     # ------------------------------------------------------------------------------------------------ checks
 
     def _fitted(self) -> Model:
         if "_model" not in self.__dict__:
             check_is_fitted(self)
+        if self._model.damage:
+            raise RuntimeError(
+                f"an error in the middle of learning a row has left this model half way ({self._model.damage}). "
+                f"Go back to a copy (snapshot() or pickle), or call fit"
+            )
         return self._model
+
+    def _gate(self) -> Gate:
+        """Keeps the threads apart that use this model."""
+        gate: Gate = self.__dict__.get("_gate_") or self.__dict__.setdefault("_gate_", Gate())
+        return gate
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_gate_"}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")

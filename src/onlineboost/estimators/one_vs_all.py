@@ -77,12 +77,27 @@ class OneVsAll(OnlineClassifier):
         booster = new_olm(loss_of(self.loss), vote_of(self.vote), seed, scale)
         return Segment(weak_learners(self.learner, booster, columns, 2), booster)
 
+    def _check_new_classes(self, model: Model) -> None:
+        self._new_segment(model, model.k)
+
+    def _rehearse(self, model: Model) -> None:
+        """With a class that is there for this alone: the booster of a class comes with its first label."""
+        chain = OneVsAllChain(model.chain.n_numeric, model.chain.seed)
+        chain.add_class(self._new_segment(model, 0))
+        chain.rehearse(len(model.encoder.names), 1, self._combiner())
+
+    def _new_segment(self, model: Model, j: int) -> Segment:
+        """The booster of class j in the model's chain."""
+        chain = model.chain
+        assert isinstance(chain, OneVsAllChain)
+        n = len(chain.boosters[0].segment) if chain.boosters else self.n_learners
+        return self._segment(model.columns, child_key(chain.seed, j), n)
+
     def _set_classes(self, model: Model, k: int) -> None:
         chain = model.chain
         assert isinstance(chain, OneVsAllChain)
         for j in range(len(chain.boosters), k):
-            n = len(chain.boosters[0].segment) if chain.boosters else self.n_learners
-            segment = self._segment(model.columns, child_key(chain.seed, j), n)
+            segment = self._new_segment(model, j)
             segment.learners.new_values(model.encoder.sizes, model.encoder.births)
             chain.add_class(segment)
 

@@ -132,6 +132,9 @@ class OnlineMBBM(BoosterClassifier):
         turn = (np.arange(1, n + 1) * GOLDEN) % 1.0  # spreads any stretch of the chain evenly over [0, 1)
         return np.array(GAMMAS)[(turn * len(GAMMAS)).astype(np.intp)]
 
+    def _check_new_classes(self, model: Model) -> None:
+        self._tables(2, model.chain.seed, model.chain.n_learners)
+
     def _set_classes(self, model: Model, k: int) -> None:
         segments = model.chain.segments
         if k < 2 or segments[0].booster.tables.n_classes == k:

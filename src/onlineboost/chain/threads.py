@@ -11,7 +11,6 @@ from __future__ import annotations
 import _signal  # the functions of `signal` itself: those there take microseconds to make enums
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -197,25 +196,25 @@ class Interrupt:
     def __init__(self) -> None:
         self.pending: BaseException | None = None
         self._handlers: dict[int, Any] = {}
-        self._within = 0  # the frame of the ``with``
+        self._holds = False
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._within = id(sys._getframe(1))
             for number in SIGNALS:
                 handler = _signal.getsignal(number)
+                while getattr(handler, "__func__", None) is Interrupt._note:  # left behind: see above
+                    handler = handler.__self__._handlers[number]
                 if callable(handler):  # it may also be ignored, left to the system, or not Python's
                     self._handlers[number] = handler
                     _signal.signal(number, self._note)
+            self._holds = True  # nothing can strike between this and the body of the ``with``
         return self
 
     def _note(self, signum: int, frame: Any) -> None:
         try:
             self._handlers[signum](signum, frame)
         except BaseException as error:
-            while frame is not None and id(frame) != self._within:
-                frame = frame.f_back
-            if frame is None:
+            if not self._holds:
                 raise
             self.pending = self.pending or error
 
@@ -223,7 +222,7 @@ class Interrupt:
         return self.pending is not None
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._within = 0
+        self._holds = False
         for number, handler in self._handlers.items():
             if _signal.getsignal(number) == self._note:  # a handler may have put another one in its place
                 _signal.signal(number, handler)

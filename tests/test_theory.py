@@ -16,6 +16,7 @@ import reference_theory
 from onlineboost import theory
 from onlineboost.boosters.potentials import asymptotic_error, weight_bounds
 from onlineboost.theory import (
+    adaptive_regret_bounds,
     best_expert_bound,
     chernoff_error,
     edge_gain,
@@ -155,6 +156,23 @@ def test_regret_bounds_have_the_constants_of_the_page():
     assert regret_bounds("exponential", 3, 1000, 10)[-1] == math.inf
 
 
+def test_adaptive_regret_bounds_have_the_constants_of_the_page():
+    V = np.array([0.0, 7.0, 1e6])
+    for loss, rate, reach in (("logistic", 0.1, 2.0), ("exponential", 0.03, 2.0), ("squared_hinge", 0.1, 3**-0.5)):
+        want = reach * ((2 / rate + rate) * np.sqrt(9.0 + V) - 3.0 * rate)
+        np.testing.assert_allclose(adaptive_regret_bounds(loss, 4, V), want)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential", "squared_hinge"])
+def test_gentle_slopes_make_the_bounds_of_adaptive_steps_better(loss):
+    """The paper's steps are charged for the steepest slopes there could be, adaptive ones for those there were."""
+    edges, T = np.full(30, 0.4), 10**6
+    bounds = [best_expert_bound(loss, edges, 10, T, squares=np.full(30, V)) for V in (0.0, 1e5, 1e6, 1e7)]
+    assert bounds == sorted(bounds)
+    assert bounds[1] < best_expert_bound(loss, edges, 10, T)
+    assert olm_bound(loss, edges, 10, T, squares=np.full(30, 1e5)) == hedge_bound(bounds[1], 30, T)
+
+
 def test_the_bound_of_the_paper_follows_from_ours():
     """(8 (k - 1) T + 209 (k - 1) N^2) / sum gamma^2 + 2 log N + 2.22 log(2 / delta): its O, with constants."""
     rng = np.random.default_rng(0)
@@ -241,6 +259,7 @@ def test_useless_rounds_fit_into_the_excess_loss(k, gamma, S, delta):
         (lambda: useless_rounds(3, 1.6, 10, 0.1), "gamma.*1.6"),
         (lambda: hedge_bound(3, 10, 10, delta=0.0), "delta.*0.0"),
         (lambda: regret_bounds("hinge", 3, 10, 10), "'hinge'"),
+        (lambda: adaptive_regret_bounds("hinge", 3, [1.0]), "'hinge'"),
         (lambda: edge_gain([1.5]), "1.5"),
         (lambda: mbbm_bound(3, 10, [0.1] * 9, 10), "each of the 10 learners; got 9"),
         (lambda: olm_examples(3, 10, [0.1] * 9, 0.1), "each of the 10 learners; got 9"),

@@ -105,9 +105,9 @@ def best_expert_bound(
         M_j       <= (L(0) T + sum_{i <= j} R_i - sum_{i <= j} gain_i w_i) / L_min   if the ``weights`` w_i are given
 
     and the smallest of these for any j holds. R_i is that of `regret_bounds`, or of `adaptive_regret_bounds` if the
-    ``squares`` of the slopes that adaptive steps met are given. L(0), m, L_min: (k - 1) log 2, 1/2, log 2 for the logistic loss; k - 1,
-    1, 1 for the exponential; (k - 1) / 2, 1, 1/2 for the squared hinge, whose gain is max_{a <= c} (a |gamma_i| w_i -
-    (k - 1) a^2 T / 2).
+    ``squares`` of the slopes that adaptive steps met are given. L(0), m, L_min: (k - 1) log 2, 1/2, log 2 for the
+    logistic loss; k - 1, 1, 1 for the exponential; (k - 1) / 2, 1, 1/2 for the squared hinge, whose gain is
+    max_{a <= c} (a |gamma_i| w_i - (k - 1) a^2 T / 2).
 
     Examples
     --------

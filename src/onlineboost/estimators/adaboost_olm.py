@@ -23,7 +23,8 @@ class AdaBoostOLM(BoosterClassifier):
     n_learners : int
         N, the number of weak learners.
     loss : {"logistic", "exponential", "squared_hinge"}
-        The surrogate loss whose gradient makes the cost matrices, the weights and the steps of alpha.
+        The surrogate loss whose gradient makes the cost matrices, the weights and the steps of alpha. With
+        "squared_hinge" accuracies are much the same, but the probabilities are poor.
     learner : HoeffdingTree, or any classifier with ``partial_fit`` and ``predict_proba``, optional
         The weak learner; by default ``HoeffdingTree()``. Others than trees run the same algorithm on a slower path,
         and need `classes` on the first call of ``partial_fit``.
@@ -48,9 +49,9 @@ class AdaBoostOLM(BoosterClassifier):
         is wrong (docs/paper.md): for comparison alone.
     alpha_steps : {"auto", "decaying", "adaptive"}
         The steps in which a learner's alpha is learned: falling with the number of examples, as in the paper
-        ("decaying"), or with the slopes there have been ("adaptive"; a stronger theorem for three classes or more, and
-        much the same accuracy). "auto" is decaying but for the exponential loss, for which the paper's steps are so
-        small that most learners never get a vote. docs/settings.md has figures.
+        ("decaying"), or with the slopes of the loss there have been ("adaptive"). "auto" is decaying but for the
+        exponential loss, for which the paper's steps are so small that most learners never get a vote.
+        docs/settings.md has figures.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
     random_state : int, RandomState or None

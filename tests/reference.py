@@ -167,7 +167,7 @@ class AdaboostOLM:
     is learned with, its gradient, its costs in the edge and its mistakes in Hedge; k may grow from round to round.
     """
 
-    def __init__(self, learners, loss, scale, seed, ballot="cost", rule="hedge", *, printed=False, adaptive=False):
+    def __init__(self, learners, loss, scale, seed, ballot="cost", rule="hedge", printed=False, adaptive=False):
         self.learners, self.loss, self.scale, self.seed = learners, loss, scale, seed
         self.ballot, self.rule, self.printed = ballot, rule, printed
         self.slopes = [[] for _ in learners] if adaptive else None  # all that each alpha has met

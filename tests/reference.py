@@ -98,6 +98,12 @@ def step_size(name, k, n_learners, i, t):
     return math.sqrt(2.0) * c / (((k - 1) + c * n_learners) * math.sqrt(t))
 
 
+def adaptive_step_size(name, k, n_learners, slopes):
+    """eta from all slopes so far: a share of alpha's bound, over the root of the sum of (k - 1)^2 and their squares."""
+    share = 0.03 if name == "exponential" else 0.1
+    return share * alpha_bound(name, n_learners) / math.sqrt(math.fsum([max(k - 1, 1) ** 2, *(g**2 for g in slopes)]))
+
+
 def weight_of(C, y):
     """-C[y, y] / (k - 1)."""
     return -C[y][y] / max(len(C) - 1, 1)
@@ -161,9 +167,10 @@ class AdaboostOLM:
     is learned with, its gradient, its costs in the edge and its mistakes in Hedge; k may grow from round to round.
     """
 
-    def __init__(self, learners, loss, scale, seed, ballot="cost", rule="hedge", printed=False):
+    def __init__(self, learners, loss, scale, seed, ballot="cost", rule="hedge", printed=False, adaptive=False):
         self.learners, self.loss, self.scale, self.seed = learners, loss, scale, seed
         self.ballot, self.rule, self.printed = ballot, rule, printed
+        self.slopes = [[] for _ in learners] if adaptive else None  # all that each alpha has met
         n = len(learners)
         self.v = [1.0] * n
         self.alpha = [0.0] * n
@@ -211,10 +218,14 @@ class AdaboostOLM:
         for i, (C, l, s) in enumerate(steps):
             self.cost_sums[i][0] += weight * C[y][l]
             self.cost_sums[i][1] += weight * C[y][y]
-            eta = step_size(self.loss, k, len(self.learners), i, self.t - self.born[i])
             now = s, l, y, self.alpha[i]
-            slope = printed_gradient(*now) if self.printed else gradient(self.loss, *now)
-            self.alpha[i] = max(-bound, min(bound, self.alpha[i] - eta * weight * slope))
+            slope = weight * (printed_gradient(*now) if self.printed else gradient(self.loss, *now))
+            if self.slopes is None:
+                eta = step_size(self.loss, k, len(self.learners), i, self.t - self.born[i])
+            else:
+                self.slopes[i].append(slope)
+                eta = adaptive_step_size(self.loss, k, len(self.learners), self.slopes[i])
+            self.alpha[i] = max(-bound, min(bound, self.alpha[i] - eta * slope))
             self.learners[i].learn(x, y, weight * self.scale[i] * weight_of(C, y), self.t)
             self.v[i] *= math.exp(-weight * (experts[i] != y))
         self.t += 1

@@ -10,17 +10,27 @@ from onlineboost._compile.random import EXPERT, uniform
 from onlineboost.theory.simulate import VOTE
 
 
-def majority_error(k, n, gamma, ties):
-    """P(the majority of n votes from u_gamma is wrong), over all outcomes; ties lost, or won once in their number."""
-    q = (1 - gamma) / k
-    p = q + gamma
+def majority_error(k, gammas, ties):
+    """P(the majority of votes from u_gamma is wrong), over all outcomes; ties lost, or won once in their number."""
     won = 0.0
-    for votes in itertools.product(range(k), repeat=n):
+    for votes in itertools.product(range(k), repeat=len(gammas)):
         counts = [votes.count(l) for l in range(k)]
         leaders = counts.count(max(counts))
         if counts[0] == max(counts) and (ties == "shared" or leaders == 1):
-            won += p ** counts[0] * q ** (n - counts[0]) / leaders
+            won += math.prod((1 - g) / k + g * (l == 0) for l, g in zip(votes, gammas, strict=True)) / leaders
     return 1.0 - won
+
+
+def largest_weights(k, gammas):
+    """(k - 1) max_x P(x right votes of those to come) for each learner, over all outcomes of right and wrong."""
+    out = []
+    for i in range(1, len(gammas) + 1):
+        p = [(1 - g) / k + g for g in gammas[i:]]
+        law = [0.0] * (len(p) + 1)
+        for rights in itertools.product((True, False), repeat=len(p)):
+            law[sum(rights)] += math.prod(q if right else 1 - q for right, q in zip(rights, p, strict=True))
+        out.append((k - 1) * max(law))
+    return out
 
 
 def draw_vote(seed, i, t, y, k, edge):

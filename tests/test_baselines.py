@@ -182,7 +182,8 @@ def test_one_vs_all_is_a_booster_for_every_class(loss):
     def binary(j):
         segment = boosters[j].segment
         trees = twins_of(segment.learners.forest, past, child_key(5, j))
-        return reference.AdaboostOLM(trees, loss, segment.booster.scale.tolist(), child_key(5, j), clf.vote)
+        scale, adaptive = segment.booster.scale.tolist(), loss == "exponential"
+        return reference.AdaboostOLM(trees, loss, scale, child_key(5, j), clf.vote, adaptive=adaptive)
 
     twin = OneVsAllTwin(binary)
     assert said == run_twin(twin, past, X, y, weight)
@@ -229,7 +230,7 @@ def test_adaboost_ova_is_adaboost_olm_with_groups_of_binary_trees(loss, leaf):
         return made[i, j]
 
     groups = [Group(lambda j, i=i: make(i, j)) for i in range(3)]
-    twin = reference.AdaboostOLM(groups, loss, [0.5, 1.0, 2.0], 5, clf.vote)
+    twin = reference.AdaboostOLM(groups, loss, [0.5, 1.0, 2.0], 5, clf.vote, adaptive=loss == "exponential")
     assert said == run_twin(twin, past, X, y, weight)
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
     np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-9)

@@ -27,8 +27,8 @@ names = st.sampled_from(sorted(LOSSES))
 BALLOTS = {vote.name.lower(): vote for vote in Vote}
 
 
-def olm(loss="logistic", ballot="cost", seed=0, scale=(1.0,)):
-    return new_olm(LOSSES[loss], BALLOTS[ballot], seed, np.array(scale))
+def olm(loss="logistic", ballot="cost", seed=0, scale=(1.0,), adaptive=False):
+    return new_olm(LOSSES[loss], BALLOTS[ballot], seed, np.array(scale), adaptive=adaptive)
 
 
 def row_with(booster, s, t=1):
@@ -38,7 +38,7 @@ def row_with(booster, s, t=1):
     rows.s[0] = s
     rows.lead[0] = np.argmax(s)
     if rows.notes is not None:
-        rows.notes.e[0] = np.exp(s)
+        rows.notes.e[0] = np.exp(np.minimum(s, 700.0))
     return rows
 
 
@@ -132,13 +132,14 @@ def histories(draw):
     return name, n_learners, draw(st.integers(0, n_learners - 1)), k, rounds
 
 
+@pytest.mark.parametrize("adaptive", [False, True])
 @given(histories())
-def test_weight_alpha_and_edge_follow_the_paper(history):
+def test_weight_alpha_and_edge_follow_the_paper(adaptive, history):
     name, n_learners, i, k, rounds = history
     scale = np.linspace(1.0, 4.0, n_learners)
-    booster = olm(name, scale=scale)
+    booster = olm(name, scale=scale, adaptive=adaptive)
     bound = reference.alpha_bound(name, n_learners)
-    alpha, above, below, seen = 0.0, 0.0, 0.0, 0.0
+    alpha, above, below, seen, slopes = 0.0, 0.0, 0.0, 0.0, []
     for t, (s, l, y, weight) in enumerate(rounds, start=1):
         C = reference.cost_matrix(name, s)
         rows = row_with(booster, s, t)
@@ -155,9 +156,13 @@ def test_weight_alpha_and_edge_follow_the_paper(history):
         np.testing.assert_allclose(rows.notes.e[0], np.exp(moved), rtol=1e-11)
         assert rows.lead[0] == rows.experts[0, i] == np.argmax(rows.s[0])
 
-        slope = reference.gradient(name, s, l, y, alpha)
-        eta = reference.step_size(name, k, n_learners, i, t)
-        alpha = max(-bound, min(bound, alpha - eta * weight * slope))
+        slopes.append(weight * reference.gradient(name, s, l, y, alpha))
+        if adaptive:
+            eta = reference.adaptive_step_size(name, k, n_learners, slopes)
+            assert booster.squares[i] == pytest.approx(sum(slope**2 for slope in slopes), rel=1e-10)
+        else:
+            eta = reference.step_size(name, k, n_learners, i, t)
+        alpha = max(-bound, min(bound, alpha - eta * slopes[-1]))
         above, below, seen = above + weight * C[y][l], below + weight * C[y][y], seen + weight
         assert booster.alpha[i] == pytest.approx(alpha, rel=1e-11, abs=1e-12)
         assert -bound <= booster.alpha[i] <= bound
@@ -192,16 +197,46 @@ def test_always_right_has_edge_one_and_always_wrong_at_two_classes_minus_one():
         assert np.sign(booster.alpha[0]) == edge
 
 
-def test_a_new_booster_knows_nothing():
-    booster = olm(scale=[1.0, 2.0])
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_a_new_booster_knows_nothing(adaptive):
+    booster = olm(scale=[1.0, 2.0], adaptive=adaptive)
+    assert ("squares" in booster.per_learner()) == adaptive
     assert booster.edges(3).tolist() == [0.0, 0.0]
     for field in set(booster.per_learner()) - {"scale"}:
         assert getattr(booster, field).tolist() == [0.0, 0.0], field
     assert (booster.n_learners, booster.offset) == (2, 0)
 
 
-def test_a_learner_that_restarts_knows_nothing_and_the_others_all_they_did():
-    booster = olm(scale=[1.0, 2.0, 3.0])
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("weight", [0.0, 1e-300, 1e-9, 1e9, 1e300])
+def test_adaptive_steps_are_finite_and_small_whatever_the_weights(loss, weight):
+    booster = olm(loss, adaptive=True)
+    bound = reference.alpha_bound(loss, 1)
+    before = 0.0
+    for t, (s, l) in enumerate([([0.0, 0.0], 1), ([900.0, -900.0], 1), ([900.0, -900.0], 0), ([0.0, 0.0], 1)], 1):
+        learn(booster, 0, row_with(booster, s, t), l, 1, weight)
+        assert np.isfinite(booster.alpha[0])
+        assert abs(booster.alpha[0] - before) <= 0.1 * bound * (1.0 + 1e-12)
+        before = booster.alpha[0]
+    assert (before == 0.0) == (weight == 0.0)
+    assert np.isfinite(booster.squares[0])
+
+
+@given(st.sampled_from(["logistic", "squared_hinge"]), st.floats(1e4, 1e6), st.floats(1e4, 1e6))
+def test_the_unit_of_large_weights_does_not_matter_to_adaptive_steps(name, first, second):
+    """The paper's steps are proportional to it: with such weights alpha would jump from end to end."""
+    alphas = []
+    for unit in (first, second):
+        booster = olm(name, adaptive=True)
+        for t, (y, weight) in enumerate([(1, 1.0), (0, 2.0), (1, 0.5), (1, 1.0), (1, 3.0)], start=1):
+            learn(booster, 0, row_with(booster, [0.0, 0.25], t), 1, y, unit * weight)
+        alphas.append(booster.alpha[0])
+    assert alphas[0] == pytest.approx(alphas[1], rel=1e-4)
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_a_learner_that_restarts_knows_nothing_and_the_others_all_they_did(adaptive):
+    booster = olm(scale=[1.0, 2.0, 3.0], adaptive=adaptive)
     for i in range(3):
         for t in range(1, 9):
             learn(booster, i, row_with(booster, [0.0, 0.5, 0.0], t), t % 3, 1)
@@ -212,7 +247,7 @@ def test_a_learner_that_restarts_knows_nothing_and_the_others_all_they_did():
         assert now[1] == {"scale": 2.0, "born": 6}.get(field, 0.0), field
         assert now[[0, 2]].tolist() == before[field][[0, 2]].tolist(), field
     reborn, new = row_with(booster, [0.0, 0.5, 0.0], 7), row_with(booster, [0.0, 0.5, 0.0], 1)
-    fresh = olm(scale=[1.0, 2.0, 3.0])
+    fresh = olm(scale=[1.0, 2.0, 3.0], adaptive=adaptive)
     learn(booster, 1, reborn, 0, 1)
     learn(fresh, 1, new, 0, 1)
     assert booster.alpha[1] == fresh.alpha[1]  # its steps are sized by its own age
@@ -252,7 +287,13 @@ def filled(booster):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: olm(scale=np.ones(7)), lambda: new_oza(True, 3, 7), lambda: Plain(3, 7, 0, np.ones(7))]
+    "make",
+    [
+        lambda: olm(scale=np.ones(7)),
+        lambda: olm(scale=np.ones(7), adaptive=True),
+        lambda: new_oza(True, 3, 7),
+        lambda: Plain(3, 7, 0, np.ones(7)),
+    ],
 )
 def test_parts_have_their_own_state_and_join_to_the_whole(make):
     whole = filled(make())

@@ -56,17 +56,28 @@ def coded(y):
 @pytest.mark.parametrize("leaf", ["majority", "nb", "nba"])
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_a_run_is_adaboost_olm(loss, leaf):
+    """With the paper's steps."""
+    run_and_compare(loss, leaf, "decaying")
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_a_run_with_adaptive_steps_is_adaboost_olm_with_such_steps(loss):
+    run_and_compare(loss, "nba", "adaptive")
+
+
+def run_and_compare(loss, leaf, steps):
     """Predictions, alphas, edges, expert weights, every split and every mass of every tree."""
     seed = 3
     X, y, weight = mixed_stream(400, seed)
-    clf = booster(seed, loss, leaf)
+    clf = booster(seed, loss, leaf, alpha_steps=steps)
     predictions = in_blocks(clf, X, y, 57, weight)
 
     names, codes = coded(y)
     past = reference.Past(3, 2)
     forest = forest_of(clf)
     trees = twins_of(forest, past, seed)
-    twin = reference.AdaboostOLM(trees, loss, clf._model.chain.gather("scale").tolist(), seed, clf.vote)
+    scale, adaptive = clf._model.chain.gather("scale").tolist(), steps == "adaptive"
+    twin = reference.AdaboostOLM(trees, loss, scale, seed, clf.vote, adaptive=adaptive)
     want = [None if code is None else names[code] for code in reference.run(twin, past, plain(X), codes, weight)]
 
     assert n_inner(forest) >= 10

@@ -96,6 +96,7 @@ def test_a_setting_that_is_not_given_is_the_models_own():
 
 def test_settings_reach_the_models_that_have_them():
     given = {"loss": "exponential", "combiner": "best", "restart": "always", "gamma": 0.2, "vote": "cost"}
+    given["alpha_steps"] = "decaying"
     for name in lookup.names():
         made = make_model(name, learners=3, seed=5, jobs=2, **given).get_params()
         own = lookup.settings_of(name)

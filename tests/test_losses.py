@@ -43,8 +43,10 @@ def test_logistic_costs_are_right_beyond_the_reach_of_exp(s):
     np.testing.assert_allclose(costs_of_kernel("logistic", s), reference.cost_matrix("logistic", s), rtol=1e-9)
 
 
-def test_logistic_costs_of_hopeless_votes_are_finite():
+def test_costs_of_hopeless_votes_are_finite():
     assert costs_of_kernel("logistic", [2000.0, -2000.0]) == [[0.0, 0.0], [1.0, -1.0]]
+    assert costs_of_kernel("exponential", [2000.0, -2000.0]) == [[0.0, 0.0], [math.exp(300.0), -math.exp(300.0)]]
+    assert costs_of_kernel("squared_hinge", [2000.0, -2000.0]) == [[0.0, 0.0], [4001.0, -4001.0]]
 
 
 @given(names, votes)
@@ -147,6 +149,17 @@ def test_step_sizes_and_feasible_sets_are_those_of_the_paper(name, k, n_learners
     want = reference.step_size(name, k, n_learners, i, t)
     assert losses.step_size(CODES[name], k, n_learners, i + 1, t) == pytest.approx(want, rel=1e-13, abs=1e-300)
     assert losses.alpha_bound(CODES[name], n_learners) == reference.alpha_bound(name, n_learners)
+
+
+@given(names, st.integers(1, 30), st.integers(1, 300), st.lists(st.floats(-1e6, 1e6), max_size=9))
+def test_adaptive_step_sizes_fall_with_the_slopes(name, k, n_learners, slopes):
+    squares = math.fsum(g**2 for g in slopes)
+    want = reference.adaptive_step_size(name, k, n_learners, slopes)
+    eta = losses.adaptive_step_size(CODES[name], k, n_learners, squares)
+    assert eta == pytest.approx(want, rel=1e-12)
+    assert losses.adaptive_step_size(CODES[name], k, n_learners, squares + 1.0) <= eta
+    steepest = max([abs(g) for g in slopes], default=0.0)  # no step is more than a share of the way
+    assert eta * steepest <= losses.adaptive_rate(CODES[name]) * losses.alpha_bound(CODES[name], n_learners)
 
 
 @given(names, votes, st.data())

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference_theory
 from onlineboost import theory
 from onlineboost.boosters.potentials import asymptotic_error, weight_bounds
 from onlineboost.theory import (
+    adaptive_regret_bounds,
     best_expert_bound,
     chernoff_error,
     edge_gain,
@@ -27,6 +28,7 @@ from onlineboost.theory import (
     least_examples,
     least_learners,
     mbbm_bound,
+    mbbm_error,
     mbbm_examples,
     mbbm_learners,
     olm_bound,
@@ -36,6 +38,7 @@ from onlineboost.theory import (
     regret_bounds,
     useless_rounds,
     weight_sum,
+    weight_sum_closed,
 )
 
 ks, ns, gammas = st.integers(2, 12), st.integers(1, 150), st.floats(0.01, 0.9)
@@ -46,8 +49,47 @@ ks, ns, gammas = st.integers(2, 12), st.integers(1, 150), st.floats(0.01, 0.9)
 @pytest.mark.parametrize("ties", ["lost", "shared"])
 @pytest.mark.parametrize(("k", "n", "gamma"), [(2, 6, 0.2), (3, 5, 0.1), (4, 6, 0.4), (5, 5, 0.0), (2, 1, 0.3)])
 def test_the_error_of_a_majority_is_that_of_all_outcomes(k, n, gamma, ties):
-    want = reference_theory.majority_error(k, n, gamma, ties)
+    want = reference_theory.majority_error(k, [gamma] * n, ties)
     assert asymptotic_error(k, n, gamma, ties=ties) == pytest.approx(want, abs=1e-13)
+
+
+several = st.integers(2, 4).flatmap(
+    lambda k: st.tuples(st.just(k), st.lists(st.floats(0.0, 0.95), min_size=1, max_size=[0, 0, 9, 6, 5][k]))
+)
+
+
+@settings(max_examples=60)
+@given(several, st.integers(0, 1000), st.floats(0.0, 50.0))
+def test_the_bound_of_online_mbbm_takes_a_gamma_for_each_learner(chosen, T, S):
+    k, gammas = chosen
+    n, error = len(gammas), reference_theory.majority_error(k, gammas, "lost")
+    weights = math.fsum(reference_theory.largest_weights(k, gammas))
+    assert mbbm_error(k, n, gammas) == pytest.approx(error, abs=1e-12)
+    assert weight_sum(k, n, gammas) == pytest.approx(weights, rel=1e-12)
+    assert weight_sum_closed(k, n, np.array(gammas)) >= weights * (1.0 - 1e-12)
+    assert mbbm_bound(k, n, gammas, T, S) == pytest.approx(error * T + S * weights, rel=1e-11, abs=1e-9)
+    assert error <= chernoff_error(k, n, gammas) + 1e-12
+    assert chernoff_error(k, n, gammas) <= hoeffding_error(k, n, gammas) * (1.0 + 1e-6)
+    if error < 0.9:
+        T = mbbm_examples(k, n, gammas, 0.95, excess_loss=20.0)
+        assert pytest.approx(0.95 * T, rel=1e-9) == error * T + 20.0 * weights
+
+
+@given(ks, ns, gammas)
+def test_a_list_of_one_gamma_is_that_gamma(k, n, gamma):
+    alike = [gamma] * n
+    for bound in (mbbm_error, weight_sum, weight_sum_closed, chernoff_error, hoeffding_error):
+        assert bound(k, n, alike) == bound(k, n, gamma), bound.__name__
+    assert mbbm_bound(k, n, alike, 1000, 5.0) == mbbm_bound(k, n, gamma, 1000, 5.0)
+    assert mbbm_examples(k, n, alike, 0.5, 5.0) == mbbm_examples(k, n, gamma, 0.5, 5.0)
+
+
+@pytest.mark.parametrize("k", [2, 7])
+def test_the_sum_of_weights_of_many_learners_is_a_bound_for_different_gammas_too(k):
+    gammas = np.random.default_rng(k).uniform(0.0, 0.6, 1500)
+    exact = weight_bounds(k, 1500, gammas).sum()
+    assert exact <= weight_sum(k, 1500, gammas) <= 1.2 * exact
+    assert weight_sum(k, 1500, gammas) <= weight_sum_closed(k, 1500, gammas)
 
 
 @given(ks, ns, gammas)
@@ -114,6 +156,23 @@ def test_regret_bounds_have_the_constants_of_the_page():
     assert regret_bounds("exponential", 3, 1000, 10)[-1] == math.inf
 
 
+def test_adaptive_regret_bounds_have_the_constants_of_the_page():
+    V = np.array([0.0, 7.0, 1e6])
+    for loss, rate, reach in (("logistic", 0.1, 2.0), ("exponential", 0.03, 2.0), ("squared_hinge", 0.1, 3**-0.5)):
+        want = reach * ((2 / rate + rate) * np.sqrt(9.0 + V) - 3.0 * rate)
+        np.testing.assert_allclose(adaptive_regret_bounds(loss, 4, V), want)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential", "squared_hinge"])
+def test_gentle_slopes_make_the_bounds_of_adaptive_steps_better(loss):
+    """The paper's steps are charged for the steepest slopes there could be, adaptive ones for those there were."""
+    edges, T = np.full(30, 0.4), 10**6
+    bounds = [best_expert_bound(loss, edges, 10, T, squares=np.full(30, V)) for V in (0.0, 1e5, 1e6, 1e7)]
+    assert bounds == sorted(bounds)
+    assert bounds[1] < best_expert_bound(loss, edges, 10, T)
+    assert olm_bound(loss, edges, 10, T, squares=np.full(30, 1e5)) == hedge_bound(bounds[1], 30, T)
+
+
 def test_the_bound_of_the_paper_follows_from_ours():
     """(8 (k - 1) T + 209 (k - 1) N^2) / sum gamma^2 + 2 log N + 2.22 log(2 / delta): its O, with constants."""
     rng = np.random.default_rng(0)
@@ -172,6 +231,10 @@ def test_plans_of_examples_are_where_the_bounds_meet_the_error():
     T = olm_examples(2, 2 * n, 0.4, 0.2)
     assert olm_bound("logistic", [0.4] * (2 * n), 2, T) <= 0.2 * T
     assert olm_bound("logistic", [0.4] * (2 * n), 2, T - 1) > 0.2 * (T - 1)
+    edges = [0.9, 0.4] * n
+    T = olm_examples(2, 2 * n, edges, 0.2)
+    assert olm_bound("logistic", edges, 2, T) <= 0.2 * T
+    assert olm_bound("logistic", edges, 2, T - 1) > 0.2 * (T - 1)
 
 
 @given(st.integers(2, 20), st.floats(0.01, 0.45), st.floats(1.0, 1e4), st.floats(0.001, 0.5))
@@ -196,7 +259,18 @@ def test_useless_rounds_fit_into_the_excess_loss(k, gamma, S, delta):
         (lambda: useless_rounds(3, 1.6, 10, 0.1), "gamma.*1.6"),
         (lambda: hedge_bound(3, 10, 10, delta=0.0), "delta.*0.0"),
         (lambda: regret_bounds("hinge", 3, 10, 10), "'hinge'"),
+        (lambda: adaptive_regret_bounds("hinge", 3, [1.0]), "'hinge'"),
         (lambda: edge_gain([1.5]), "1.5"),
+        (lambda: mbbm_bound(3, 10, [0.1] * 9, 10), "each of the 10 learners; got 9"),
+        (lambda: olm_examples(3, 10, [0.1] * 9, 0.1), "each of the 10 learners; got 9"),
+        (lambda: mbbm_learners(3, [0.1, 0.2], 0.1), "gamma must be one number here"),
+        (lambda: olm_learners(3, np.array([0.1, 0.2]), 0.1), "gamma must be one number here"),
+        (lambda: least_learners(3, [0.1, 0.2], 0.1), "gamma must be one number here"),
+        (lambda: least_error(3, 2, [0.1, 0.2]), "gamma must be one number here"),
+        (lambda: least_examples(3, [0.1, 0.2], 0.1, 10.0, 0.1), "gamma must be one number here"),
+        (lambda: excess_of_votes(0.3, [0.1, 0.2], 0.1), "gamma must be one number here"),
+        (lambda: paper_weight_bounds(3, 2, [0.1, 0.2]), "gamma must be one number here"),
+        (lambda: theory.link(3, 2, [0.1, 0.2], 0.1), "gamma must be one number here"),
     ],
 )
 def test_a_bad_number_is_named(call, says):

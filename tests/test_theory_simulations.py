@@ -19,6 +19,7 @@ from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
 from onlineboost.boosters.losses import LOSSES, alpha_bound
 from onlineboost.boosters.potentials import asymptotic_error, build_tables
 from onlineboost.theory import (
+    adaptive_regret_bounds,
     best_expert_bound,
     excess_of_votes,
     hedge_bound,
@@ -256,13 +257,13 @@ def test_useless_learners_make_a_booster_wait():
 # -------------------------------------------------------------------------------------------------- the regret of alpha
 
 
-def adversarial(loss, k, n, T, kind):
-    """Votes chosen in every round to hurt: (regrets, steepest slopes |f'|) of all learners.
+def adversarial(loss, k, n, T, kind, adaptive=False):
+    """Votes chosen in every round to hurt: (regrets, slopes |f'| by round) of all learners.
 
     "contrary": a learner is wrong if its alpha is positive, right if it is negative. "towering": the same, and all
     agree on the wrong label, so that losses add up. "swinging": all right, then all wrong, in phases that get longer.
     """
-    booster = Simulation("adaboost-olm", k, n, loss=loss)
+    booster = Simulation("adaboost-olm", k, n, loss=loss, adaptive=adaptive)
     runs, all_votes = [], []
     for t in range(T):
         alpha = booster.state.alpha
@@ -278,8 +279,8 @@ def adversarial(loss, k, n, T, kind):
     votes = np.concatenate(all_votes)
     whole = Outcome(np.zeros(T, np.int64), None, None, None, before, alphas)
     slopes = [
-        max(abs(reference.gradient(loss, before[t, i].tolist(), votes[t, i], 0, alphas[t, i])) for t in range(T))
-        for i in range(n)
+        [abs(reference.gradient(loss, before[t, i].tolist(), votes[t, i], 0, alphas[t, i])) for i in range(n)]
+        for t in range(T)
     ]
     return alpha_regrets(loss, votes, whole), np.array(slopes)
 
@@ -304,7 +305,26 @@ def test_the_regret_of_alpha_is_bounded_on_adversarial_streams(loss, kind, k, n)
     assert (regrets <= regret_bounds(loss, k, n, 120)).all()
     i, c = np.arange(1, n + 1), alpha_bound(LOSSES[loss], n)
     steepest = {"logistic": k - 1.0, "exponential": (k - 1) * np.exp(2.0 * i), "squared_hinge": (k - 1) * (1 + c * i)}
-    assert (slopes <= steepest[loss] + 1e-9).all()
+    assert (slopes.max(axis=0) <= steepest[loss] + 1e-9).all()
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+@settings(max_examples=25)
+@given(st.integers(2, 6), st.integers(1, 6), st.integers(1, 150), st.floats(0.0, 0.9), st.integers(0, 10**6))
+def test_the_regret_of_adaptive_steps_is_bounded_on_random_streams(loss, k, n, T, edge, seed):
+    y = draw_labels(T, k, seed)
+    votes = draw_votes(y, k, n, edge, useless=T // 2, seed=seed)
+    booster = Simulation("adaboost-olm", k, n, loss=loss, adaptive=True)
+    run = booster.play(votes, y, trace=True)
+    assert (alpha_regrets(loss, votes, run) <= adaptive_regret_bounds(loss, k, booster.state.squares)).all()
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+@pytest.mark.parametrize("kind", ["contrary", "towering", "swinging"])
+@pytest.mark.parametrize(("k", "n"), [(2, 6), (8, 4)])
+def test_the_regret_of_adaptive_steps_is_bounded_on_adversarial_streams(loss, kind, k, n):
+    regrets, slopes = adversarial(loss, k, n, 120, kind, adaptive=True)
+    assert (regrets <= adaptive_regret_bounds(loss, k, (slopes**2).sum(axis=0))).all()
 
 
 def test_slopes_can_be_steeper_than_the_paper_says():
@@ -339,6 +359,32 @@ def test_the_guarantee_of_adaboost_olm():
         assert set(found.lines()) <= set(found.lines(verbose=True))
         assert not any("says nothing" in text for _, text in found.lines())
         assert ("bound from experts" in dict(found.lines())) == (found.vote_bound <= 625)
+
+
+@pytest.mark.parametrize(("loss", "steps"), [("logistic", "adaptive"), ("exponential", "auto")])
+def test_the_guarantee_knows_the_steps(loss, steps):
+    data = load_dataset("balance").shuffled(1)
+    clf = AdaBoostOLM(15, loss=loss, alpha_steps=steps)
+    found = guarantee(clf, (~prequential(clf, data.X, data.y).right).sum())
+    chain = clf._model.chain
+    squares = chain.gather("squares")
+    assert (squares > 0.0).all()
+    want = best_expert_bound(loss, clf.edges_, 3, 625, chain.gather("weights"), squares)
+    assert found.expert_bound == want
+    assert found.edge_bound == hedge_bound(want, 15, 625)
+    assert found.mistakes <= found.edge_bound
+
+
+def test_the_exponential_loss_learns_with_adaptive_steps_and_hardly_with_those_of_the_paper():
+    k, n, T = 4, 20, 2000
+    y = draw_labels(T, k, seed=1)
+    votes = draw_votes(y, k, n, 0.2, seed=1)
+    boosters = [Simulation("adaboost-olm", k, n, loss="exponential", adaptive=adaptive) for adaptive in (False, True)]
+    paper, ours = (booster.play(votes, y, trace=True) for booster in boosters)
+    assert ours.mistakes < 0.7 * paper.mistakes
+    assert (np.abs(boosters[0].state.alpha[10:]) < 1e-3).all()
+    assert (boosters[1].state.alpha > 0.05).all()
+    assert alpha_regrets("exponential", votes, ours).mean() < 0.1 * alpha_regrets("exponential", votes, paper).mean()
 
 
 @pytest.mark.parametrize("restart", ["always", "auto"])

@@ -19,6 +19,7 @@ TAKES = [
     (AdaBoostOLM, "vote", words.VOTES),
     (AdaBoostOLM, "restart", words.RESTARTS),
     (AdaBoostOLM, "gradient", words.GRADIENTS),
+    (AdaBoostOLM, "alpha_steps", words.ALPHA_STEPS),
     (OnlineMBBM, "loss", words.POTENTIAL_LOSSES),
     (OnlineMBBM, "combiner", words.COMBINERS),
     (OnlineMBBM, "vote", words.VOTES),

@@ -22,6 +22,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "combiner": words.COMBINERS,
     "vote": words.VOTES,
     "restart": words.RESTARTS,
+    "alpha_steps": words.ALPHA_STEPS,
     "leaf_prediction": words.LEAF_PREDICTIONS,
     "draws": words.DRAWS,
     "gradient": words.GRADIENTS,

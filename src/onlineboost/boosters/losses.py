@@ -36,7 +36,7 @@ LOSSES = {loss.name.lower(): loss for loss in Loss}
 
 UNLIKELY = 0.01  # labels of a probability below this, times the largest, are looked at only if they matter
 TINY = 1e-300  # labels of less have no mass at all: 0 times an infinite cost would be NaN
-E_REACH = 300.0  # exp(s) is trusted up to |s| = 300: sums and ratios of two such numbers are finite
+E_REACH = 300.0  # exp(s) is trusted up to |s| = 300: sums and ratios of two such numbers are finite. Costs end there
 
 
 @small_kernel
@@ -58,7 +58,7 @@ def pair_cost(loss, near, s, e, r, l):
     if loss == Loss.LOGISTIC:
         return 1.0 / (1.0 + math.exp(s[r] - s[l]))
     if loss == Loss.EXPONENTIAL:
-        return math.exp(s[l] - s[r])
+        return math.exp(min(s[l] - s[r], E_REACH))
     return max(0.0, s[l] - s[r] + 1.0)
 
 
@@ -164,6 +164,22 @@ def step_size(loss, k, n_learners, i, t):
         return 2.0 * math.sqrt(2.0) / (others * math.sqrt(t)) * math.exp(-i)
     c = alpha_bound(loss, n_learners)
     return math.sqrt(2.0) * c / ((others + c * n_learners) * math.sqrt(t))
+
+
+@small_kernel
+def adaptive_rate(loss):
+    """What adaptive steps are multiplied with, in units of alpha's bound. Measured: docs/settings.md."""
+    return 0.03 if loss == Loss.EXPONENTIAL else 0.1
+
+
+@small_kernel
+def adaptive_step_size(loss, k, n_learners, squares):
+    """eta of a learner whose squared slopes so far, this round's among them, add up to `squares`.
+
+    (k - 1)^2 beside them is the square of the steepest slope without votes: it keeps the first steps small.
+    """
+    others = max(k - 1.0, 1.0)
+    return adaptive_rate(loss) * alpha_bound(loss, n_learners) / math.sqrt(others * others + squares)
 
 
 @small_kernel

@@ -6,6 +6,8 @@
     alpha_{t+1}^i = Pi(alpha_t^i - eta_t f'(alpha_t^i))    f(alpha) = L^y(s^{i-1} + alpha e_l)
     gamma^i = sum_t C[y, l] / sum_t C[y, y]                its empirical edge
 
+The steps eta_t fall with t, as in the paper, or (adaptive) with the slopes f' that there have been.
+
 The costs do not depend on what learner i says, and the learner does not depend on alpha. So the booster's part is done
 in loops of its own before and after a block, short enough for the processor to work on several rows at once.
 """
@@ -17,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from onlineboost._compile.fastmath import exp
-from onlineboost._compile.jit import bare_kernel, inlined_kernel
+from onlineboost._compile.jit import bare_kernel, inlined_kernel, small_kernel
 from onlineboost.boosters.losses import (
     Loss,
+    adaptive_step_size,
     alpha_bound,
     in_reach,
     likely_costs,
@@ -32,6 +35,7 @@ from onlineboost.boosters.votes import Vote, cheapest, no_costs, only_choice
 from onlineboost.contracts.booster import BOOSTER, booster
 from onlineboost.contracts.rows import leader
 
+STEEPEST = 1e150  # slopes are cut here, so that their squares can be added up
 E_MOST = 700.0  # exp of more overflows; beyond `losses.E_REACH` it is not used
 
 
@@ -59,6 +63,7 @@ class Olm(NamedTuple):
     right_cost: np.ndarray  # float64 (learners,) sum_t C[y, y], times the same
     seen: np.ndarray  # float64 (learners,) weight of all examples since the learner last started
     born: np.ndarray  # int64 (learners,) round before the learner's first: its steps are sized by its own age
+    squares: np.ndarray | None = None  # float64 (learners,) sum_t f'(alpha_t)^2, if steps are adaptive
 
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> OlmNotes:
         return OlmNotes(np.ones((n, k)), np.empty(n), np.empty(n, np.int64))
@@ -70,6 +75,8 @@ class Olm(NamedTuple):
         """Learner i starts again, as if its first round had been the one after `born`."""
         for array in (self.alpha, self.vote_cost, self.right_cost, self.seen):
             array[i] = 0.0
+        if self.squares is not None:
+            self.squares[i] = 0.0
         self.born[i] = born
 
     @property
@@ -78,8 +85,10 @@ class Olm(NamedTuple):
         return -self.right_cost
 
 
-def new_olm(loss: Loss, vote: Vote, seed: int, scale: np.ndarray, printed: bool = False) -> Olm:
-    """A whole chain at t = 1: alpha = 0, no edges yet."""
+def new_olm(
+    loss: Loss, vote: Vote, seed: int, scale: np.ndarray, *, printed: bool = False, adaptive: bool = False
+) -> Olm:
+    """A whole chain at t = 1: alpha = 0, no edges yet. Its steps are adaptive, or those of the paper."""
     n = len(scale)
     return Olm(
         loss=int(loss),
@@ -94,6 +103,7 @@ def new_olm(loss: Loss, vote: Vote, seed: int, scale: np.ndarray, printed: bool 
         right_cost=np.zeros(n),
         seen=np.zeros(n),
         born=np.zeros(n, np.int64),
+        squares=np.zeros(n) if adaptive else None,
     )
 
 
@@ -157,6 +167,19 @@ def update(booster, i, rows, b, y, weight, l, place, work, n):
     rows.notes.votes[b] = l  # counted in `settle_block`
 
 
+@small_kernel
+def alpha_step(squares, loss, k, n_learners, offset, i, age, weight, slope):
+    """eta f'(alpha) of an example of this weight.
+
+    `squares` is an argument of its own since its type then decides, when this is compiled, which steps are taken.
+    """
+    if squares is None:
+        return step_size(loss, k, n_learners, offset + i + 1, age) * weight * slope
+    slope = min(STEEPEST, max(-STEEPEST, weight * slope))
+    squares[i] += slope * slope
+    return adaptive_step_size(loss, k, n_learners, squares[i]) * slope
+
+
 @bare_kernel
 def settle_block(booster, i, rows, y, weight):
     """Cast learner i's votes, row after row; its edge and its alpha learn the labels."""
@@ -177,8 +200,9 @@ def settle_block(booster, i, rows, y, weight):
             slope = printed_slope(s, y[b], booster.alpha[i], k)
         else:
             slope = -off_diagonal(loss, near, s, e, y[b], k)
-        eta = step_size(loss, k, booster.n_learners, booster.offset + i + 1, rows.t + b - booster.born[i])
-        booster.alpha[i] = min(bound, max(-bound, booster.alpha[i] - eta * weight[b] * slope))
+        age = rows.t + b - booster.born[i]
+        step = alpha_step(booster.squares, loss, k, booster.n_learners, booster.offset, i, age, weight[b], slope)
+        booster.alpha[i] = min(bound, max(-bound, booster.alpha[i] - step))
 
 
 BOOSTER.implement(Olm, prepare_block, weigh, vote, cast, update, settle_block)

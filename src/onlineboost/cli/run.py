@@ -10,7 +10,7 @@ import click
 
 from onlineboost.cli.common import comma_separated, friendly_errors, number
 from onlineboost.cli.models import BASELINES, MODELS, settings_of
-from onlineboost.estimators.words import COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
+from onlineboost.estimators.words import ALPHA_STEPS, COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
 
 OPTIONS = (  # that both commands have
     click.argument("source"),
@@ -27,6 +27,9 @@ OPTIONS = (  # that both commands have
         "--restart",
         type=click.Choice(RESTARTS),
         help="When the worst trees start again: while the stream changes, always or never.",
+    ),
+    click.option(
+        "--alpha-steps", type=click.Choice(ALPHA_STEPS), help="How the steps fall in which votes get their weights."
     ),
     click.option("--gamma", help="Edge over guessing that the learners are assumed to have: a number or auto."),
     click.option("--seed", default=0, show_default=True, help="Seed of the model, and of the shuffling of a data set."),
@@ -55,7 +58,7 @@ def run(model: str, **options: Any) -> None:
     onlineboost run nursery
     onlineboost run events.csv --target label --learners 50
     """
-    for name in ("loss", "combiner", "vote", "weight_scale", "restart", "gamma"):
+    for name in ("loss", "combiner", "vote", "weight_scale", "restart", "alpha_steps", "gamma"):
         if options[name] is not None and name not in settings_of(model):
             raise click.BadParameter(f"{model} has no such setting", param_hint=f"--{name.replace('_', '-')}")
     _run([model, *(name for name in BASELINES if name != model)], **options)

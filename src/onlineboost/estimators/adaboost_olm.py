@@ -11,7 +11,7 @@ from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
-from onlineboost.estimators.settings import GRADIENTS, RESTARTS, Names, Scale, loss_of, scales, vote_of, word
+from onlineboost.estimators.settings import GRADIENTS, RESTARTS, Names, Scale, adapts, loss_of, scales, vote_of, word
 from onlineboost.trees.state import Columns
 
 
@@ -23,7 +23,8 @@ class AdaBoostOLM(BoosterClassifier):
     n_learners : int
         N, the number of weak learners.
     loss : {"logistic", "exponential", "squared_hinge"}
-        The surrogate loss whose gradient makes the cost matrices, the weights and the steps of alpha.
+        The surrogate loss whose gradient makes the cost matrices, the weights and the steps of alpha. With
+        "squared_hinge" accuracies are much the same, but the probabilities are poor.
     learner : HoeffdingTree, or any classifier with ``partial_fit`` and ``predict_proba``, optional
         The weak learner; by default ``HoeffdingTree()``. Others than trees run the same algorithm on a slower path,
         and need `classes` on the first call of ``partial_fit``.
@@ -46,6 +47,11 @@ class AdaBoostOLM(BoosterClassifier):
     gradient : {"corrected", "printed"}
         What the alphas follow: the slope of the loss, or the formula that the paper prints for the logistic loss, which
         is wrong (docs/paper.md): for comparison alone.
+    alpha_steps : {"auto", "decaying", "adaptive"}
+        The steps in which a learner's alpha is learned: falling with the number of examples, as in the paper
+        ("decaying"), or with the slopes of the loss there have been ("adaptive"). "auto" is decaying but for the
+        exponential loss, for which the paper's steps are so small that most learners never get a vote.
+        docs/settings.md has figures.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
     random_state : int, RandomState or None
@@ -86,6 +92,7 @@ class AdaBoostOLM(BoosterClassifier):
         vote: str = "tempered",
         restart: str = "auto",
         gradient: str = "corrected",
+        alpha_steps: str = "auto",
         categorical_features: Names = None,
         random_state: Any = 0,
         n_jobs: int | None = 1,
@@ -98,6 +105,7 @@ class AdaBoostOLM(BoosterClassifier):
         self.vote = vote
         self.restart = restart
         self.gradient = gradient
+        self.alpha_steps = alpha_steps
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -119,14 +127,16 @@ class AdaBoostOLM(BoosterClassifier):
             "weight_scale": 1.0,
             "vote": "cost",
             "restart": "never",
+            "alpha_steps": "decaying",
             "gradient": "printed" if as_printed else "corrected",
         }
         return cls(n_learners, **(printed | settings))
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner(), self._restart()  # bad settings show here
-        scale = scales(self.weight_scale, self.n_learners, seed)
-        booster = new_olm(loss_of(self.loss), vote_of(self.vote), seed, scale, self._is_printed())
+        loss, scale = loss_of(self.loss), scales(self.weight_scale, self.n_learners, seed)
+        adaptive = adapts(self.alpha_steps, loss)
+        booster = new_olm(loss, vote_of(self.vote), seed, scale, printed=self._is_printed(), adaptive=adaptive)
         chain = boosted_chain(self.learner, booster, columns, k)
         chain.watch = restarts.Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
         return chain

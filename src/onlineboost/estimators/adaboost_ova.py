@@ -13,7 +13,7 @@ from onlineboost.chain.learners import BinaryTreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import Model
 from onlineboost.estimators.booster import BoosterClassifier, only_tree
-from onlineboost.estimators.settings import Names, Scale, loss_of, scales, vote_of
+from onlineboost.estimators.settings import Names, Scale, adapts, loss_of, scales, vote_of
 from onlineboost.trees.state import Columns, no_trees
 
 
@@ -72,9 +72,8 @@ class AdaBoostOVA(BoosterClassifier):
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner()  # a bad setting shows here
-        booster = new_olm(
-            loss_of(self.loss), vote_of(self.vote), seed, scales(self.weight_scale, self.n_learners, seed)
-        )
+        loss, scale = loss_of(self.loss), scales(self.weight_scale, self.n_learners, seed)
+        booster = new_olm(loss, vote_of(self.vote), seed, scale, adaptive=adapts("auto", loss))
         tree = only_tree(self.learner, "AdaBoostOVA")
         none = no_trees(tree._trees(columns, booster.scale, seed))
         return Chain([Segment(BinaryTreeLearners(none, booster.n_learners), booster)], columns.n_numeric, seed)

@@ -14,7 +14,7 @@ from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import Model, OnlineClassifier
 from onlineboost.estimators.booster import weak_learners
-from onlineboost.estimators.settings import Names, Scale, count, loss_of, scales, vote_of
+from onlineboost.estimators.settings import Names, Scale, adapts, count, loss_of, scales, vote_of
 from onlineboost.trees.state import Columns
 
 
@@ -73,8 +73,8 @@ class OneVsAll(OnlineClassifier):
 
     def _segment(self, columns: Columns, seed: int, n: int) -> Segment:
         """A new binary booster."""
-        scale = scales(self.weight_scale, n, seed)
-        booster = new_olm(loss_of(self.loss), vote_of(self.vote), seed, scale)
+        loss, scale = loss_of(self.loss), scales(self.weight_scale, n, seed)
+        booster = new_olm(loss, vote_of(self.vote), seed, scale, adaptive=adapts("auto", loss))
         return Segment(weak_learners(self.learner, booster, columns, 2), booster)
 
     def _check_new_classes(self, model: Model) -> None:

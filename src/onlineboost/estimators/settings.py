@@ -24,6 +24,7 @@ RESTARTS = {word: word for word in words.RESTARTS}
 DRAWS = {word: word for word in words.DRAWS}
 GRADIENTS = {word: word for word in words.GRADIENTS}
 WEIGHTS = {word: word for word in words.WEIGHTS}
+ALPHA_STEPS = {word: word for word in words.ALPHA_STEPS}
 
 GRACE, CONFIDENCE, TIE, SCALE = range(4)  # what is drawn from a range: a part of the random number's name
 
@@ -52,6 +53,12 @@ def loss_of(given: Any) -> Loss:
 
 def vote_of(given: Any) -> Vote:
     return word("vote", given, VOTES)
+
+
+def adapts(alpha_steps: Any, loss: Loss) -> bool:
+    """Whether the steps of alpha are adaptive. By themselves, where the paper's are next to nothing."""
+    given = word("alpha_steps", alpha_steps, ALPHA_STEPS)
+    return given == "adaptive" or (given == "auto" and loss == Loss.EXPONENTIAL)
 
 
 def count(name: str, given: Any) -> int:

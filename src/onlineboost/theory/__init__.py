@@ -39,7 +39,14 @@ from onlineboost.theory.mbbm_bounds import (
     weight_sum,
     weight_sum_closed,
 )
-from onlineboost.theory.olm_bounds import best_expert_bound, edge_gain, hedge_bound, olm_bound, regret_bounds
+from onlineboost.theory.olm_bounds import (
+    adaptive_regret_bounds,
+    best_expert_bound,
+    edge_gain,
+    hedge_bound,
+    olm_bound,
+    regret_bounds,
+)
 from onlineboost.theory.planning import (
     chernoff_learners,
     hoeffding_learners,
@@ -67,6 +74,7 @@ __all__ = [
     "Link",
     "Outcome",
     "Simulation",
+    "adaptive_regret_bounds",
     "alpha_regret",
     "alpha_regrets",
     "best_expert_bound",

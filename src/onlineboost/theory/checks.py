@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from onlineboost.boosters.potentials.checks import check_int
+import numpy as np
+
+from onlineboost.boosters.potentials.checks import check_gamma, check_int
 
 
 def check_error(error: float) -> float:
@@ -18,9 +20,16 @@ def check_delta(delta: float) -> None:
         raise ValueError(f"delta must be in (0, 1), got {delta!r}")
 
 
+def check_one_gamma(gamma: float) -> float:
+    """An edge, where a list of them has no meaning."""
+    if np.ndim(gamma) > 0:
+        raise ValueError(f"gamma must be one number here, the same for all learners; got {gamma!r}")
+    return check_gamma(gamma)
+
+
 def check_plan(k: int, gamma: float, error: float) -> None:
     """What planning starts from."""
     check_int("n_classes", k, 2)
     check_error(error)
-    if not 0.0 < gamma < 1.0:
+    if not 0.0 < check_one_gamma(gamma) < 1.0:
         raise ValueError(f"gamma must be in (0, 1): random guesses cannot be boosted; got {gamma!r}")

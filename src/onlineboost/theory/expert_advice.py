@@ -17,7 +17,7 @@ from onlineboost._compile.jit import kernel
 from onlineboost.boosters.potentials.checks import check_int
 from onlineboost.boosters.potentials.draws import Floats
 from onlineboost.chain.experts import draw_expert
-from onlineboost.theory.checks import check_delta
+from onlineboost.theory.checks import check_delta, check_one_gamma
 
 # ------------------------------------------------------------------------------------- learning with expert advice
 
@@ -102,7 +102,7 @@ def excess_of_regret(
     >>> round(S, 1), [round(value, 3) for value in link(20, n_classes=5, gamma=0.1, delta=0.05)]
     (74.9, [0.111, 57.188])
     """
-    if not 0.0 < gamma < 1.0 or not 0.0 < least_weight <= 1.0:
+    if not 0.0 < check_one_gamma(gamma) < 1.0 or not 0.0 < least_weight <= 1.0:
         raise ValueError(f"gamma must be in (0, 1) and least_weight in (0, 1], got {gamma!r} and {least_weight!r}")
     drift = gamma * least_weight / n_classes
     T = 1.0
@@ -133,6 +133,7 @@ def link(n_experts: int, n_classes: int, gamma: float, delta: float, edge: float
     """
     check_delta(delta)
     n, k = check_int("n_experts", n_experts, 2), check_int("n_classes", n_classes, 2)
+    check_one_gamma(gamma)
     edge = 2.0 * gamma if edge is None else edge
     if not 0.0 <= gamma < edge <= 1.0:
         raise ValueError(f"gamma must lie in [0, edge), edge in (0, 1]; got gamma={gamma!r}, edge={edge!r}")

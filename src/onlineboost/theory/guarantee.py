@@ -119,9 +119,11 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
             # The theorem is about learners that never restart. Up to the first one that has, the chain is that of the
             # paper, for nothing flows backwards; from there on, edges of 0 promise nothing.
             lasting = np.where(np.maximum.accumulate(model.chain.gather("born")) == 0, edges, 0.0)
-            known["expert_bound"] = best_expert_bound(clf.loss, lasting, k, T, weights)
+            squares = model.chain.gather("squares") if _adapts(clf) else None
+            known["expert_bound"] = best_expert_bound(clf.loss, lasting, k, T, weights, squares)
             known["edge_bound"] = hedge_bound(known["expert_bound"], n, T, delta)
-            known["edge_bound_from"] = _says_something_from(clf.loss, lasting, k, delta)
+            steepness = None if squares is None else squares / T
+            known["edge_bound_from"] = _says_something_from(clf.loss, lasting, k, delta, steepness)
         return Guarantee(**known)
     gammas = clf.gammas_
     known["gammas"] = float(gammas.min()), float(gammas.max())
@@ -154,11 +156,22 @@ def _vote_bound(combiner: str, wrong: np.ndarray, T: int, delta: float) -> float
     return float(wrong[-1])
 
 
-def _says_something_from(loss: str, edges: np.ndarray, k: int, delta: float) -> float:
-    """The number of examples at which the bound of such edges falls below the number of examples."""
+def _adapts(clf: AdaBoostOLM) -> bool:
+    """Whether its alphas have moved in adaptive steps."""
+    return all(segment.booster.squares is not None for segment in clf._fitted().chain.segments)
+
+
+def _says_something_from(
+    loss: str, edges: np.ndarray, k: int, delta: float, steepness: np.ndarray | None = None
+) -> float:
+    """The number of examples at which the bound of such edges falls below the number of examples.
+
+    `steepness`: the mean squared slopes, if steps are adaptive.
+    """
 
     def good(T: int) -> bool:
-        return olm_bound(loss, edges, k, T, delta=delta) <= T
+        squares = None if steepness is None else steepness * T
+        return olm_bound(loss, edges, k, T, delta=delta, squares=squares) <= T
 
     most = 1 << 62
     return first_where(good, 0, most) if good(most) else math.inf

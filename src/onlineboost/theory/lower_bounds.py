@@ -12,9 +12,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from onlineboost.boosters.potentials import asymptotic_error
-from onlineboost.boosters.potentials.checks import check_gamma, check_int
+from onlineboost.boosters.potentials.checks import check_int
 from onlineboost.boosters.potentials.draws import vote_distribution
-from onlineboost.theory.checks import check_delta, check_error
+from onlineboost.theory.checks import check_delta, check_error, check_one_gamma
 
 
 def edge_of_votes(n_classes: int, gamma: float, excess_loss: float, delta: float) -> float:
@@ -28,7 +28,7 @@ def edge_of_votes(n_classes: int, gamma: float, excess_loss: float, delta: float
     >>> [round(edge_of_votes(n_classes=5, gamma=0.1, excess_loss=S, delta=0.05), 4) for S in (5, 50, 500)]
     [0.3061, 0.122, 0.1022]
     """
-    k, q = check_int("n_classes", n_classes, 2), (1.0 - check_gamma(gamma)) / n_classes
+    k, q = check_int("n_classes", n_classes, 2), (1.0 - check_one_gamma(gamma)) / n_classes
     check_delta(delta)
     if not excess_loss >= 0.0:
         raise ValueError(f"excess_loss must be a number of at least 0, got {excess_loss!r}")
@@ -78,7 +78,7 @@ def excess_of_votes(edge: float, gamma: float, delta: float, n_classes: int | No
     [7.34, 10.71, 12.85]
     """
     check_delta(delta)
-    if not 0.0 <= gamma < edge <= 1.0:
+    if not 0.0 <= check_one_gamma(gamma) < edge <= 1.0:
         raise ValueError(f"gamma must lie in [0, edge), edge in (0, 1]; got gamma={gamma!r}, edge={edge!r}")
     enough = 2.0 * (edge - gamma) / (1.0 - gamma)  # an a, for any k
     if n_classes is None:
@@ -152,7 +152,7 @@ def useless_rounds(n_classes: int, gamma: float, excess_loss: float, delta: floa
     """
     check_delta(delta)
     k = check_int("n_classes", n_classes, 2)
-    if not 0.0 < gamma < 1.0:
+    if not 0.0 < check_one_gamma(gamma) < 1.0:
         raise ValueError(f"gamma must be in (0, 1), got {gamma!r}")
     if excess_loss <= 0.0:
         return 0

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlineboost.boosters.losses import LOSSES, alpha_bound, step_size
+from onlineboost.boosters.losses import LOSSES, adaptive_rate, alpha_bound, step_size
 from onlineboost.boosters.potentials.checks import check_int
 from onlineboost.boosters.potentials.draws import Floats
 from onlineboost.theory.checks import check_delta
@@ -70,8 +70,31 @@ def regret_bounds(loss: str, n_classes: int, n_learners: int, n_examples: int) -
         return factor * math.sqrt(check_int("n_examples", n_examples, 0))
 
 
+def adaptive_regret_bounds(loss: str, n_classes: int, squares: ArrayLike) -> Floats:
+    """The same as `regret_bounds` for adaptive steps, from the sum of squared slopes V that each learner has met.
+
+    Steps eta_t = r b / sqrt(V_0 + V_t) on [-b, b] have a regret of at most b ((2 / r + r) sqrt(V_0 + V) - r sqrt(V_0)),
+    with V_0 = (k - 1)^2 and r of `losses.adaptive_rate`. No slope has to be known beforehand (docs/theory.md).
+
+    Examples
+    --------
+    >>> adaptive_regret_bounds("logistic", n_classes=3, squares=[2000.0, 100.0]).round(1)
+    array([1799.2,  409.6])
+    """
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+    V = np.asarray(squares, np.float64)
+    start, rate = check_int("n_classes", n_classes, 2) - 1.0, adaptive_rate(LOSSES[loss])
+    return alpha_bound(LOSSES[loss], len(V)) * ((2.0 / rate + rate) * np.sqrt(start**2 + V) - rate * start)
+
+
 def best_expert_bound(
-    loss: str, edges: ArrayLike, n_classes: int, n_examples: int, weights: ArrayLike | None = None
+    loss: str,
+    edges: ArrayLike,
+    n_classes: int,
+    n_examples: int,
+    weights: ArrayLike | None = None,
+    squares: ArrayLike | None = None,
 ) -> float:
     """Mistakes of the best of Adaboost.OLM's experts, at most, from the edges that the learners have shown.
 
@@ -81,9 +104,10 @@ def best_expert_bound(
         min_i M_i <= (L(0) T + sum_{i <= j} R_i) / (m sum_{i <= j} gain_i)           since w_i >= m M_{i-1}
         M_j       <= (L(0) T + sum_{i <= j} R_i - sum_{i <= j} gain_i w_i) / L_min   if the ``weights`` w_i are given
 
-    and the smallest of these for any j holds. L(0), m, L_min: (k - 1) log 2, 1/2, log 2 for the logistic loss; k - 1,
-    1, 1 for the exponential; (k - 1) / 2, 1, 1/2 for the squared hinge, whose gain is max_{a <= c} (a |gamma_i| w_i -
-    (k - 1) a^2 T / 2).
+    and the smallest of these for any j holds. R_i is that of `regret_bounds`, or of `adaptive_regret_bounds` if the
+    ``squares`` of the slopes that adaptive steps met are given. L(0), m, L_min: (k - 1) log 2, 1/2, log 2 for the
+    logistic loss; k - 1, 1, 1 for the exponential; (k - 1) / 2, 1, 1/2 for the squared hinge, whose gain is
+    max_{a <= c} (a |gamma_i| w_i - (k - 1) a^2 T / 2).
 
     Examples
     --------
@@ -92,7 +116,8 @@ def best_expert_bound(
     """
     gamma = np.abs(np.asarray(edges, np.float64))
     k, T = check_int("n_classes", n_classes, 2), check_int("n_examples", n_examples, 0)
-    regret = np.cumsum(regret_bounds(loss, k, len(gamma), T))
+    regrets = regret_bounds(loss, k, len(gamma), T) if squares is None else adaptive_regret_bounds(loss, k, squares)
+    regret = np.cumsum(regrets)
     start = {"logistic": (k - 1) * math.log(2.0), "exponential": k - 1.0, "squared_hinge": (k - 1) / 2.0}[loss] * T
     weight_of_mistake = 0.5 if loss == "logistic" else 1.0
     loss_of_mistake = {"logistic": math.log(2.0), "exponential": 1.0, "squared_hinge": 0.5}[loss]
@@ -138,6 +163,7 @@ def olm_bound(
     n_examples: int,
     weights: ArrayLike | None = None,
     delta: float = 0.05,
+    squares: ArrayLike | None = None,
 ) -> float:
     """Mistakes of Adaboost.OLM, at most, with probability 1 - delta (Theorems mistakeAdaptive, exp and square).
 
@@ -149,4 +175,5 @@ def olm_bound(
     216806
     """
     edges = np.asarray(edges, np.float64)
-    return hedge_bound(best_expert_bound(loss, edges, n_classes, n_examples, weights), len(edges), n_examples, delta)
+    best = best_expert_bound(loss, edges, n_classes, n_examples, weights, squares)
+    return hedge_bound(best, len(edges), n_examples, delta)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
+from numpy.typing import ArrayLike
 
 from onlineboost.boosters.potentials import asymptotic_error
+from onlineboost.boosters.potentials.checks import check_gammas, check_int
 from onlineboost.theory.checks import check_error, check_plan
 from onlineboost.theory.lower_bounds import edge_of_votes, least_error, least_error_closed
 from onlineboost.theory.mbbm_bounds import MOST_EXACT, chernoff_rate, mbbm_error, weight_sum
@@ -98,8 +99,10 @@ def olm_learners(n_classes: int, gamma: float, error: float) -> int:
     return math.ceil(limit / error)
 
 
-def mbbm_examples(n_classes: int, n_learners: int, gamma: float, error: float, excess_loss: float) -> float:
+def mbbm_examples(n_classes: int, n_learners: int, gamma: float | ArrayLike, error: float, excess_loss: float) -> float:
     """Examples after which OnlineMBBM's bound is a share ``error``: S sum_i w^{i*} / (error - phi_N(0)), or infinity.
+
+    ``gamma`` is a number, or one for each learner, in the order of the chain.
 
     Examples
     --------
@@ -110,16 +113,18 @@ def mbbm_examples(n_classes: int, n_learners: int, gamma: float, error: float, e
     return excess_loss * weight_sum(n_classes, n_learners, gamma) / spare if spare > 0.0 else math.inf
 
 
-def olm_examples(n_classes: int, n_learners: int, gamma: float, error: float, delta: float = 0.05) -> float:
-    """Examples after which Adaboost.OLM's bound (logistic loss, all edges gamma) is a share ``error``, or infinity.
+def olm_examples(n_classes: int, n_learners: int, gamma: float | ArrayLike, error: float, delta: float = 0.05) -> float:
+    """Examples after which Adaboost.OLM's bound (logistic loss, edges gamma) is a share ``error``, or infinity.
+
+    ``gamma`` is a number, or one for each learner, in the order of the chain.
 
     Examples
     --------
     >>> f"{olm_examples(n_classes=2, n_learners=2000, gamma=0.3, error=0.05):.1e}"
     '2.2e+08'
     """
-    check_plan(n_classes, gamma, error)
-    edges = np.full(n_learners, gamma)
+    edges = check_gammas(gamma, check_int("n_learners", n_learners, 1))
+    check_plan(n_classes, edges.max(), error)
 
     def good(n: int) -> bool:
         return olm_bound("logistic", edges, n_classes, n, delta=delta) <= error * n

@@ -202,6 +202,8 @@ class Simulation:
         Adaboost.OLM follows Hedge, OnlineMBBM the majority of all votes, as in the paper. Oza's is for comparison.
     loss : str
         Of Adaboost.OLM.
+    adaptive : bool
+        Whether its alphas move in adaptive steps, or in those of the paper.
     gamma : float, or one for each learner
         Of OnlineMBBM; `change_gamma` changes it between rounds.
 
@@ -221,23 +223,24 @@ class Simulation:
         n_learners: int,
         *,
         loss: str = "logistic",
+        adaptive: bool = False,
         gamma: float | ArrayLike = 0.1,
         seed: int = 0,
     ) -> None:
         if booster not in ("adaboost-olm", "online-mbbm", "oza"):
             raise ValueError(f"booster must be adaboost-olm, online-mbbm or oza, got {booster!r}")
         self.booster, self.k, self.n_learners, self.seed, self.t = booster, n_classes, n_learners, seed, 0
-        self.state = self._new_state(loss, gamma)
+        self.state = self._new_state(loss, adaptive, gamma)
         self.combiner = Combiner.HEDGE if booster == "adaboost-olm" else Combiner.LAST
         self.log_v = np.zeros(n_learners)
 
-    def _new_state(self, loss: str, gamma: float | ArrayLike) -> Booster:
+    def _new_state(self, loss: str, adaptive: bool, gamma: float | ArrayLike) -> Booster:
         if self.booster == "online-mbbm":
             tables = build_tables(self.k, self.n_learners, gamma)
             return new_mbbm(Vote.ARGMAX, self.seed, np.ones(self.n_learners), tables)
         if self.booster == "oza":
             return new_oza(draws=False, seed=self.seed, n_learners=self.n_learners)
-        return new_olm(LOSSES[loss], Vote.ARGMAX, self.seed, np.ones(self.n_learners))
+        return new_olm(LOSSES[loss], Vote.ARGMAX, self.seed, np.ones(self.n_learners), adaptive=adaptive)
 
     def change_gamma(self, gamma: float | ArrayLike) -> None:
         """From the next round on, OnlineMBBM's costs are those of this gamma, or of one for each learner."""
@@ -289,7 +292,7 @@ def alpha_regret(loss: str, before: np.ndarray, votes: np.ndarray, y: np.ndarray
     """sum_t f_t(alpha_t) - min over |alpha| <= reach of sum_t f_t(alpha), for one learner.
 
     f_t(alpha) = L^y(s + alpha e_l): ``before`` (rounds, k) are the votes s before the learner, ``votes`` its l,
-    ``alphas`` the alphas it voted with. At most `theory.regret_bounds`.
+    ``alphas`` the alphas it voted with. At most `theory.regret_bounds`, or `theory.adaptive_regret_bounds`.
     """
     term = PAIR_LOSSES[loss]
     rows = np.arange(len(y))

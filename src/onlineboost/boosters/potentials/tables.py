@@ -130,11 +130,11 @@ def fill_block(tables, block, m, wanted):
     D = int(block[0])
     if tables.method == Method.FOURIER:
         fill_race(tables.races, block, m, wanted)
+    elif tables.method == Method.DENSE:
+        fill_dense(tables.dense, block, m, tables.reach[m], wanted)
     else:
         wanted[:D] = True
-        if tables.method == Method.DENSE:
-            fill_dense(tables.dense, block, m, tables.reach[m])
-        elif tables.method == Method.PAIRWISE:
+        if tables.method == Method.PAIRWISE:
             fill_pairwise(tables.gap, block, m, np.empty(D))
         else:
             fill_monte_carlo(tables.p, tables.q, tables.seed, tables.n_draws, block, m)

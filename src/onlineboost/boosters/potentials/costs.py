@@ -1,7 +1,7 @@
 """What a booster's stage asks of a block in the cache: costs to expect, the weight of an example, what a vote costs.
 
-All costs are relative to the diagonal, C[r, l] - C[r, r]. The block must be the one that want_rows was last asked about:
-it knows the tiers of that state alone.
+All costs are relative to the diagonal, C[r, l] - C[r, r]. The block must be the one that want_rows was last asked
+about: the cache knows the tiers of that state alone.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def _recursion(p, q, level, up, phi):
 
 @kernel
 def fill_dense(dense, block, m, reach, wanted):
-    """Look the wanted rows up: C[r, r] belongs to the partition of the others itself, C[r, l] to one of its children."""
+    """Look rows up: C[r, r] belongs to the partition of the others itself, C[r, l] to one of its children."""
     D = int(block[0])
     phi = dense.phi[dense.level[m] :]
     votes = _representative(block, dense.level.size - 3 - m, reach)

@@ -130,8 +130,9 @@ def _check_memory(method: Method, N: int) -> None:
     if per_square * N**2 > MEMORY_LIMIT:
         most = int((MEMORY_LIMIT / per_square) ** 0.5) // 100 * 100
         raise ValueError(
-            f"n_learners={N} is too many for exact potentials: their tables would take about {per_square * N**2 / 1e9:.0f} GB; use at most {most} learners, potential='monte_carlo' "
-            "(0-1 loss only), or AdaBoostOLM, which needs no tables"
+            f"n_learners={N} is too many for exact potentials: their tables would take about "
+            f"{per_square * N**2 / 1e9:.0f} GB; use at most {most} learners, potential='monte_carlo' (0-1 loss only), "
+            "or AdaBoostOLM, which needs no tables"
         )
 
 

@@ -15,6 +15,7 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import bench
 import bench_page
 import guard
+import learners
 import peers
 import profile_parts
 import scaling
@@ -171,3 +172,22 @@ def test_the_parts_of_the_cost_add_up():
     assert parts["all"] == pytest.approx(sum(parts[name] for name in names))
     assert parts["all"] > 0.0
     assert parts["leaves per tree"] >= 1
+
+
+def test_growth_with_learners_is_told_step_by_step_and_beside_olm():
+    costs = {"AdaBoostOLM": (10.0, 20.0, 40.0), "OnlineMBBM": (10.0, 20.0, 80.0)}
+    points = [
+        {"model": model, "learners": n, "us": us, "new": None}
+        for model, row in costs.items()
+        for n, us in zip((10, 20, 40), row, strict=True)
+    ]
+    rows = [row for row in learners.growth(points) if row["model"] == "OnlineMBBM"]
+    assert [row["step"] for row in rows[1:]] == pytest.approx([1.0, 2.0])
+    assert rows[-1]["overall"] == pytest.approx(1.5)
+    assert [row["ratio"] for row in rows] == [1.0, 1.0, 2.0]
+
+
+def test_growth_with_learners_counts_the_pairs_that_were_new():
+    points = learners.measure("car", [2], 50, Console(quiet=True))
+    assert [point["new"] is None for point in points] == [True, False, False]
+    assert all(0.0 < point["new"] < 1.0 for point in points[1:])

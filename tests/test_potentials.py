@@ -549,6 +549,8 @@ def test_weight_bounds_fall_like_the_root_of_what_is_left():
         (lambda: build_tables(3, 10, 0.1, potential="guess"), "potential must be .* got 'guess'"),
         (lambda: build_tables(3, 10, 0.1, loss="hinge", potential="monte_carlo"), "loss='hinge' is exact"),
         (lambda: build_tables(3, 10, 0.1, n_draws=0), "n_draws must be an integer of at least 1, got 0"),
+        (lambda: build_tables(3, 10_000, 0.1), "n_learners=10000 is too many .* 10 GB; use at most 4400 learners"),
+        (lambda: build_tables(3, 20_000, 0.1, loss="hinge"), "n_learners=20000 is too many .* use at most 11100"),
         (lambda: potential([1, 0, -2], 0, 5, 0.1), "votes must be whole numbers, none negative, got -2"),
         (lambda: potential([1.5, 0], 0, 5, 0.1), "votes must be whole numbers, none negative, got 1.5"),
         (lambda: potential([3], 0, 5, 0.1), r"at least 2 classes, got shape \(1,\)"),

@@ -26,7 +26,7 @@ class Cache(NamedTuple):
     used: Ints  # (6,) END.. below
     mix: Ints  # (N + 2, 2) [deficit]: random numbers to hash with
     deficit: Ints  # (k,) votes of each label behind the leader, of the state in hand
-    tier: Ints  # (k,) and its tier
+    tier: Ints  # (k,) and its tier; want_rows sets it
     tier_at: Ints  # (N + 2,) scratch: number of labels, or tier, with that deficit
     scratch: Floats  # (2, D)
     wanted: NDArray[np.bool_]  # (D,) rows to fill
@@ -149,35 +149,29 @@ def want_rows(cache, at, y, labels, p, n):
     """Ask for the rows of C that a learner's vote and weight depend on. False: they are there already.
 
     These are the row of label y (-1: none) and, unless only one label is possible and the vote is certain, those of
-    all labels[j] with p[j] > 0, j < n.
+    all labels[j] with p[j] > 0, j < n. It also finds the tier of each label, which the questions in `costs` rely on.
     """
-    blocks = cache.blocks
+    blocks, tier, wanted = cache.blocks, cache.tier, cache.wanted
     D = int(blocks[at])
+    for b in range(D):
+        cache.tier_at[int(blocks[at + 2 + b])] = b
+    for l in range(tier.size):
+        tier[l] = cache.tier_at[cache.deficit[l]]
     if blocks[at + 1] == D:
         return False
     possible = 0
     for j in range(n):
         possible += p[j] > 0.0
+    if possible > 1:
+        for j in range(n):
+            wanted[tier[labels[j]]] |= p[j] > 0.0
+    if y >= 0:
+        wanted[tier[y]] = True
     missing = False
-    for j in range(-1, n if possible > 1 else 0):
-        r = y
-        if j >= 0:
-            r = labels[j] if p[j] > 0.0 else -1
-        if r >= 0:
-            a = tier_of(cache, at, r)
-            if blocks[at + 2 + 2 * D + a] == UNKNOWN:
-                cache.wanted[a] = True
-                missing = True
+    for a in range(D):
+        wanted[a] &= blocks[at + 2 + 2 * D + a] == UNKNOWN
+        missing |= wanted[a]
     return missing
-
-
-@bare_kernel
-def tier_of(cache, at, l):
-    """The tier of label l in the state in hand."""
-    b = 0
-    while cache.blocks[at + 2 + b] != cache.deficit[l]:
-        b += 1
-    return b
 
 
 @kernel

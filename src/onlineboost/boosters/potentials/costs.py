@@ -1,12 +1,12 @@
 """What a booster's stage asks of a block in the cache: costs to expect, the weight of an example, what a vote costs.
 
-All costs are relative to the diagonal, C[r, l] - C[r, r].
+All costs are relative to the diagonal, C[r, l] - C[r, r]. The block must be the one that want_rows was last asked
+about: the cache knows the tiers of that state alone.
 """
 
 from __future__ import annotations
 
 from onlineboost._compile.jit import bare_kernel
-from onlineboost.boosters.potentials.cache import tier_of
 from onlineboost.boosters.votes import row_divisor
 
 
@@ -22,11 +22,8 @@ def expected_costs(cache, at, labels, p, n, vote, cost):
     weight = at + 2 + 2 * D
     excess = weight + D
     for b in range(D):
-        cache.tier_at[int(blocks[at + 2 + b])] = b
         mass[b] = 0.0
         sums[b] = 0.0
-    for l in range(tier.size):
-        tier[l] = cache.tier_at[cache.deficit[l]]
     for j in range(n):
         mass[tier[labels[j]]] += p[j]
     for a in range(D):  # all labels l != r of a tier cost the same ...
@@ -46,7 +43,7 @@ def expected_costs(cache, at, labels, p, n, vote, cost):
 def label_weight(cache, at, y):
     """The weight of an example with label y, sum_l (C[y, l] - C[y, y])."""
     D = int(cache.blocks[at])
-    return cache.blocks[at + 2 + 2 * D + tier_of(cache, at, y)]
+    return cache.blocks[at + 2 + 2 * D + cache.tier[y]]
 
 
 @bare_kernel
@@ -55,4 +52,4 @@ def excess_cost(cache, at, r, l):
     if l == r:
         return 0.0
     D = int(cache.blocks[at])
-    return cache.blocks[at + 2 + 3 * D + tier_of(cache, at, r) * D + tier_of(cache, at, l)]
+    return cache.blocks[at + 2 + 3 * D + cache.tier[r] * D + cache.tier[l]]

@@ -118,25 +118,26 @@ def _recursion(p, q, level, up, phi):
 
 
 @kernel
-def fill_dense(dense, block, m, reach):
-    """Look the block up: C[r, r] belongs to the partition of the others itself, C[r, l] to one of its children."""
+def fill_dense(dense, block, m, reach, wanted):
+    """Look rows up: C[r, r] belongs to the partition of the others itself, C[r, l] to one of its children."""
     D = int(block[0])
     phi = dense.phi[dense.level[m] :]
     votes = _representative(block, dense.level.size - 3 - m, reach)
     others = np.empty(votes.size - 1, dtype=np.int64)
     r = 0
     for a in range(D):
-        v = 0
-        for i in range(others.size):
-            others[i] = votes[i + (i >= r)]
-            v += others[i]
-        g = dense.first[v] + partition_rank(dense.n_below, others)
-        l = 0  # the first label of tier b among the others
-        for b in range(D):
-            size = int(block[2 + D + b]) - (a == b)
-            if size > 0:
-                set_excess(block, a, b, phi[dense.up[g, l]] - phi[g])
-            l += size
+        if wanted[a]:
+            v = 0
+            for i in range(others.size):
+                others[i] = votes[i + (i >= r)]
+                v += others[i]
+            g = dense.first[v] + partition_rank(dense.n_below, others)
+            l = 0  # the first label of tier b among the others
+            for b in range(D):
+                size = int(block[2 + D + b]) - (a == b)
+                if size > 0:
+                    set_excess(block, a, b, phi[dense.up[g, l]] - phi[g])
+                l += size
         r += int(block[2 + D + a])
 
 

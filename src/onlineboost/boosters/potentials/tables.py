@@ -22,6 +22,8 @@ from onlineboost.boosters.potentials.pairwise import fill_pairwise, gap_losses, 
 from onlineboost.boosters.potentials.race_costs import fill_race
 from onlineboost.boosters.potentials.races import NO_RACES, Races, race_tables
 
+MEMORY_LIMIT = 2e9  # bytes of tables: more learners than that are refused at once, before memory runs out
+
 
 class Method(IntEnum):
     """How the numbers of a block are computed."""
@@ -30,6 +32,9 @@ class Method(IntEnum):
     FOURIER = 1  # the sum (potentialCompute) for one state, by a short Fourier transform; for all others
     PAIRWISE = 2  # a table over (m, difference of two votes), for losses that are a sum over pairs of labels
     MONTE_CARLO = 3  # the authors' estimate of (potentialCompute) from 100 draws
+
+
+BYTES = {Method.FOURIER: 100.0, Method.PAIRWISE: 16.0}  # of tables, times the square of N, about
 
 
 class Tables(NamedTuple):
@@ -87,6 +92,7 @@ def build_tables(
     gammas = np.ascontiguousarray(check_gammas(gamma, N)[::-1])  # by m = N - i
     n_draws, seed = check_int("n_draws", n_draws, 1), check_int("seed", seed, 0)
     method = _method(k, N, check_loss(loss), potential)
+    _check_memory(method, N)
     exact = method in (Method.DENSE, Method.FOURIER)
     p, q = vote_distributions(k, gammas)
     return Tables(
@@ -118,6 +124,18 @@ def _method(k: int, N: int, loss: str, potential: str) -> Method:
     return Method.DENSE if dense_bytes(k, N, DENSE_LIMIT) <= DENSE_LIMIT else Method.FOURIER
 
 
+def _check_memory(method: Method, N: int) -> None:
+    """Refuse tables that are too large, and say what to do instead."""
+    per_square = BYTES.get(method, 0.0)
+    if per_square * N**2 > MEMORY_LIMIT:
+        most = int((MEMORY_LIMIT / per_square) ** 0.5) // 100 * 100
+        raise ValueError(
+            f"n_learners={N} is too many for exact potentials: their tables would take about "
+            f"{per_square * N**2 / 1e9:.0f} GB; use at most {most} learners, potential='monte_carlo' (0-1 loss only), "
+            "or AdaBoostOLM, which needs no tables"
+        )
+
+
 def _keys(size: int, *meaning: object) -> Ints:
     """Random numbers that stand for what is given."""
     digest = hashlib.blake2b(repr(meaning).encode(), digest_size=16).digest()
@@ -130,11 +148,11 @@ def fill_block(tables, block, m, wanted):
     D = int(block[0])
     if tables.method == Method.FOURIER:
         fill_race(tables.races, block, m, wanted)
+    elif tables.method == Method.DENSE:
+        fill_dense(tables.dense, block, m, tables.reach[m], wanted)
     else:
         wanted[:D] = True
-        if tables.method == Method.DENSE:
-            fill_dense(tables.dense, block, m, tables.reach[m])
-        elif tables.method == Method.PAIRWISE:
+        if tables.method == Method.PAIRWISE:
             fill_pairwise(tables.gap, block, m, np.empty(D))
         else:
             fill_monte_carlo(tables.p, tables.q, tables.seed, tables.n_draws, block, m)

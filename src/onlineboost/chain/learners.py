@@ -15,6 +15,7 @@ from onlineboost._compile.random import SAMPLE, uniform
 from onlineboost.chain.given import Given, new_given
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
+from onlineboost.data.encoder import MAX_VALUES
 from onlineboost.trees.binary import BinaryTrees, new_group
 from onlineboost.trees.compact import clear, compacted, join, select
 from onlineboost.trees.learner import new_walk
@@ -98,7 +99,7 @@ class TreeLearners(Learners):
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         capacity = np.diff(self.forest.offset) - 1
-        wanted = [int(c) if c >= n else 2 * n for c, n in zip(capacity, sizes, strict=True)]
+        wanted = [int(c) if c >= n else min(2 * n, MAX_VALUES) for c, n in zip(capacity, sizes, strict=True)]
         self.forest = widen(self.forest, wanted, births)
 
     def settings(self) -> dict[str, np.ndarray]:

@@ -10,17 +10,28 @@ block that turns out to be invalid leaves everything as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import warnings
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 from onlineboost.data.errors import DataError
-from onlineboost.data.frames import as_table, is_missing
+from onlineboost.data.frames import as_table, named_row, numbers_of_values
+from onlineboost.data.table import Table
+from onlineboost.data.values import category_of
 
 MAX_VALUES = 256
-"""A nominal column keeps its first 256 values, later ones are missing: a leaf keeps a number per value and class."""
+"""Codes of a nominal column at most: a leaf keeps a number per code and class."""
+SHARED = 64
+"""So many of them are shared by the values that come when the others are given away, by a hash of their text."""
+OWN = MAX_VALUES - SHARED
+
+Key = str | int
+"""What a code stands for: a value as text, or the number of a shared code."""
 
 
 @dataclass
@@ -28,7 +39,7 @@ class Encoded:
     """A block as the kernels want it, and what it would add to the encoder."""
 
     X: np.ndarray
-    fresh: list[dict[Hashable, int]]  # per nominal column: new value -> row of its first appearance
+    fresh: list[dict[Key, int]]  # per nominal column: new value -> row of its first appearance
 
 
 @dataclass
@@ -38,8 +49,13 @@ class Encoder:
     names: tuple[str, ...]
     numeric: list[int]  # positions of the numeric columns in the input
     nominal: list[int]  # positions of the nominal ones
-    codes: list[dict[Hashable, int]]  # per nominal column: value -> code
+    codes: list[dict[Key, int]]  # per nominal column: value -> code
     births: list[list[int]] = field(default_factory=list)  # per nominal column and code: round of first appearance
+    named: bool = True  # whether the names were given; otherwise the order of the columns is what is known of them
+    _known: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._known = frozenset(self.names)
 
     @classmethod
     def settle(cls, X: Any, categorical: Sequence[int | str] | None = None) -> Encoder:
@@ -58,11 +74,12 @@ class Encoder:
             nominal=nominal,
             codes=[{} for _ in nominal],
             births=[[] for _ in nominal],
+            named=table.named,
         )
         for j, c in enumerate(nominal):
-            for value in table.categories.get(names[c], ())[:MAX_VALUES]:
-                encoder.codes[j][value] = len(encoder.codes[j])
-                encoder.births[j].append(-1)
+            values = dict.fromkeys(map(category_of, table.categories.get(names[c], ())))
+            encoder.codes[j] = {value: code for code, value in enumerate(list(filter(None, values))[:OWN])}
+            encoder.births[j] = [-1] * len(encoder.codes[j])
         return encoder
 
     @property
@@ -76,46 +93,45 @@ class Encoder:
         When learning, values not known yet get the next codes. When predicting, each of them gets the next code, as if
         it were the only one: a value is predicted alike whatever else is in the block.
         """
-        if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf" and not self.nominal:
+        plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
+        if plain and X.ndim == 2 and X.dtype.kind in "biuf" and not self.nominal:
             self._check_width(X.shape[1])
-            if len(X) == 0:
-                raise DataError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required")
             matrix = np.require(X, np.float64, ["C", "W"])  # a read-only array would be another type to the kernels
             self._check_finite(matrix, range(X.shape[1]))
             return Encoded(matrix, [])
         table = as_table(X)
-        self._check_width(len(table.names))
-        if len(table) == 0:
-            raise DataError(
-                f"Found array with 0 sample(s) (shape=(0, {len(self.names)})) while a minimum of 1 is required"
-            )
+        if not table.names and not table.named:  # an empty list of rows
+            return Encoded(np.empty((0, len(self.names))), [{} for _ in self.nominal])
+        columns = self._columns(table)
         out = np.empty((len(table), len(self.names)))
         for at, c in enumerate(self.numeric):
-            out[:, at] = self._numbers(table.columns[c], c)
+            column = columns[c]
+            out[:, at] = column if column.dtype != np.object_ else numbers_of_values(column.tolist(), self.names[c])
         self._check_finite(out[:, : len(self.numeric)], self.numeric)
-        return Encoded(out, self._code(out, lambda c: table.columns[c], learning))
+        return Encoded(out, self._code(out, lambda c: columns[c].tolist(), learning))
 
     def read_row(self, x: Mapping[str, Any] | Sequence[Any], *, learning: bool = True) -> Encoded:
         """`read` one row: a sequence in the order of the columns, or a mapping from their names. A thin path."""
-        if isinstance(x, Mapping):
-            for name in x:
-                if name not in self.names:
-                    raise DataError(f"unknown column {name!r}: this model's columns are {', '.join(self.names)}")
-            x = [x.get(name) for name in self.names]
-        else:
-            self._check_width(len(x))
+        values = x if type(x) is list else self._values(x)
+        self._check_width(len(values))
         if not self.nominal:
-            try:
-                row = np.array(x, np.float64).reshape(1, -1)
-            except (TypeError, ValueError):
-                row = np.array([[self._number(value, c) for c, value in enumerate(x)]])
+            try:  # unlike np.array, it takes nothing but numbers
+                row = np.frombuffer(array("d", values)).reshape(1, -1)
+            except (TypeError, OverflowError):
+                row = np.array([[self._number(values, c) for c in self.numeric]])
             self._check_finite(row, self.numeric)
             return Encoded(row, [])
         row = np.empty((1, len(self.names)))
         for at, c in enumerate(self.numeric):
-            row[0, at] = self._number(x[c], c)
+            row[0, at] = self._number(values, c)
         self._check_finite(row[:, : len(self.numeric)], self.numeric)
-        return Encoded(row, self._code(row, lambda c: [x[c]], learning))
+        for at, (c, codes) in enumerate(zip(self.nominal, self.codes, strict=True), len(self.numeric)):
+            value = values[c]
+            code = codes.get(value) if type(value) is str else None
+            if code is None:  # not text, or not known as it is
+                return Encoded(row, self._code(row, lambda c: (values[c],), learning))
+            row[0, at] = code
+        return Encoded(row, [])
 
     def commit(self, encoded: Encoded, first_round: int) -> bool:
         """Take over the new values of a block whose first row is learned in `first_round`; True if there were any."""
@@ -135,48 +151,85 @@ class Encoder:
                 forgotten = True
         return forgotten
 
-    def _code(self, out: np.ndarray, column: Callable[[int], Any], learning: bool) -> list[dict[Hashable, int]]:
+    def _code(self, out: np.ndarray, column: Callable[[int], Iterable[Any]], learning: bool) -> list[dict[Key, int]]:
         """Fill in the codes of the nominal columns; the new values with the rows of their first appearance."""
-        fresh: list[dict[Hashable, int]] = []
+        fresh: list[dict[Key, int]] = []
         for j, c in enumerate(self.nominal):
-            known = self.codes[j]
-            new: dict[Hashable, int] = {}
-            codes: dict[Hashable, float] = {}  # of the new values
+            new: dict[Key, int] = {}
+            added: dict[Key, int] = {}  # codes of the new values
+            met: dict[Any, float] = {}  # codes of values as they came: "1", 1 and 1.0 are one category
+            codes: list[float] = []
             for row, value in enumerate(column(c)):
-                if is_missing(value):
-                    code = np.nan
-                elif value in known:
-                    code = known[value]
-                elif value in codes:
-                    code = codes[value]
-                else:
-                    code = len(known) + len(new)
-                    if code >= MAX_VALUES:
+                try:
+                    code = met.get(value)
+                    if code is None:
+                        text = category_of(value)
                         code = np.nan
-                    elif learning:
-                        codes[value] = code
-                        new[value] = row
-                out[row, len(self.numeric) + j] = code
+                        if text is not None:
+                            key, code = _place(text, self.codes[j], added)
+                            if learning and code == len(self.codes[j]) + len(added):
+                                added[key] = int(code)
+                                new[key] = row
+                        met[value] = code
+                except (TypeError, ValueError) as error:
+                    what = error if isinstance(error, ValueError) else "is no category: give text or a number"
+                    raise DataError(f"row {row}, column {self.names[c]!r}: {value!r} {what}") from None
+                codes.append(code)
+            out[:, len(self.numeric) + j] = codes
             fresh.append(new)
+            if len(self.codes[j]) <= OWN < len(self.codes[j]) + len(new):
+                self._warn_of_sharing(c)
         return fresh
 
-    # -- one column
+    def _warn_of_sharing(self, c: int) -> None:
+        """Once for every column: from then on more codes than OWN are known."""
+        warnings.warn(
+            f"column {self.names[c]!r} has more than {OWN} different values. The first {OWN} are told apart; all others "
+            f"share {SHARED} places, by a hash of their text, so that each of these stands for a mixture. If the rare "
+            f"ones matter, give numbers that describe them in place of the value; if they do not, call them all 'other'",
+            UserWarning,
+            stacklevel=2,
+        )
 
-    def _numbers(self, column: np.ndarray, c: int) -> np.ndarray:
-        if column.dtype != np.object_:
-            return column
-        return np.array([self._number(value, c, row) for row, value in enumerate(column)])
+    # -- names and numbers
 
-    def _number(self, value: Any, c: int, row: int = 0) -> float:
-        if is_missing(value):
-            return np.nan
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            raise DataError(
-                f"row {row}, column {self.names[c]!r}: {value!r} is not a number, and the column is numeric. If it is "
-                f"a category, name it in categorical_features"
-            ) from None
+    def _columns(self, table: Table) -> tuple[np.ndarray, ...]:
+        """The columns in the order of the first block: by name where both have names, otherwise by position."""
+        if table.names == self.names:
+            return table.columns
+        by_name = dict(zip(table.names, table.columns, strict=True))
+        if table.named and (self.named or self._known == by_name.keys()):
+            unknown, missing = sorted(by_name.keys() - self._known), sorted(self._known - by_name.keys())
+            if unknown or missing:
+                raise _other_names(unknown, missing)
+            return tuple(by_name[name] for name in self.names)
+        self._check_width(len(table.names))
+        return table.columns
+
+    def _values(self, x: Any) -> Sequence[Any]:
+        """The values of a row in the order of the columns; by name if it has names, and what is left out is None."""
+        if isinstance(x, np.ndarray):
+            return x.tolist()  # type: ignore[no-any-return]
+        by_name = named_row(x)
+        if by_name is None:
+            return x if hasattr(x, "__getitem__") else list(x)
+        if not by_name.keys() <= self._known:
+            given = {str(name): value for name, value in by_name.items()}
+            unknown = sorted(given.keys() - self._known)
+            if unknown and all(isinstance(name, int) for name in by_name):  # a Series without names
+                return list(by_name.values())
+            if unknown:
+                raise DataError(
+                    f"unknown column {', '.join(map(repr, unknown[:5]))}: this model's columns are "
+                    f"{', '.join(self.names)}. The first row or block settles the columns: leave the others out, or "
+                    f"start a new model with all of them"
+                )
+            by_name = given
+        return [by_name.get(name) for name in self.names]
+
+    def _number(self, values: Sequence[Any], c: int) -> float:
+        value = values[c]
+        return value if type(value) is float else float(numbers_of_values([value], self.names[c])[0])
 
     def _check_width(self, n: int) -> None:
         if n != len(self.names):
@@ -189,6 +242,30 @@ class Encoder:
                 f"row {row}, column {self.names[positions[at]]!r}: infinity is not a value that can be learned from; "
                 f"use NaN for missing, or clip the column"
             )
+
+
+def _place(text: str, known: dict[Key, int], added: dict[Key, int]) -> tuple[Key, int]:
+    """What a value is known by, and its code: one of its own, or one that it shares once those are given away.
+
+    It depends on the values that came before alone, not on how blocks are cut.
+    """
+    following = len(known) + len(added)
+    key: Key = text
+    code = known.get(key, added.get(key))
+    if code is None and following >= OWN:
+        key = crc32(text.encode("utf-8", "surrogatepass")) % SHARED
+        code = known.get(key, added.get(key))
+    return key, following if code is None else code
+
+
+def _other_names(unknown: list[str], missing: list[str]) -> DataError:
+    """Names that are not those of the first block, in the words of scikit-learn."""
+    lines = ["The feature names should match those that were passed during fit."]
+    for what, names in (("Feature names unseen at fit time:", unknown), ("Feature names seen at fit time, yet now missing:", missing)):
+        if names:
+            lines += [what, *(f"- {name}" for name in names[:20]), *(["- ..."] if len(names) > 20 else [])]
+    advice = "The first block settles the columns: leave the others out, and fill one that is missing with NaN."
+    return DataError("\n".join([*lines, advice]))
 
 
 def _positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) -> set[int]:

@@ -1,8 +1,12 @@
-"""Any kind of two-dimensional data to a table: arrays, lists of rows, pandas, polars and pyarrow frames."""
+"""Any kind of two-dimensional data to a table: arrays, lists of rows, pandas, polars and pyarrow frames; single rows.
+
+Frames and mappings have names, and names decide which column is which. Arrays and sequences go by position.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -11,6 +15,7 @@ from scipy.sparse import issparse
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Table
+from onlineboost.data.values import DATES, NO_DATES, NUMBERS, is_missing, number_of
 
 
 def as_table(X: Any) -> Table:
@@ -26,21 +31,57 @@ def as_table(X: Any) -> Table:
     if issparse(X):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
     if isinstance(X, list | tuple):
-        return _table_from_array(_array_of_rows(X))
+        return _table_from_array(_array_of_rows(X)) if len(X) else Table((), (), named=False)
     if isinstance(X, np.ndarray):
         return _table_from_array(X)
+    if type(X).__module__.startswith("pyarrow") and hasattr(X, "to_struct_array"):
+        X = import_module("pyarrow").table(X)  # a RecordBatch
     try:
-        frame = nw.from_native(X, eager_only=True)
+        frame: Any = nw.from_native(X)
     except TypeError:
+        if isinstance(X, Mapping):
+            raise DataError("a mapping is no table: use learn_one for one row, a data frame for several") from None
         return _table_from_array(np.asarray(X))
+    if isinstance(frame, nw.LazyFrame):
+        raise DataError(f"a {type(X).__name__} has no rows yet: use X.collect()")
     return _table_from_frame(frame)
 
 
+def rows_of(X: Any) -> Any:
+    """X as something with a length, of which rows can be chosen: an array as it is, anything else as a table."""
+    return X if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray) else as_table(X)
+
+
+def named_row(x: Any) -> Mapping[Any, Any] | None:
+    """A row that has names as a mapping from them: a mapping, a named tuple, a pandas Series, a row of a database."""
+    if isinstance(x, Mapping):
+        return x
+    if hasattr(x, "_asdict"):
+        return x._asdict()  # type: ignore[no-any-return]
+    return dict(x) if hasattr(x, "keys") else None
+
+
+def table_of_row(x: Any) -> Table:
+    """A first block made of one row."""
+    by_name = named_row(x)
+    if by_name is not None:
+        names = tuple(map(str, by_name))
+        return Table(names, tuple(_column([value], name) for value, name in zip(by_name.values(), names, strict=True)))
+    values = x.tolist() if isinstance(x, np.ma.MaskedArray) else list(x)
+    names = tuple(f"x{c}" for c in range(len(values)))
+    columns = tuple(_column([value], name) for value, name in zip(values, names, strict=True))
+    return Table(names, columns, named=False)
+
+
 def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
+    if isinstance(rows[0], Mapping):
+        raise DataError("a list of mappings is no table: use learn_one for each row, or make a data frame of them")
     try:
         array = np.asarray(rows)
-        return np.array(rows, object) if array.dtype.kind in "US" else array  # numbers beside text stay numbers
-    except ValueError:
+        return np.array(rows, object) if array.dtype.kind in "USmM" else array  # numbers beside text stay numbers
+    except (ValueError, TypeError):
+        if len({len(row) if isinstance(row, Sequence | np.ndarray) else -1 for row in rows}) == 1:
+            return np.array(rows, object)  # values of types that NumPy does not mix
         raise DataError("the rows of X have different lengths: give every row one value per column") from None
 
 
@@ -53,9 +94,14 @@ def _table_from_array(X: np.ndarray) -> Table:
     if np.iscomplexobj(X):
         raise DataError("Complex data not supported: give real numbers")
     names = tuple(f"x{c}" for c in range(X.shape[1]))
+    if X.dtype.kind in "mM":
+        raise DataError(f"X has type {X.dtype}: {NO_DATES}")
     if X.dtype.kind in "biuf":
-        return Table(names, tuple(np.asarray(X, np.float64).T))
-    return Table(names, tuple(_column(X[:, c].tolist(), name) for c, name in enumerate(names)))
+        numbers = np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X
+        return Table(names, tuple(np.asarray(numbers, np.float64).T), named=False)
+    # tolist gives None for what is masked
+    columns = (_column(X[:, c].tolist(), name) for c, name in enumerate(names))
+    return Table(names, tuple(columns), named=False)
 
 
 def _column(values: list[Any], name: str) -> np.ndarray:
@@ -65,14 +111,27 @@ def _column(values: list[Any], name: str) -> np.ndarray:
         out[:] = [None if is_missing(value) else value for value in values]
         return out
     try:
-        return np.array([np.nan if is_missing(value) else value for value in values], np.float64)
-    except (TypeError, ValueError):
-        for row, value in enumerate(values):
-            if not isinstance(value, int | float | np.number):
-                raise TypeError(
-                    f"row {row}, column {name!r}: a value's argument must be a string or a number, got {value!r}"
-                ) from None
-        raise
+        if not any(isinstance(value, DATES) for value in values):
+            return np.array([np.nan if is_missing(value) else value for value in values], np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass  # find out which
+    for row, value in enumerate(values):
+        if not (is_missing(value) or isinstance(value, (*NUMBERS, *DATES))):
+            raise TypeError(
+                f"row {row}, column {name!r}: a value's argument must be a string or a number, got {value!r}"
+            )
+    return numbers_of_values(values, name)
+
+
+def numbers_of_values(values: Sequence[Any], name: str) -> np.ndarray:
+    """The values of a numeric column; an error for the first that is not a number."""
+    out = np.empty(len(values))
+    for row, value in enumerate(values):
+        try:
+            out[row] = number_of(value)
+        except ValueError as error:
+            raise DataError(f"row {row}, column {name!r}: {value!r} {error}") from None
+    return out
 
 
 def _table_from_frame(frame: nw.DataFrame[Any]) -> Table:
@@ -84,24 +143,23 @@ def _table_from_frame(frame: nw.DataFrame[Any]) -> Table:
         if dtype.is_numeric() or dtype == nw.Boolean:
             columns.append(np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), np.float64))
         elif dtype in (nw.Categorical, nw.Enum):
-            categories[name] = tuple(series.cat.get_categories().to_list())
+            categories[name] = tuple(map(_plain_category, series.cat.get_categories().to_list()))
             values = np.empty(len(series), object)
-            values[:] = [None if is_missing(value) else value for value in series.to_list()]
+            values[:] = [None if is_missing(value) else _plain_category(value) for value in series.to_list()]
             columns.append(values)
         elif dtype in (nw.String, nw.Object, nw.Unknown):
             column = _column(series.to_list(), name)
             columns.append(column.astype(object) if dtype == nw.String else column)
+        elif dtype.is_temporal():
+            raise DataError(f"column {name!r} has type {dtype}: {NO_DATES}")
         else:
             raise DataError(
-                f"column {name!r} has type {dtype}, which is neither a number nor a category: turn it into one "
-                f"(for a date, for instance, the hour or the day of the week)"
+                f"column {name!r} has type {dtype}, which is neither a number nor a category: turn it into one or "
+                f"leave it out"
             )
     return Table(names, tuple(columns), categories)
 
 
-def is_missing(value: Any) -> bool:
-    """None, NaN, and pandas.NA, which is neither equal nor unequal to itself."""
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):
-        return not isinstance(value, np.ndarray | list | dict)
+def _plain_category(value: Any) -> Any:
+    """A value of a categorical type: intervals and the like by their text."""
+    return value if isinstance(value, (str, *NUMBERS)) else str(value)

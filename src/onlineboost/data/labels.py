@@ -1,14 +1,21 @@
-"""Labels to class codes and back. As with columns, reading changes nothing; adding takes new labels over."""
+"""Labels to class codes and back. As with columns, reading changes nothing; adding takes new labels over.
+
+A label is anything that can be hashed, and comes back as it was first met. Labels that are written alike are one class:
+"1", 1 and 1.0, whether they come from a file, a frame or a single row.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 
 from onlineboost.data.errors import DataError
+from onlineboost.data.values import is_missing, shortest
 
 
 @dataclass
@@ -17,40 +24,132 @@ class Labels:
 
     classes: np.ndarray  # code -> label
     fixed: bool
+    names: list[Hashable] = field(init=False, repr=False)  # the same, as Python has them
     _codes: dict[Hashable, int] = field(init=False, repr=False)
+    _written: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._codes = {label: code for code, label in enumerate(self.classes.tolist())}
+        self.names = values_of(self.classes)
+        self._codes = {label: code for code, label in enumerate(self.names)}
+        self._written = {}
+        for code, label in enumerate(self.names):
+            self._written.setdefault(_written(label), code)
 
     def read(self, y: np.ndarray) -> tuple[np.ndarray, dict[Hashable, int]]:
         """Codes of these labels, and the new labels with the row in which each appears first. Changes nothing."""
-        known = self._codes
+        labels = values_of(y)
+        try:
+            out = np.fromiter(map(self._codes.get, labels, repeat(-1)), np.int64, len(labels))
+        except TypeError:
+            raise _unhashable(labels) from None
         new: dict[Hashable, int] = {}
-        labels = y.tolist()
-        out = np.fromiter(map(known.get, labels, repeat(-1)), np.int64, len(y))
+        met: dict[Hashable, int] = {}  # codes of labels that are new, or known but written in another type
+        written: dict[str, int] = {}  # codes of the new ones by how they are written
         for row in np.flatnonzero(out < 0).tolist():
             label = labels[row]
-            if label not in new:
-                if label is None or label != label:
+            if label not in met:
+                if is_missing(label) or (isinstance(label, str) and not label):
                     raise DataError(
                         f"row {row}: the label is missing ({label!r}); give every row a label or leave it out"
                     )
-                if self.fixed:
-                    shown = ", ".join(map(repr, self.classes.tolist()[:20]))
-                    raise DataError(
-                        f"row {row}: unknown label {label!r}. The classes were fixed by `classes`: {shown}"
-                        f"{', ...' if len(self.classes) > 20 else ''}. "
-                        f"Leave `classes` out on the first call to let them grow"
-                    )
-                new[label] = row
-            out[row] = len(known) + list(new).index(label)
+                text = _written(label)
+                code = self._written.get(text, written.get(text, -1))
+                if code < 0:
+                    label = self._checked(label, row)
+                    code = written[text] = len(self.names) + len(new)
+                    new[label] = row
+                met[label] = code
+            out[row] = met[label]
         return out, new
+
+    def read_one(self, label: Any) -> tuple[np.ndarray, dict[Hashable, int]]:
+        """`read` one label. A thin path."""
+        if isinstance(label, np.ndarray) and label.ndim == 0:
+            label = None if label is np.ma.masked else label.item()
+        try:
+            return np.array([self._codes[label]], np.int64), {}
+        except (KeyError, TypeError):  # new, or no label
+            return self.read(object_array([label]))
 
     def add(self, new: Sequence[Hashable]) -> None:
         """Take over new labels that `read` found, in its order."""
         for label in new:
-            self._codes[label] = len(self._codes)
+            self._written.setdefault(_written(label), len(self.names))
+            self._codes[label] = len(self.names)
+            self.names.append(label)
         if new:
-            labels = [*self.classes.tolist(), *new]
-            same = len({type(label) for label in labels}) == 1
-            self.classes = np.array(labels) if same else np.array([*labels, None], object)[:-1]
+            self.classes = label_array(self.names)
+
+    def _checked(self, label: Any, row: int) -> Hashable:
+        """A label that is new, as it is kept."""
+        if isinstance(label, np.generic) and label.dtype.kind not in "mM":  # dates of NumPy would become integers
+            label = label.item()
+        if isinstance(label, float) and not label.is_integer():
+            if np.isinf(label):
+                what = "Input y contains infinity or a value too large for dtype('float64')."
+            else:
+                what = "Unknown label type: continuous."
+            raise DataError(
+                f"row {row}: {what} {label!r} is no label: numbers with a fraction are quantities; turn them into text "
+                f"if they name classes"
+            )
+        if self.fixed:
+            shown = ", ".join(map(repr, self.names[:20]))
+            raise DataError(
+                f"row {row}: unknown label {label!r}. The classes were fixed by `classes`: {shown}"
+                f"{', ...' if len(self.names) > 20 else ''}. "
+                f"Leave `classes` out on the first call to let them grow"
+            )
+        return label  # type: ignore[no-any-return]
+
+
+def sorted_labels(y: np.ndarray) -> np.ndarray:
+    """The distinct labels, sorted; in order of first appearance where they cannot be sorted."""
+    _, new = Labels(np.empty(0), fixed=False).read(y)
+    try:
+        labels = sorted(new)  # type: ignore[type-var]
+    except TypeError:
+        labels = list(new)
+    return object_array(labels) if y.dtype == object else np.array(labels, y.dtype)
+
+
+def label_array(labels: Sequence[Any]) -> np.ndarray:
+    """Labels as an array that gives them back: of a type of NumPy if they are all of one, otherwise of objects."""
+    types = set(map(type, labels))
+    of_numpy = len(types) == 1 and (types <= {str, bool} or issubclass(*types, np.generic))
+    return np.array(labels) if types <= {int, float} or of_numpy else object_array(labels)
+
+
+def object_array(values: Sequence[Any]) -> np.ndarray:
+    """Values as an array of objects of one dimension, whatever they are."""
+    out = np.empty(len(values), object)
+    for i, value in enumerate(values):  # an array or a tuple among them would be taken apart by `out[:] = values`
+        out[i] = value
+    return out
+
+
+def values_of(y: np.ndarray) -> list[Any]:
+    """The labels of an array; dates of NumPy stay what they are."""
+    return list(y) if y.dtype.kind in "mM" else y.tolist()
+
+
+def _written(label: Any) -> Any:
+    """How a label is written: what text, numbers and truth values have in common. Others are written as themselves."""
+    if isinstance(label, bool | np.bool_):
+        return str(bool(label))
+    if isinstance(label, int | float | np.integer | np.floating | Decimal) and not isinstance(label, np.timedelta64):
+        return shortest(label)  # type: ignore[arg-type]
+    return label
+
+
+def _unhashable(labels: list[Any]) -> DataError:
+    row = next(row for row, label in enumerate(labels) if not _hashable(label))
+    return DataError(f"row {row}: {labels[row]!r} is no label: give text, a number or another value that can be hashed")
+
+
+def _hashable(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True

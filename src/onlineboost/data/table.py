@@ -24,6 +24,8 @@ class Table:
         of str is a nominal one, None where a value is missing.
     categories
         For nominal columns whose values are known in advance: name to values.
+    named
+        Whether the names tell which column is which. Otherwise they were made up, and the order tells.
 
     Examples
     --------
@@ -37,6 +39,7 @@ class Table:
     names: tuple[str, ...]
     columns: tuple[NDArray[Any], ...]
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    named: bool = True
 
     def __post_init__(self) -> None:
         if len(self.names) != len(self.columns) or len(set(self.names)) != len(self.names):
@@ -52,7 +55,7 @@ class Table:
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> Table:
         """The table of some rows: a slice, an array of row numbers or a mask."""
-        return Table(self.names, tuple(column[rows] for column in self.columns), self.categories)
+        return Table(self.names, tuple(column[rows] for column in self.columns), self.categories, self.named)
 
     def __repr__(self) -> str:
         kinds = []

@@ -25,15 +25,15 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.threads import Interrupt, n_threads, spread
 from onlineboost.data.encoder import Encoded, Encoder
 from onlineboost.data.errors import DataError
-from onlineboost.data.frames import as_table
-from onlineboost.data.labels import Labels
+from onlineboost.data.frames import rows_of, table_of_row
+from onlineboost.data.labels import Labels, object_array, sorted_labels
 from onlineboost.estimators.checks import (
     check_columns,
     check_labels,
     check_weight,
     check_weights,
+    nothing_to_begin_with,
     seed_of,
-    table_of_row,
 )
 from onlineboost.estimators.gate import Gate
 from onlineboost.trees.state import Columns
@@ -103,8 +103,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         ----------
         X : array or frame of shape (n_samples, n_features)
             NumPy, pandas, polars or pyarrow. Columns of text or of a categorical type are nominal; NaN is missing.
+            Columns of frames are known by their names, those of arrays by their position.
         y : array of shape (n_samples,)
-            Labels of any type.
+            Labels of any type that can be hashed.
         sample_weight : array of shape (n_samples,), optional
             How much each example counts; 0 leaves it out.
         """
@@ -138,14 +139,18 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             y = check_labels(y, type(self).__name__)
             if anew:
                 self.__dict__.pop("_model", None)
-                classes = np.unique(y)
-            table: Any = X if isinstance(X, np.ndarray) else as_table(X)
-            first = not hasattr(self, "_model")
-            check_columns(self, X, reset=first)
+                classes = y
+            table: Any = rows_of(X)
             if len(table) != len(y):
                 raise DataError(f"X has {len(table)} rows and y has {len(y)}: give one label per row")
             weight = check_weights(sample_weight, len(y))
             keep = weight > 0.0
+            first = not hasattr(self, "_model")
+            if first and not keep.any():
+                if len(y) and classes is None:
+                    return object_array([])  # rows of weight 0 are as if absent
+                raise nothing_to_begin_with(X, len(y))
+            check_columns(self, X, reset=first)
             if not keep.all():
                 table, y, weight = table[keep], y[keep], weight[keep]
             model = self._begin(table, classes) if first else self._fitted()
@@ -157,10 +162,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             return self._labelled(self._learn(encoded, codes, new, weight, interrupt))
 
     def learn_one(self, x: Mapping[str, Any] | Sequence[Any], y: Any, weight: float = 1.0) -> Self:
-        """Learn one example: x is a row in the order of the columns, or a mapping from their names."""
+        """Learn one example: x is a row in the order of the columns, or a mapping from their names.
+
+        A name that is left out is a missing value. A pandas Series and a named tuple count as mappings.
+        """
         with Interrupt() as interrupt, self._gate().writing(), self._as_before_on_error():
             self._check_settings()
             check_weight(weight)
+            if weight == 0.0:
+                return self  # as if absent
             if not hasattr(self, "_model"):
                 table = table_of_row(x)
                 check_columns(self, table, reset=True)
@@ -168,10 +178,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             else:
                 model = self._fitted()
             encoded = model.encoder.read_row(x)
-            codes, new = model.labels.read(np.array([y], None if isinstance(y, str | int | float) else object))
+            codes, new = model.labels.read_one(y)
             self._model = model
-            if weight > 0.0:
-                self._learn(encoded, codes, new, np.array([weight], np.float64), interrupt)
+            self._learn(encoded, codes, new, np.array([weight], np.float64), interrupt)
         return self
 
     @contextmanager
@@ -191,7 +200,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _begin(self, X: Any, classes: Any) -> Model:
         announce_compilation(type(self).__name__)
         encoder = Encoder.settle(X, self.categorical_features)
-        labels = Labels(np.unique(np.asarray(classes)) if classes is not None else np.empty(0), classes is not None)
+        known = np.empty(0) if classes is None else sorted_labels(check_labels(classes, type(self).__name__))
+        labels = Labels(known, classes is not None)
         columns = Columns(len(encoder.numeric), encoder.sizes)
         return Model(encoder, labels, self._new_chain(columns, len(labels.classes), seed_of(self.random_state)))
 
@@ -291,31 +301,37 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _in_pieces(self, model: Model, X: np.ndarray, predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """predict(X) by pieces that fit the cache, and by as many threads as pay. Rows know nothing of each other."""
+        if not len(X):
+            return predict(X)
         threads = max(1, min(self._threads(), len(X) // LEAST_ROWS))
         if len(X) * model.chain.n_learners < LEAST_VOTES:
             threads = 1
         return spread(predict, X, min(BLOCK, -(-len(X) // threads)), threads)
 
     def predict_one(self, x: Mapping[str, Any] | Sequence[Any]) -> Any:
-        """The label of one row (see `learn_one`)."""
+        """The label of one row (see `learn_one`); None if nothing has been learned yet."""
         with self._gate().reading():
+            if "_model" not in self.__dict__:
+                return None
             model = self._fitted()
             row = model.encoder.read_row(x, learning=False).X
-            return model.labels.classes[model.chain.predict(row, model.k, self._combiner())[0]]
+            return model.labels.names[model.chain.predict(row, model.k, self._combiner())[0]]
 
     def predict_proba_one(self, x: Mapping[str, Any] | Sequence[Any]) -> dict[Any, float]:
-        """Probabilities of one row's classes (see `learn_one`)."""
+        """Probabilities of one row's classes (see `learn_one`); empty if nothing has been learned yet."""
         with self._gate().reading():
+            if "_model" not in self.__dict__:
+                return {}
             model = self._fitted()
             row = model.encoder.read_row(x, learning=False).X
             shares = model.chain.probabilities(row, model.k, self._combiner())[0]
-            return dict(zip(self.classes_.tolist(), shares.tolist(), strict=True))
+            return dict(zip(model.labels.names, shares.tolist(), strict=True))
 
     # --------------------------------------------------------------------------------------- what was learned
 
     @property
     def classes_(self) -> np.ndarray:
-        """The labels: sorted if they were given in advance, otherwise in order of appearance."""
+        """The labels: sorted if they were given in advance and can be sorted, otherwise in order of appearance."""
         return self._fitted().labels.classes
 
     @property
@@ -374,14 +390,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
     def _encoded(self, model: Model, X: Any) -> np.ndarray:
+        table = rows_of(X)
         check_columns(self, X, reset=False)
-        return model.encoder.read(X, learning=False).X
+        return model.encoder.read(table, learning=False).X
 
     def _labelled(self, codes: np.ndarray) -> np.ndarray:
         """Labels of these codes; where no class was known (-1) None."""
         if len(codes) and codes.min() < 0:
-            labels = np.array([*self.classes_.tolist(), None], object)
-            return labels[codes]
+            return object_array([*self._model.labels.names, None])[codes]
         return self.classes_[codes]
 
 

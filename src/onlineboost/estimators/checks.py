@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from onlineboost.data.errors import DataError
+from onlineboost.data.labels import label_array, object_array
 from onlineboost.data.table import Table
 
 
 def check_labels(y: Any, whose: str) -> np.ndarray:
-    """One label per row, none of them missing or a fraction."""
+    """One label per row, of any type; `Labels` looks at each that is new."""
     if y is None:
         raise DataError(f"{whose} requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
-    # Numbers with a fraction are no labels. The check sorts y, which would take longer than 10 learners do.
-    if y.dtype.kind not in "iubUS" and not (y.dtype == object and len(y) and isinstance(y[0], str)):
-        check_classification_targets(y)
-    return y
+    if isinstance(y, np.ma.MaskedArray):
+        y = object_array(y.tolist()) if y.ndim == 1 and np.ma.is_masked(y) else np.asarray(y)  # None where masked
+    elif isinstance(y, list | tuple) and not any(isinstance(label, list | np.ndarray) for label in y):
+        y = label_array(y)
+    return column_or_1d(y, warn=True)  # type: ignore[no-any-return]
 
 
 def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Names and number of the columns, as scikit-learn checks them."""
+    """Names and number of the columns, as scikit-learn checks them; the encoder goes by names where there are any."""
     if isinstance(X, Table):
         if reset:
-            estimator.feature_names_in_ = np.array(X.names, object)
             estimator.n_features_in_ = len(X.names)
+            estimator.__dict__.pop("feature_names_in_", None)
+            if X.named:
+                estimator.feature_names_in_ = np.array(X.names, object)
         return
-    if getattr(X, "ndim", 2) == 2 or hasattr(X, "columns"):
+    has_names = hasattr(X, "columns")
+    if not reset and has_names and hasattr(estimator, "feature_names_in_"):
+        return
+    if isinstance(X, list | tuple) and not len(X):
+        return
+    if getattr(X, "ndim", 2) == 2 or has_names:
         validate_data(estimator, X, skip_check_array=True, reset=reset)
 
 
@@ -47,6 +51,8 @@ def check_weight(weight: float) -> None:
 def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(n)
+    if isinstance(sample_weight, np.ma.MaskedArray):
+        sample_weight = sample_weight.astype(np.float64).filled(np.nan)
     weight = np.asarray(sample_weight, np.float64)
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
@@ -54,12 +60,21 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
         raise DataError("Sample weights must be 1D array or scalar")
     if weight.shape != (n,):
         raise DataError(f"sample_weight.shape == {weight.shape}, expected {(n,)}!")
-    if not weight.any():
-        raise DataError("Sample weights must contain at least one non-zero number")
     if not (np.isfinite(weight).all() and (weight >= 0.0).all()):
         row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])
         raise DataError(f"row {row}: sample_weight is {weight[row]}; it must be a number that is not negative")
     return weight
+
+
+def nothing_to_begin_with(X: Any, n: int) -> DataError:
+    """The first block has no row of a positive weight."""
+    if n:
+        return DataError("Sample weights must contain at least one non-zero number in the first block")
+    shape = getattr(X, "shape", (0,))
+    return DataError(
+        f"Found array with 0 sample(s) (shape={tuple(shape)}) while a minimum of 1 is required: the first block settles "
+        f"the columns. Later ones may be empty"
+    )
 
 
 def seed_of(random_state: Any) -> int:
@@ -69,14 +84,3 @@ def seed_of(random_state: Any) -> int:
             raise ValueError(f"random_state must not be negative, got {random_state}")
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def table_of_row(x: Mapping[str, Any] | Sequence[Any]) -> Any:
-    """A first block made of one row."""
-    if isinstance(x, Mapping):
-        columns = []
-        for value in x.values():
-            kind = object if isinstance(value, str) else np.float64
-            columns.append(np.array([np.nan if value is None and kind is np.float64 else value], kind))
-        return Table(tuple(x), tuple(columns))
-    return np.array([list(x)], object if any(isinstance(v, str) for v in x) else np.float64)

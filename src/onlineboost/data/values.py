@@ -1,0 +1,83 @@
+"""What a single value means, the same wherever it comes from: missing, a number, a category, or a date."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from onlineboost.data.source import parse_numbers
+
+NUMBERS = (int, float, np.number, np.bool_, Decimal)
+DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+NO_DATES = (
+    "a date or time is neither a number nor a category. Turn it into one: for instance the hour, the day of the week, "
+    "or the seconds since a fixed day"
+)
+
+NO_NUMBER = (
+    "is not a number, and the column is numeric. If it is a category, name it in categorical_features before the first "
+    "row is learned"
+)
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT, a masked value, and pandas.NA, which is neither equal nor unequal to itself."""
+    try:
+        return value is None or value is np.ma.masked or bool(value != value)
+    except (TypeError, ValueError):
+        return not isinstance(value, np.ndarray | list | dict)
+
+
+def number_of(value: Any) -> float:
+    """A value of a numeric column, NaN for missing; text is read as in a file. ValueError: it is no number."""
+    if isinstance(value, float):
+        return value
+    if isinstance(value, str):
+        numbers = parse_numbers([value])
+        if numbers is None:
+            raise ValueError(NO_NUMBER)
+        return float(numbers[0])
+    if is_missing(value):
+        return np.nan
+    if isinstance(value, DATES):
+        raise ValueError(f"is no number: {NO_DATES}")
+    if isinstance(value, np.ndarray) and value.ndim:
+        raise ValueError(NO_NUMBER)
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf  # refused by name, as infinity is
+    except (TypeError, ValueError):
+        raise ValueError(NO_NUMBER) from None
+
+
+def category_of(value: Any) -> str | None:
+    """A value of a nominal column as text, None for missing. ValueError: it is neither text nor a number.
+
+    A number is its shortest text, so "1", 1 and 1.0 are the same category. Spaces around text do not count.
+
+    Examples
+    --------
+    >>> category_of(" red"), category_of(1.0), category_of("1"), category_of(0.5), category_of(float("nan"))
+    ('red', '1', '1', '0.5', None)
+    """
+    if isinstance(value, str):
+        return value.strip() or None
+    if is_missing(value):
+        return None
+    if isinstance(value, DATES):
+        raise ValueError(f"is no category: {NO_DATES}")
+    if isinstance(value, NUMBERS):
+        return shortest(float(value))
+    raise ValueError("is no category: give text or a number")
+
+
+def shortest(number: int | float | Decimal) -> str:
+    """The shortest text of a number: 1.0 is "1"."""
+    if isinstance(number, int):
+        return str(int(number))
+    number = float(number)
+    return str(int(number)) if number.is_integer() else repr(number)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import datetime
 import math
+from collections import namedtuple
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlineboost.data.encoder import MAX_VALUES, Encoder
+from onlineboost import HoeffdingTree
+from onlineboost.data.encoder import MAX_VALUES, OWN, Encoder
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Table
 
@@ -180,15 +183,185 @@ def test_predicting_spends_no_code_on_values_never_seen_and_takes_them_all_alike
         np.testing.assert_array_equal(encoder.read_row(X[b], learning=False).X, read.X[b : b + 1])
 
 
-def test_a_nominal_column_keeps_its_first_values_and_takes_later_ones_as_missing():
-    X = np.array([[f"v{i}", 0.0] for i in range(MAX_VALUES + 20)], object)
-    encoder, block = encoded(X)
+# ------------------------------------------------------------------------------------------------ too many values
+
+
+def test_the_first_values_of_a_nominal_column_have_codes_of_their_own_and_later_ones_share_some():
+    X = np.array([[f"v{i}", 0.0] for i in range(2000)], object)
+    encoder = Encoder.settle(X)
+    with pytest.warns(UserWarning, match=rf"'x0' has more than {OWN} different values.*other"):
+        block = encoder.read(X)
     encoder.commit(block, 1)
+    codes = block.X[:, 1]
     assert encoder.sizes == [MAX_VALUES]
-    np.testing.assert_array_equal(block.X[:MAX_VALUES, 1], np.arange(MAX_VALUES))
-    assert np.isnan(block.X[MAX_VALUES:, 1]).all()
-    later = encoder.read(np.array([["v3", 0.0], ["another", 0.0]], object))
-    np.testing.assert_array_equal(later.X[:, 1], [3.0, math.nan])
+    np.testing.assert_array_equal(codes[:OWN], np.arange(OWN))
+    assert set(codes[OWN:]) == set(range(OWN, MAX_VALUES))
+    np.testing.assert_array_equal(encoder.read(X).X, block.X)  # and no second warning: in tests they are errors
+    for learning in (True, False):
+        another = encoder.read(np.array([["never met", 0.0]], object), learning=learning)
+        assert OWN <= another.X[0, 1] < MAX_VALUES
+        assert another.fresh == [{}]
+
+
+@pytest.mark.filterwarnings("ignore:column 'x0' has more than")
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_shared_codes_do_not_depend_on_how_the_stream_is_cut(size):
+    rng = np.random.default_rng(0)
+    X = np.array([[f"v{int(i)}", 0.0] for i in rng.zipf(1.2, 1500) % 5000], object)
+    results = []
+    for step in (len(X), size):
+        encoder, out = Encoder.settle(X[:1]), []
+        for a in range(0, len(X), step):
+            block = encoder.read(X[a : a + step])
+            rows = [encoder.read_row(x).X for x in X[a : a + 1]]
+            np.testing.assert_array_equal(rows[0], block.X[:1])
+            encoder.commit(block, 1 + a)
+            out += block.X[:, 1].tolist()
+        results.append((out, encoder.codes, encoder.births))
+    assert results[0] == results[1]
+    assert len(results[0][1][0]) > OWN
+
+
+def test_a_column_of_few_enough_values_shares_nothing():
+    X = np.array([[f"v{i}"] for i in range(OWN)], object)
+    _, block = encoded(X)
+    assert block.X[:, 0].tolist() == list(range(OWN))
+
+
+def test_no_room_is_kept_for_values_that_cannot_come():
+    X = np.array([[f"v{i}", f"w{i}"] for i in range(400)], object)
+    with pytest.warns(UserWarning, match="'x[01]' has more than"):
+        clf = HoeffdingTree().partial_fit(X, ["a", "b"] * 200)
+    (segment,) = clf._model.chain.segments
+    assert np.diff(segment.learners.forest.offset).tolist() == [1 + MAX_VALUES] * 2
+
+
+# ------------------------------------------------------------------------------------------------ one value, many forms
+
+
+@pytest.mark.parametrize(
+    "other",
+    [[[1], [2], [0.5]], [[1.0], [2.0], [0.5]], [["1"], ["2"], ["0.5"]], [[" 1 "], [np.int64(2)], [Decimal("0.5")]]],
+    ids=["numbers", "floats", "text", "mixed"],
+)
+@pytest.mark.parametrize("first", [[["1"], ["2"], ["0.5"]], [[1.0], [2.0], [0.5]]], ids=["text", "numbers"])
+def test_a_category_is_the_same_as_text_and_as_a_number(first, other):
+    encoder = Encoder.settle(np.array(first, object), [0])
+    encoder.commit(encoder.read(np.array(first, object)), 1)
+    for X in (np.array(other, object), pd.DataFrame(other, columns=["x0"]), other):
+        block = encoder.read(X)
+        assert block.X[:, 0].tolist() == [0.0, 1.0, 2.0]
+        assert block.fresh == [{}]
+    assert [encoder.read_row(x).X[0, 0] for x in other] == [0.0, 1.0, 2.0]
+
+
+def test_a_number_is_not_taken_for_a_shared_code():
+    """Shared codes are kept under numbers, values under text."""
+    encoder = Encoder.settle(np.array([["a"]], object))
+    encoder.codes = [{5: 0, "a": 1}]
+    for X in ([[5]], [["5"]], [[5.0]]):
+        assert encoder.read(np.array(X, object)).fresh == [{"5": 0}]
+        assert encoder.read_row(X[0]).fresh == [{"5": 0}]
+
+
+def test_empty_text_is_missing_in_columns_of_both_kinds():
+    encoder, block = encoded(np.array([["red", 1.0], ["", 2.0], ["  ", 3.0]], object))
+    np.testing.assert_array_equal(block.X[:, 1], [0.0, math.nan, math.nan])
+    for word in ("", "?", "NA", "nan"):
+        np.testing.assert_array_equal(encoder.read_row(["red", word]).X[0], [math.nan, 0.0])
+
+
+def test_masked_values_are_missing():
+    numbers = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]])
+    encoder, block = encoded(numbers)
+    np.testing.assert_array_equal(block.X, [[1.0, math.nan], [3.0, 4.0]])
+    np.testing.assert_array_equal(encoder.read_row(numbers[0]).X, [[1.0, math.nan]])
+    integers = np.ma.masked_array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]])
+    np.testing.assert_array_equal(encoder.read(integers).X, block.X)
+    mixed = np.ma.masked_array(np.array([["red", 1.0], ["blue", 2.0]], object), mask=[[0, 1], [1, 0]])
+    _, block = encoded(mixed)
+    np.testing.assert_array_equal(block.X, [[math.nan, 0.0], [2.0, math.nan]])
+
+
+# ------------------------------------------------------------------------------------------------- names and order
+
+
+NAMED = {
+    "pandas": lambda columns: pd.DataFrame(columns),
+    "polars": lambda columns: pl.DataFrame(columns),
+    "pyarrow": lambda columns: pa.table(columns),
+    "RecordBatch": lambda columns: pa.RecordBatch.from_pydict(columns),
+    "Table": lambda columns: Table(tuple(columns), tuple(_table_column(column) for column in columns.values())),
+}
+
+
+def _table_column(column):
+    return np.array(column, object if isinstance(column[0], str) else float)
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_names_decide_where_there_are_names(kind):
+    columns = {"size": [1.5, 2.0], "colour": ["red", "blue"], "count": [3.0, 4.0]}
+    encoder, want = encoded(NAMED["pandas"](columns))
+    for order in (("count", "size", "colour"), ("colour", "count", "size")):
+        block = encoder.read(NAMED[kind]({name: columns[name] for name in order}))
+        np.testing.assert_array_equal(block.X, want.X)
+    less = {name: columns[name] for name in ("size", "colour")}
+    with pytest.raises(DataError, match=r"now missing:\n- count\n.*NaN"):
+        encoder.read(NAMED[kind](less))
+    with pytest.raises(DataError, match=r"unseen at fit time:\n- amount\n.*\n- count\n.*leave the others out"):
+        encoder.read(NAMED[kind](less | {"amount": [1.0, 2.0]}))
+
+
+Row = namedtuple("Row", ["count", "colour", "size"])  # a row of no types
+
+
+class Record:
+    """A row as databases give it: keys and values, but no mapping."""
+
+    def __init__(self, **values):
+        self.values = values
+
+    def keys(self):
+        return self.values.keys()
+
+    def __getitem__(self, name):
+        return self.values[name]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"count": 3.0, "colour": "blue", "size": 1.5},
+        pd.Series({"count": 3.0, "colour": "blue", "size": 1.5}),
+        Row(3.0, "blue", 1.5),
+        Record(count=np.int64(3), colour=np.str_("blue"), size=np.float32(1.5)),
+        [1.5, "blue", 3.0],
+        (1.5, "blue", 3.0),
+        pd.Series([1.5, "blue", 3.0]),  # its index is no names
+        np.array([1.5, "blue", 3.0], object),
+    ],
+    ids=["mapping", "Series", "named tuple", "record", "list", "tuple", "Series without names", "array"],
+)
+def test_a_row_goes_by_name_if_it_has_names_and_by_position_if_not(row):
+    encoder, block = encoded(pd.DataFrame({"size": [1.0, 1.0], "colour": ["red", "blue"], "count": [2, 2]}))
+    encoder.commit(block, 1)
+    assert encoder.read_row(row).X.tolist() == [[1.5, 3.0, 1.0]]
+
+
+def test_a_row_of_numbers_is_a_mapping_too():
+    encoder = Encoder.settle(pd.DataFrame({"a": [1.0], "b": [2.0]}))
+    for row in ({"b": 2.0, "a": 1.0}, pd.Series({"b": 2.0, "a": 1.0})):
+        assert encoder.read_row(row).X.tolist() == [[1.0, 2.0]]
+    np.testing.assert_array_equal(encoder.read_row({"b": 2.0}).X, [[math.nan, 2.0]])
+    assert Encoder.settle(pd.DataFrame([[1.0, 2.0]])).read_row({1: 2.0, 0: 1.0}).X.tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize("empty", [[], np.empty((0, 2)), pd.DataFrame({"b": [], "a": []}), np.empty((0, 2), object)])
+def test_no_rows_are_no_rows(empty):
+    for nominal in (None, ["a"]):
+        encoder = Encoder.settle(pd.DataFrame({"a": [1.0], "b": [2.0]}), nominal)
+        assert encoder.read(empty).X.shape == (0, 2)
 
 
 @pytest.mark.parametrize("names", [True, False])
@@ -273,11 +446,54 @@ def test_an_error_in_a_single_row_names_column_and_value(two_columns, x, says):
         two_columns.read_row(x)
 
 
-def test_a_column_of_a_type_that_is_neither_number_nor_category_is_named():
-    for module in (pd, pl):
-        frame = module.DataFrame({"a": [1.0], "when": [datetime.datetime(2024, 5, 1)]})
-        with pytest.raises(DataError, match=r"column 'when' has type.*the hour or the day"):
-            Encoder.settle(frame)
+DAY = datetime.datetime(2024, 5, 1)
+DATES = {
+    "pandas": pd.DataFrame({"when": [DAY]}),
+    "polars": pl.DataFrame({"when": [DAY]}),
+    "pyarrow": pa.table({"when": [DAY]}),
+    "date": pl.DataFrame({"when": [DAY.date()]}),
+    "time": pl.DataFrame({"when": [DAY.time()]}),
+    "duration": pd.DataFrame({"when": [DAY - DAY]}),
+    "objects": pd.DataFrame({"when": pd.Series([DAY.date()], dtype=object)}),
+    "array": np.array([["2024-05-01"]], "datetime64[ns]"),
+    "object array": np.array([[pd.Timestamp(DAY)]], object),
+    "list": [[np.datetime64("2024-05-01")]],
+}
+
+
+@pytest.mark.parametrize("kind", DATES)
+def test_dates_are_refused_wherever_they_come_from(kind):
+    with pytest.raises(DataError, match=r"a date or time is neither a number nor a category.*the hour, the day"):
+        Encoder.settle(DATES[kind])
+
+
+@pytest.mark.parametrize(
+    "value", [DAY, DAY.date(), np.datetime64("2024-05-01"), pd.Timestamp(DAY), DAY - DAY], ids=repr
+)
+def test_dates_in_single_rows_are_refused_too(value):
+    for first in ([1.0], ["red"]):
+        encoder = Encoder.settle(np.array([first], object))
+        with pytest.raises(DataError, match=r"column 'x0'.*a date or time is neither.*the hour"):
+            encoder.read_row([value])
+        with pytest.raises(DataError, match=r"row 0, column 'x0'.*a date or time is neither.*the hour"):
+            encoder.read(np.array([[value]], object))
+
+
+def test_a_frame_that_has_no_rows_yet_is_named():
+    with pytest.raises(DataError, match=r"a LazyFrame has no rows yet: use X.collect\(\)"):
+        Encoder.settle(pl.DataFrame({"a": [1.0]}).lazy())
+
+
+@pytest.mark.parametrize("X", [{"a": [1.0]}, [{"a": 1.0}]], ids=["mapping", "list of mappings"])
+def test_mappings_in_place_of_a_table_are_named(X):
+    with pytest.raises(DataError, match=r"learn_one.*data frame"):
+        Encoder.settle(X)
+
+
+def test_intervals_and_their_like_are_categories_if_their_column_says_so():
+    encoder, block = encoded(pd.DataFrame({"c": pd.cut([1.0, 5.0, 9.0, 1.0], [0, 3, 6, 10])}))
+    assert block.X[:, 0].tolist() == [0.0, 1.0, 2.0, 0.0]
+    assert list(encoder.codes[0]) == ["(0, 3]", "(3, 6]", "(6, 10]"]
 
 
 def test_two_columns_of_one_name_are_refused():

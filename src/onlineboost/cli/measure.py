@@ -36,11 +36,10 @@ class Stream:
         target: str | None,
         seed: int,
         limit: int | None,
-        nominal: tuple[str, ...],
-        numeric: tuple[str, ...],
+        columns: dict[str, Any],
     ) -> None:
         self.source, self.target, self.limit = source, target, limit
-        self.nominal, self.numeric = nominal, numeric
+        self.columns = columns  # of a file: nominal, numeric, drop
         self.dataset = None
         if source in dataset_names():
             dataset = load_dataset(source)
@@ -65,7 +64,7 @@ class Stream:
 
     def _blocks(self) -> Iterator[Any]:
         left = self.limit
-        for block in read_blocks(self.source, self.target, nominal=self.nominal, numeric=self.numeric):
+        for block in read_blocks(self.source, self.target, **self.columns):
             if left is not None and left < len(block):
                 yield type(block)(block.X[:left], block.y[:left], block.first_row, 1.0)
                 return

@@ -37,6 +37,7 @@ OPTIONS = (  # that both commands have
     click.option("--limit", type=click.IntRange(1), help="Stop after so many examples."),
     click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
     click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),
+    click.option("--drop", multiple=True, help="A column of a file to leave out; can be repeated."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )
 
@@ -94,8 +95,6 @@ def _run(
     target: str | None,
     seed: int,
     limit: int | None,
-    nominal: tuple[str, ...],
-    numeric: tuple[str, ...],
     as_json: bool,
     report: Path | None = None,
     verbose: bool = False,
@@ -104,7 +103,8 @@ def _run(
     with friendly_errors():
         from onlineboost.cli.measure import Stream, run_models
 
-        stream = Stream(source, target, seed, limit, nominal, numeric)
+        columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
+        stream = Stream(source, target, seed, limit, columns)
         settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}
         if settings.get("gamma", "auto") != "auto":
             settings["gamma"] = number(settings["gamma"], "--gamma")

@@ -39,6 +39,15 @@ def check_forced(path: Path, names: list[str], nominal: frozenset[str], numeric:
             raise file_error(path, "asked to be both nominal and numeric. Choose one.", None, name)
 
 
+def check_dropped(path: Path, names: list[str], drop: frozenset[str]) -> None:
+    """Columns to leave out are there, and others are left."""
+    for name in sorted(drop):
+        if name not in names:
+            raise file_error(path, f"no predictor is named {name!r}." + suggest(name, names))
+    if len(drop) == len(names):
+        raise file_error(path, "all predictors are left out: keep at least one.")
+
+
 def numbers_of(source: Source, chunk: Chunk, name: str) -> NDArray[np.float64]:
     """A numeric column; an error for the first value that is not a finite number."""
     numbers = chunk.numbers(name)

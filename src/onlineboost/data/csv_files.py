@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +17,16 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from onlineboost.data.errors import DataError, file_error, show
-from onlineboost.data.source import Chunk, Source, parse_numbers
+from onlineboost.data.errors import DataError, file_error, show, way_out
+from onlineboost.data.source import MISSING_NUMBERS, Chunk, Source, parse_numbers
+from onlineboost.data.values import NO_DATES
 
 LONGEST_LINE = 1 << 24  # bytes; without a bound, a file with no line ends would be read whole
+
+_DAY = r"\d{4}[-/]\d\d?[-/]\d\d?|\d\d?[./-]\d\d?[./-]\d{4}"
+_TIME = r"\d\d?:\d\d(:\d\d([.,]\d+)?)?"
+DATE = re.compile(rf"({_DAY})([T ]{_TIME}( ?(Z|UTC|[+-]\d\d:?\d\d))?)?|{_TIME}")
+"""A date, a time or both, as they are mostly written."""
 
 
 @contextmanager
@@ -134,6 +141,7 @@ class CsvChunk:
 
     def __init__(self, source: CsvSource, numbered: list[tuple[int, list[str]]], first_row: int) -> None:
         self.fraction = source.fraction
+        self._path = source.path
         self._lines, rows = zip(*numbered, strict=True)
         self._columns = dict(zip(source.names, zip(*rows, strict=True), strict=True))
         self._first_row = first_row
@@ -145,10 +153,18 @@ class CsvChunk:
     def looks_numeric(self, name: str) -> bool:
         numbers = self.numbers(name)
         if numbers is None:
+            self._refuse_dates(name)
             return False
         # A column of "?" alone shows text and no number. An empty one shows nothing, and is numeric so that
         # text further on is an error, instead of numbers further on being taken for categories.
         return not np.isnan(numbers).all() or not any(self._columns[name])
+
+    def _refuse_dates(self, name: str) -> None:
+        """As a frame or a Parquet file says by its types, so a column of text says by how all its values look."""
+        values = {text.strip() for text in self._columns[name]} - MISSING_NUMBERS
+        if values and all(map(DATE.fullmatch, values)):
+            what = f"{show(min(values))} looks like a date or time: {NO_DATES}. {way_out(name)}"
+            raise file_error(self._path, what, None, name)
 
     def numbers(self, name: str) -> NDArray[np.float64] | None:
         if name not in self._parsed:  # the first block is parsed to find out, then to use

@@ -184,9 +184,9 @@ class Encoder:
     def _warn_of_sharing(self, c: int) -> None:
         """Once for every column: from then on more codes than OWN are known."""
         warnings.warn(
-            f"column {self.names[c]!r} has more than {OWN} different values. The first {OWN} are told apart; all others "
-            f"share {SHARED} places, by a hash of their text, so that each of these stands for a mixture. If the rare "
-            f"ones matter, give numbers that describe them in place of the value; if they do not, call them all 'other'",
+            f"column {self.names[c]!r} has more than {OWN} different values. The first {OWN} are told apart; others "
+            f"share {SHARED} places, by a hash of their text, so that each place stands for a mixture. If rare values "
+            f"matter, give numbers that describe them instead; if they do not, call them all 'other'",
             UserWarning,
             stacklevel=2,
         )
@@ -261,7 +261,8 @@ def _place(text: str, known: dict[Key, int], added: dict[Key, int]) -> tuple[Key
 def _other_names(unknown: list[str], missing: list[str]) -> DataError:
     """Names that are not those of the first block, in the words of scikit-learn."""
     lines = ["The feature names should match those that were passed during fit."]
-    for what, names in (("Feature names unseen at fit time:", unknown), ("Feature names seen at fit time, yet now missing:", missing)):
+    unseen, lost = "Feature names unseen at fit time:", "Feature names seen at fit time, yet now missing:"
+    for what, names in ((unseen, unknown), (lost, missing)):
         if names:
             lines += [what, *(f"- {name}" for name in names[:20]), *(["- ..."] if len(names) > 20 else [])]
     advice = "The first block settles the columns: leave the others out, and fill one that is missing with NaN."

@@ -26,6 +26,14 @@ def file_error(path: Path, what: str, place: str | None = None, column: str | No
     return DataError(f"{', '.join(part for part in parts if part)}: {what}")
 
 
+def way_out(name: str) -> str:
+    """What to do with a column of a file that cannot be taken as it is."""
+    return (
+        f"Leave the column out with --drop {name} (drop=[{name!r}]), or pass --nominal {name} (nominal=[{name!r}]) to "
+        f"take every value as a category."
+    )
+
+
 def no_rows(path: Path) -> DataError:
     return file_error(path, "there is a header but no row of data.")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from onlineboost.data.columns import check_forced, labels_of, numbers_of, target_name, texts_of
+from onlineboost.data.columns import check_dropped, check_forced, labels_of, numbers_of, target_name, texts_of
 from onlineboost.data.csv_files import open_csv
 from onlineboost.data.errors import did_you_mean, file_error, no_rows
 from onlineboost.data.parquet_files import open_parquet
@@ -33,12 +33,14 @@ def read_blocks(
     block_rows: int = 4096,
     nominal: str | Iterable[str] = (),
     numeric: str | Iterable[str] = (),
+    drop: str | Iterable[str] = (),
 ) -> Iterator[Block]:
     """Read a CSV, gzip-compressed CSV or Parquet file block by block.
 
     A CSV file is UTF-8, comma-separated, with a header row; blank lines and spaces around values are ignored.
     A column is numeric if each of its values in the first block is a number or missing (see
-    ``MISSING_NUMBERS``), otherwise nominal. In Parquet the file says itself which columns are numbers.
+    ``MISSING_NUMBERS``), otherwise nominal. In Parquet the file says itself which columns are numbers. A column of
+    dates is an error, unless it is forced to be nominal or left out.
 
     Parameters
     ----------
@@ -50,6 +52,8 @@ def read_blocks(
         Rows in a block; the last block may be shorter. Memory grows with it, not with the file.
     nominal, numeric
         Columns whose kind is not to be guessed: a name or several.
+    drop
+        Columns to leave out.
 
     Yields
     ------
@@ -76,7 +80,7 @@ def read_blocks(
     checked = _checked_path(path)
     if block_rows < 1:
         raise ValueError(f"block_rows must be at least 1, got {block_rows}")
-    return _blocks(checked, target, block_rows, _names(nominal), _names(numeric))
+    return _blocks(checked, target, block_rows, _names(nominal), _names(numeric), _names(drop))
 
 
 def scan_labels(path: str | PathLike[str], target: str | None = None) -> list[str]:
@@ -107,15 +111,22 @@ def _names(names: str | Iterable[str]) -> frozenset[str]:
 
 
 def _blocks(
-    path: Path, target: str | None, block_rows: int, nominal: frozenset[str], numeric: frozenset[str]
+    path: Path,
+    target: str | None,
+    block_rows: int,
+    nominal: frozenset[str],
+    numeric: frozenset[str],
+    drop: frozenset[str],
 ) -> Iterator[Block]:
     with _open(path) as source:
         target = target_name(source, target)
         predictors = [name for name in source.names if name != target]
+        check_dropped(path, predictors, drop)
+        predictors = [name for name in predictors if name not in drop]
         check_forced(path, predictors, nominal, numeric)
         is_numeric: dict[str, bool] = {}
         first_row = 0
-        for chunk in source.chunks(block_rows, source.names):
+        for chunk in source.chunks(block_rows, [*predictors, target]):
             if not is_numeric:
                 guessed = {n: n not in nominal and chunk.looks_numeric(n) for n in predictors if n not in numeric}
                 is_numeric = {**guessed, **dict.fromkeys(numeric, True)}

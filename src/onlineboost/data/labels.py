@@ -71,6 +71,12 @@ class Labels:
         except (KeyError, TypeError):  # new, or no label
             return self.read(object_array([label]))
 
+    def of(self, codes: np.ndarray) -> np.ndarray:
+        """Labels of these codes; where no class was known (-1) None."""
+        if len(codes) and codes.min() < 0:
+            return object_array([*self.names, None])[codes]
+        return self.classes[codes]
+
     def add(self, new: Sequence[Hashable]) -> None:
         """Take over new labels that `read` found, in its order."""
         for label in new:
@@ -116,7 +122,7 @@ def sorted_labels(y: np.ndarray) -> np.ndarray:
 def label_array(labels: Sequence[Any]) -> np.ndarray:
     """Labels as an array that gives them back: of a type of NumPy if they are all of one, otherwise of objects."""
     types = set(map(type, labels))
-    of_numpy = len(types) == 1 and (types <= {str, bool} or issubclass(*types, np.generic))
+    of_numpy = len(types) == 1 and (types <= {str, bool} or isinstance(labels[0], np.generic))
     return np.array(labels) if types <= {int, float} or of_numpy else object_array(labels)
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlineboost.data.errors import file_error
+from onlineboost.data.errors import file_error, way_out
 from onlineboost.data.source import Chunk, Source, parse_numbers
+from onlineboost.data.values import NO_DATES, NUMBERS, shortest
 
 
 @contextmanager
@@ -60,8 +61,10 @@ class ParquetChunk:
 
         kind = self._batch.column(name).type
         if any(test(kind) for test in (types.is_nested, types.is_binary, types.is_large_binary)):
-            what = f"values of type {kind} are neither numbers nor text. Leave the column out."
-            raise file_error(self._path, what, None, name)
+            what = f"values of type {kind} are neither numbers nor text. Leave the column out with --drop {name}"
+            raise file_error(self._path, f"{what} (drop=[{name!r}]).", None, name)
+        if types.is_temporal(kind):
+            raise file_error(self._path, f"the type is {kind}: {NO_DATES}. {way_out(name)}", None, name)
         numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
         return any(test(kind) for test in numeric)
 
@@ -74,4 +77,10 @@ class ParquetChunk:
 
     def texts(self, name: str) -> list[str | None]:
         values = self._batch.column(name).to_pylist()
-        return [None if v is None or v != v else str(v).strip() or None for v in values]  # v != v: a NaN
+        return [None if v is None or v != v else _text(v) for v in values]  # v != v: a NaN
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, NUMBERS) and not isinstance(value, bool):
+        return shortest(value)  # type: ignore[arg-type]
+    return str(value).strip() or None

@@ -11,8 +11,8 @@ from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.learners import BinaryTreeLearners
 from onlineboost.chain.segments import Segment
-from onlineboost.estimators.base import Model
 from onlineboost.estimators.booster import BoosterClassifier, only_tree
+from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import Names, Scale, adapts, loss_of, scales, vote_of
 from onlineboost.trees.state import Columns, no_trees
 

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
@@ -30,36 +29,14 @@ from onlineboost.data.labels import Labels, object_array, sorted_labels
 from onlineboost.estimators.checks import (
     check_columns,
     check_labels,
+    check_settles,
     check_weight,
     check_weights,
-    nothing_to_begin_with,
     seed_of,
 )
 from onlineboost.estimators.gate import Gate
+from onlineboost.estimators.model import Model
 from onlineboost.trees.state import Columns
-
-
-@dataclass
-class Model:
-    """What a fitted classifier has learned."""
-
-    encoder: Encoder
-    labels: Labels
-    chain: Chain
-    damage: str = ""  # what went wrong in the middle of a row, if anything did: it cannot be used any more
-    compiled: bool = False  # whether its kernels are, in this process
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "compiled": False}
-
-    @property
-    def k(self) -> int:
-        return len(self.labels.classes)
-
-    @property
-    def columns(self) -> Columns:
-        return Columns(len(self.encoder.numeric), self.encoder.sizes)
-
 
 NEVER = 2**62
 
@@ -149,7 +126,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             if first and not keep.any():
                 if len(y) and classes is None:
                     return object_array([])  # rows of weight 0 are as if absent
-                raise nothing_to_begin_with(X, len(y))
+                check_settles(table, len(y), classes=not anew and classes is not None)
             check_columns(self, X, reset=first)
             if not keep.all():
                 table, y, weight = table[keep], y[keep], weight[keep]
@@ -159,7 +136,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             if interrupt.pending is not None:
                 raise interrupt.pending
             self._model = model
-            return self._labelled(self._learn(encoded, codes, new, weight, interrupt))
+            if first and not len(y):
+                self._set_classes(model, model.k)  # classes without a row
+            said = self._learn(encoded, codes, new, weight, interrupt)
+            return self._model.labels.of(said)
 
     def learn_one(self, x: Mapping[str, Any] | Sequence[Any], y: Any, weight: float = 1.0) -> Self:
         """Learn one example: x is a row in the order of the columns, or a mapping from their names.
@@ -290,14 +270,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             model, combiner = self._fitted(), self._combiner()
             X = self._encoded(model, X)
             codes = self._in_pieces(model, X, lambda piece: model.chain.predict(piece, model.k, combiner))
-            return self._labelled(codes)
+            return model.labels.of(codes)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes (in the order of `classes_`) for every row."""
         with self._gate().reading():
             model, combiner = self._fitted(), self._combiner()
             X = self._encoded(model, X)
-            return self._in_pieces(model, X, lambda piece: model.chain.probabilities(piece, model.k, combiner))
+            return self._in_pieces(model, X, lambda piece: model.shares(piece, combiner))
 
     def _in_pieces(self, model: Model, X: np.ndarray, predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """predict(X) by pieces that fit the cache, and by as many threads as pay. Rows know nothing of each other."""
@@ -324,7 +304,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
                 return {}
             model = self._fitted()
             row = model.encoder.read_row(x, learning=False).X
-            shares = model.chain.probabilities(row, model.k, self._combiner())[0]
+            shares = model.shares(row, self._combiner())[0]
             return dict(zip(model.labels.names, shares.tolist(), strict=True))
 
     # --------------------------------------------------------------------------------------- what was learned
@@ -393,12 +373,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         table = rows_of(X)
         check_columns(self, X, reset=False)
         return model.encoder.read(table, learning=False).X
-
-    def _labelled(self, codes: np.ndarray) -> np.ndarray:
-        """Labels of these codes; where no class was known (-1) None."""
-        if len(codes) and codes.min() < 0:
-            return object_array([*self._model.labels.names, None])[codes]
-        return self.classes_[codes]
 
 
 def _stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:

@@ -52,7 +52,7 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(n)
     if isinstance(sample_weight, np.ma.MaskedArray):
-        sample_weight = sample_weight.astype(np.float64).filled(np.nan)
+        sample_weight = np.ma.filled(sample_weight.astype(np.float64), np.nan)
     weight = np.asarray(sample_weight, np.float64)
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
@@ -66,14 +66,17 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     return weight
 
 
-def nothing_to_begin_with(X: Any, n: int) -> DataError:
-    """The first block has no row of a positive weight."""
+def check_settles(table: Any, n: int, *, classes: bool) -> None:
+    """A first block of n rows, none of a positive weight, will do if classes are given and types say the rest."""
+    typed = table.dtype.kind in "biuf" if isinstance(table, np.ndarray) else table.named
+    if classes and typed:
+        return
     if n:
-        return DataError("Sample weights must contain at least one non-zero number in the first block")
-    shape = getattr(X, "shape", (0,))
-    return DataError(
-        f"Found array with 0 sample(s) (shape={tuple(shape)}) while a minimum of 1 is required: the first block settles "
-        f"the columns. Later ones may be empty"
+        raise DataError("Sample weights must contain at least one non-zero number in the first block")
+    shape = table.shape if isinstance(table, np.ndarray) else (0, len(table.names))
+    raise DataError(
+        f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required: the first block settles the "
+        f"columns. Later ones may be empty, and the first if it is a frame or an array of numbers and `classes` are given"
     )
 
 

@@ -12,8 +12,9 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.segments import Segment
-from onlineboost.estimators.base import Model, OnlineClassifier
+from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import weak_learners
+from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import Names, Scale, adapts, count, loss_of, scales, vote_of
 from onlineboost.trees.state import Columns
 

@@ -10,9 +10,9 @@ import numpy as np
 from onlineboost.boosters.mbbm import new_mbbm
 from onlineboost.boosters.potentials import Tables, build_tables
 from onlineboost.chain.chain import Chain
-from onlineboost.estimators.base import Model
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
+from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import WEIGHTS, Names, Scale, scales, vote_of, word
 from onlineboost.trees.state import Columns
 

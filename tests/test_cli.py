@@ -136,6 +136,14 @@ def test_the_kind_of_a_column_can_be_forced(tmp_path):
     assert right[0] >= right[1]
 
 
+def test_a_column_of_dates_is_refused_and_can_be_left_out(tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text("size,when,label\n" + "1,2024-05-01,a\n2,2024-05-02,b\n" * 20)
+    assert_told(call("run", path, "--learners", 2), "'when'", "--drop when")
+    answer = json.loads(call("run", path, "--learners", 2, "--drop", "when", "--json").stdout)
+    assert answer["results"][0]["examples"] == 40
+
+
 def test_datasets_lists_all_names():
     table, listed = call("datasets"), call("datasets", "--json")
     assert table.exit_code == listed.exit_code == 0

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlineboost.data import csv_files, errors, files, frames, table
+from onlineboost.data import csv_files, errors, files, frames, table, values
 from onlineboost.data.errors import DataError
 from onlineboost.data.files import read_blocks, scan_labels
 from onlineboost.data.table import Block
@@ -48,7 +48,7 @@ def failure(path: Path, *args, **kwargs) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("module", [errors, files, frames, table])
+@pytest.mark.parametrize("module", [errors, files, frames, table, values])
 def test_the_examples_in_the_docstrings_are_true(module):
     result = doctest.testmod(module)
     assert result.attempted > 0
@@ -384,3 +384,78 @@ def test_without_pyarrow_the_message_says_what_to_install(write, monkeypatch):
     path = write("", "events.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "pip install 'onlineboost[frames]'" in failure(path)
+
+
+# ----------------------------------------------------------------------------------------------- dates, and leaving out
+
+LOOKS_LIKE_DATES = [
+    "2024-05-01",
+    "2024-05-01 12:30",
+    "2024-05-01T12:30:15.25Z",
+    "2024-05-01 12:30:15+02:00",
+    "1.5.2024",
+    "05/01/2024",
+    "12:30",
+    "12:30:15",
+]
+
+
+@pytest.mark.parametrize("value", LOOKS_LIKE_DATES)
+def test_a_column_of_dates_is_refused_with_what_to_do(write, value):
+    path = write(f"size,when,label\n1,{value},a\n2,,b\n3,NA,b\n")
+    said = failure(path)
+    for part in ("column 'when'", repr(value), "the hour", "--drop when", "nominal=['when']"):
+        assert part in said
+    (block,) = read_blocks(path, nominal="when")
+    assert block.X.columns[1].tolist() == [value, None, "NA"]
+    (block,) = read_blocks(path, drop="when")
+    assert block.X.names == ("size",)
+
+
+@pytest.mark.parametrize("value", ["2024-05", "1.2.3", "12:30 Uhr", "Mon 2024-05-01", "10.0.0.1", "a"])
+def test_what_does_not_look_like_a_date_is_a_category(write, value):
+    (block,) = read_blocks(write(f"when,label\n{value},a\n2024-05-01,b\n"))
+    assert block.X.columns[0].tolist() == [value, "2024-05-01"]
+
+
+def test_columns_to_leave_out_are_there_and_not_all(write):
+    path = write("size,colour,label\n1,red,a\n")
+    assert "no predictor is named 'clour'. Did you mean 'colour'?" in failure(path, drop=["clour"])
+    assert "no predictor is named 'label'" in failure(path, drop="label")
+    assert "all predictors are left out" in failure(path, drop=["size", "colour"])
+    assert "no predictor is named 'size'" in failure(path, drop="size", numeric="size")
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "date", "time", "duration"])
+def test_dates_in_parquet_are_refused_with_what_to_do(tmp_path, kind):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    types = {
+        "timestamp": pa.timestamp("us"),
+        "date": pa.date32(),
+        "time": pa.time64("us"),
+        "duration": pa.duration("us"),
+    }
+    numbers = pa.array([1, 2], pa.int32() if kind == "date" else pa.int64())
+    pq.write_table(
+        pa.table({"when": numbers.cast(types[kind]), "size": [1, 2], "label": ["a", "b"]}), tmp_path / "e.parquet"
+    )
+    said = failure(tmp_path / "e.parquet")
+    for part in ("column 'when'", "the hour", "--drop when", "nominal=['when']"):
+        assert part in said
+    (block,) = read_blocks(tmp_path / "e.parquet", drop="when")
+    assert block.X.names == ("size",)
+    (block,) = read_blocks(tmp_path / "e.parquet", nominal="when")
+    assert len(set(block.X.columns[0])) == 2
+
+
+def test_numbers_in_parquet_that_are_categories_or_labels_are_written_as_in_csv(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"day": [1.0, 2.5], "label": [1.0, 0.0]}), tmp_path / "e.parquet")
+    (block,) = read_blocks(tmp_path / "e.parquet", nominal="day")
+    assert block.X.columns[0].tolist() == ["1", "2.5"]
+    assert block.y.tolist() == ["1", "0"]
+    assert scan_labels(tmp_path / "e.parquet") == ["0", "1"]

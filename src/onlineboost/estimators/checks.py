@@ -76,7 +76,8 @@ def check_settles(table: Any, n: int, *, classes: bool) -> None:
     shape = table.shape if isinstance(table, np.ndarray) else (0, len(table.names))
     raise DataError(
         f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required: the first block settles the "
-        f"columns. Later ones may be empty, and the first if it is a frame or an array of numbers and `classes` are given"
+        f"columns. Later ones may be empty; so may the first, if it is a frame or an array of numbers, and `classes` "
+        f"are given"
     )
 
 

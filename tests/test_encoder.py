@@ -501,6 +501,15 @@ def test_two_columns_of_one_name_are_refused():
         Encoder.settle(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]))
 
 
+def test_a_number_too_large_is_as_good_as_infinite():
+    encoder = Encoder.settle(np.zeros((1, 2)))
+    for x in ([10**400, 1.0], [10**400, None], np.array([10**400, 1.0], object)):
+        with pytest.raises(DataError, match="column 'x0': infinity"):
+            encoder.read_row(x)
+        with pytest.raises(DataError, match="row 0, column 'x0': infinity"):
+            encoder.read(np.array([x], object))
+
+
 def test_a_thing_that_is_no_value_is_refused_with_its_place():
     X = np.empty((2, 1), object)
     X[0, 0], X[1, 0] = 1.0, {"a": 1}

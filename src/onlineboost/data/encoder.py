@@ -229,7 +229,9 @@ class Encoder:
 
     def _number(self, values: Sequence[Any], c: int) -> float:
         value = values[c]
-        return value if type(value) is float else float(numbers_of_values([value], self.names[c])[0])
+        if type(value) is float:
+            return value
+        return np.nan if value is None else float(numbers_of_values([value], self.names[c])[0])
 
     def _check_width(self, n: int) -> None:
         if n != len(self.names):

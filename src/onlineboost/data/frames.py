@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Table
-from onlineboost.data.values import DATES, NO_DATES, NUMBERS, is_missing, number_of
+from onlineboost.data.values import DATES, NO_DATES, NUMBERS, PLAIN, is_missing, number_of
 
 
 def as_table(X: Any) -> Table:
@@ -106,12 +106,15 @@ def _table_from_array(X: np.ndarray) -> Table:
 
 def _column(values: list[Any], name: str) -> np.ndarray:
     """Python values as a column: nominal if there is text among them."""
-    if any(isinstance(value, str) for value in values):
+    types = set(map(type, values))
+    if any(issubclass(kind, str) for kind in types):
         out = np.empty(len(values), object)
-        out[:] = [None if is_missing(value) else value for value in values]
+        out[:] = values if types <= {str, type(None)} else [None if is_missing(value) else value for value in values]
         return out
     try:
-        if not any(isinstance(value, DATES) for value in values):
+        if types <= PLAIN:
+            return np.array(values, np.float64)
+        if not any(issubclass(kind, DATES) for kind in types):
             return np.array([np.nan if is_missing(value) else value for value in values], np.float64)
     except (TypeError, ValueError, OverflowError):
         pass  # find out which

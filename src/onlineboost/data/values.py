@@ -11,6 +11,8 @@ import numpy as np
 from onlineboost.data.source import parse_numbers
 
 NUMBERS = (int, float, np.number, np.bool_, Decimal)
+PLAIN = frozenset({float, int, bool, type(None)})
+"""Types of which NumPy makes numbers as they are meant: None is NaN."""
 DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 NO_DATES = (
     "a date or time is neither a number nor a category. Turn it into one: for instance the hour, the day of the week, "

@@ -2,8 +2,8 @@
 
 In the order of the data: `files` reads a file block by block (`csv_files`, `parquet_files` and what they offer,
 `source`; `columns` checks their columns), `table` is what comes out, `frames` makes the same of arrays and data frames,
-`encoder` and `labels` turn it into numbers, `errors` are the words for what is wrong. Public are the names below. It
-may import `_compile` only; `datasets`, `estimators` and what is built on them may import it.
+`values` says what a single value means, `encoder` and `labels` turn it into numbers, `errors` are the words for what is
+wrong. Public are the names below. It may import `_compile` only; all packages above it may import it.
 """
 
 from importlib import import_module

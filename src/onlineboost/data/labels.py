@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import pairwise, repeat
 
 import numpy as np
 
@@ -54,3 +54,12 @@ class Labels:
             labels = [*self.classes.tolist(), *new]
             same = len({type(label) for label in labels}) == 1
             self.classes = np.array(labels) if same else np.array([*labels, None], object)[:-1]
+
+
+def stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:
+    """Cut rows into (start, stop, classes) so that a label not known before can only be the first of a stretch."""
+    high = np.maximum(np.maximum.accumulate(codes), known - 1)
+    cuts = [0, *(np.flatnonzero(np.diff(high) > 0) + 1), len(codes)]
+    for start, stop in pairwise(cuts):
+        if start < stop:
+            yield int(start), int(stop), int(high[start]) + 1

@@ -11,8 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +25,7 @@ from onlineboost.chain.threads import Interrupt, n_threads, spread
 from onlineboost.data.encoder import Encoded, Encoder
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table
-from onlineboost.data.labels import Labels
+from onlineboost.data.labels import Labels, stretches
 from onlineboost.estimators.checks import (
     check_columns,
     check_labels,
@@ -35,6 +34,7 @@ from onlineboost.estimators.checks import (
     seed_of,
     table_of_row,
 )
+from onlineboost.estimators.costs import ClassWeight, CostMatrix, costs_of, count, for_experts
 from onlineboost.estimators.gate import Gate
 from onlineboost.trees.state import Columns
 
@@ -46,6 +46,7 @@ class Model:
     encoder: Encoder
     labels: Labels
     chain: Chain
+    counts: np.ndarray = field(default_factory=lambda: np.zeros(0))  # weight of each class, where costs need it
     damage: str = ""  # what went wrong in the middle of a row, if anything did: it cannot be used any more
     compiled: bool = False  # whether its kernels are, in this process
 
@@ -69,6 +70,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     categorical_features: Sequence[int | str] | None
     random_state: Any
+    class_weight: ClassWeight = None  # of a classifier that has no such setting
+    cost_matrix: CostMatrix = None
     _model: Model  # there once something has been learned
 
     @abstractmethod
@@ -81,7 +84,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_settings(self) -> None:
         """Settings that are read in every call: a bad one shows before anything is learned."""
-        self._combiner(), self._threads()
+        self._combiner(), self._threads(), costs_of(self.class_weight, self.cost_matrix)
 
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""
@@ -203,6 +206,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         What can fail without harm comes first: settings that a new class asks for, and compiling. An error after that
         (no memory is left, say) strikes in the middle of a row. The model then remembers it, and is not used again.
         """
+        costs = costs_of(self.class_weight, self.cost_matrix, self._model.labels)
         if not self._model.chain.safe:  # learners of another make may still reject the rows
             self._model = deepcopy(self._model)
         model = self._model
@@ -211,17 +215,24 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         if not model.compiled:
             self._rehearse(model)
             model.compiled = True
+        own = weight
+        if costs is not None:
+            own = costs.weigh(model.counts, [*model.labels.classes.tolist(), *new], model.k, codes, weight)
         try:
-            return self._learn_rows(model, encoded, codes, new, weight, interrupt)
+            out = self._learn_rows(model, encoded, codes, new, own, interrupt)
         except BaseException as error:
             model.damage = f"{type(error).__name__}: {error}"
             raise
+        if costs is not None:
+            model.counts = count(model.counts, codes[: len(out)], weight[: len(out)], model.k)
+        return out
 
     def _check_new_classes(self, model: Model) -> None:
         """New classes ask for settings again, which may have been spoilt since the model began."""
 
     def _rehearse(self, model: Model) -> None:
         """Have all kernels compiled before anything is learned."""
+        model.chain.costs = for_experts(self.cost_matrix, model.labels.classes)
         model.chain.rehearse(len(model.encoder.names), max(model.k, 2), self._combiner())
 
     def _learn_rows(
@@ -244,7 +255,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             chain.new_values(model.encoder.sizes, model.encoder.births)
         out = np.full(len(X), -1, np.int64)
         known, done, names = model.k, 0, list(new)
-        for start, stop, k in _stretches(codes, known):
+        for start, stop, k in stretches(codes, known):
             if start and interrupt.pressed():
                 break
             first = None
@@ -253,6 +264,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
                 model.labels.add(names[: k - known])  # now, not later: no tree ever knows a code that has no label
                 names = names[k - known :]
             self._set_classes(model, k)
+            chain.costs = for_experts(self.cost_matrix, model.labels.classes)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
                 part = slice(done, min(stop, done + self._rounds_to_tuning(chain, chain.t)))
@@ -383,12 +395,3 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             labels = np.array([*self.classes_.tolist(), None], object)
             return labels[codes]
         return self.classes_[codes]
-
-
-def _stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:
-    """Cut rows into (start, stop, classes) so that a label not known before can only be the first of a stretch."""
-    high = np.maximum(np.maximum.accumulate(codes), known - 1)
-    cuts = [0, *(np.flatnonzero(np.diff(high) > 0) + 1), len(codes)]
-    for start, stop in pairwise(cuts):
-        if start < stop:
-            yield int(start), int(stop), int(high[start]) + 1

@@ -231,6 +231,7 @@ def model_state(clf):
         "values": [list(codes.items()) for codes in encoder.codes],
         "births": encoder.births,
         "classes": labels.classes.tolist(),
+        "counts": model.counts.tobytes(),
         "chain": chain_state(model.chain, encoder.sizes),
     }
 

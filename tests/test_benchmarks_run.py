@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import bench
 import drift
 import guard
+import imbalance
 import machine
 import scaling
 import threads
@@ -100,6 +101,22 @@ def test_drift_compares_the_ways_to_restart():
 def test_drift_names_the_streams_there_are():
     output = CliRunner().invoke(drift.main, ["--streams", "sea,see"]).output
     assert "'see' is not a stream" in output
+
+
+def test_imbalance_counts_what_mistakes_cost():
+    rows = rows_of(run("imbalance", "--quick", "--rows", 600, "--learners", 3))
+    assert len(rows) == len(imbalance.MODELS) * len(imbalance.SETTINGS)
+    X, y = (part[:600] for part in imbalance.STREAMS["generated, 3 %"](0))
+    said = AdaBoostOLM(3, class_weight="balanced").test_then_train(X, y, classes=["other", "rare"])[120:]
+    y = y[120:]
+    missed, false = ((y == "rare") & (said != y)).sum(), ((y == "other") & (said != y)).sum()
+    cost, recall, _, _, accuracy = rows["AdaBoostOLM, balanced"]
+    assert cost == f"{1000 * (20 * missed + false) / 480:.1f}"
+    assert recall == f"{1 - missed / (y == 'rare').sum():.3f}"
+    assert accuracy == f"{(said == y).mean():.3f}"
+    table = rows_of(run("imbalance", "--matrices", "--streams", "car", "--rows", 500, "--learners", 2, "--orders", 1))
+    assert re.fullmatch(r"[\d.]+ \| [\d.]+", table["car"][0])
+    assert "no stream begins" in CliRunner().invoke(imbalance.main, ["--streams", "fraud"]).output
 
 
 def test_latency_gives_percentiles_of_every_request(tmp_path):

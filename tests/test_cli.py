@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 
@@ -114,6 +115,47 @@ def test_settings_reach_the_models_that_have_them():
     answer = json.loads(call("run", "balance", *QUICK, "--weight-scale", "5,200", "--vote", "cost", "--json").stdout)
     assert (answer["weight_scale"], answer["vote"]) == ([5.0, 200.0], "cost")
     assert call("run", "balance", *QUICK, "--weight-scale", "heavy").exit_code == 2
+
+
+def test_costs_reach_the_models(tmp_path):
+    costs = tmp_path / "costs.json"
+    costs.write_text('{"B": {"L": 7}, "L": {"R": 0.5}}')
+    data = load_dataset("balance").shuffled(0)
+    for option, given, meant in (
+        ("--class-weight", "balanced", {"class_weight": "balanced"}),
+        ("--class-weight", "B=7, R=0.5", {"class_weight": {"B": 7.0, "R": 0.5}}),
+        ("--cost-matrix", costs, {"cost_matrix": {"B": {"L": 7.0}, "L": {"R": 0.5}}}),
+    ):
+        result = call("run", "balance", "--learners", 3, option, given, "--json")
+        assert result.exit_code == 0, result.output
+        answer = json.loads(result.stdout)
+        want = prequential(AdaBoostOLM(3, **meant), data.X, data.y)
+        assert answer["results"][0]["accuracy"] == want.accuracy
+        assert {name: answer[name] for name in meant} == meant
+        assert "guarantee" not in answer["results"][0]
+        assert call("compare", "balance", *QUICK, "--models", "online-mbbm,majority", option, given).exit_code == 0
+
+
+def test_costs_of_no_label_are_named(tmp_path):
+    costs = tmp_path / "costs.json"
+    for option, given, says in (
+        ("--class-weight", "heavy", "--class-weight takes balanced or LABEL=WEIGHT"),
+        ("--class-weight", "B=much", "--class-weight takes balanced or LABEL=WEIGHT.*'much'"),
+        ("--class-weight", "X=2", "--class-weight has 'X', which is no label; labels: B, L, R"),
+        ("--class-weight", "B=-2", "class_weight of 'B' must be a number above 0"),
+        ("--cost-matrix", "{", "is not JSON"),
+        ("--cost-matrix", "[[0, 1], [1, 0]]", "must hold"),
+        ("--cost-matrix", '{"B": {"X": 1}}', "--cost-matrix has 'X', which is no label"),
+        ("--cost-matrix", '{"B": {"L": "7"}}', r"cost_matrix\['B'\]\['L'\] is '7'"),
+    ):
+        if option == "--cost-matrix":
+            costs.write_text(given)
+        result = call("run", "balance", *QUICK, option, costs if option == "--cost-matrix" else given)
+        assert result.exit_code == 2
+        assert re.search(says, result.output.replace("\n", "")), result.output
+    missing = call("run", "balance", "--cost-matrix", tmp_path / "nowhere.json")
+    assert missing.exit_code == 2
+    assert "does not exist" in missing.output
 
 
 def test_a_file_is_read_to_its_end_without_a_limit(events):

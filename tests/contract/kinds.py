@@ -30,6 +30,8 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "poisson": (True, False),
     "gamma": (0.2,),
     "potential": ("exact", "monte_carlo"),
+    "class_weight": ("balanced", {"a": 0.5, "c": 4.0}),
+    "cost_matrix": ({"a": {"b": 5.0}, "d": {"a": 9.0, "c": 2.0}},),
 }
 
 
@@ -71,6 +73,12 @@ def every_kind() -> list[Kind]:
 def every_estimator() -> list[Kind]:
     """Each estimator with its defaults."""
     return [_kind(entry.name, entry.name) for entry in ENTRIES]
+
+
+def with_costs() -> list[Kind]:
+    """Each estimator with all settings that say what mistakes cost."""
+    costs = {name: WORDS[name][0] for name in ("class_weight", "cost_matrix")}
+    return [_kind(entry.name, f"{entry.name} with costs", **costs) for entry in ENTRIES]
 
 
 def with_learners_of_another_make() -> list[Kind]:

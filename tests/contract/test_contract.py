@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from contract.kinds import every_estimator, every_kind, with_learners_of_another_make
+from contract.kinds import every_estimator, every_kind, with_costs, with_learners_of_another_make
 from helpers import frozen, in_blocks, mixed_stream, model_state, number_stream
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain import restarts
@@ -30,6 +30,7 @@ SEEDS = (0, 1)
 
 every_setting = pytest.mark.parametrize("kind", KINDS, ids=str)
 every_class = pytest.mark.parametrize("kind", ESTIMATORS, ids=str)
+every_class_and_costs = pytest.mark.parametrize("kind", ESTIMATORS + with_costs(), ids=str)
 other_learners = pytest.mark.parametrize("kind", OTHERS, ids=str)
 
 
@@ -83,7 +84,7 @@ def test_the_number_of_threads_makes_no_difference(kind, seed):
         np.testing.assert_array_equal(clf.predict_proba(X), one.predict_proba(X))
 
 
-@every_class
+@every_class_and_costs
 def test_the_number_of_threads_may_change_on_the_way(kind):
     X, y, weight = stream(3)
     one, want = learned(kind, X, y, weight)
@@ -124,7 +125,7 @@ def test_a_bad_number_of_threads_is_named(kind, n_jobs):
     assert not hasattr(clf, "_model")
 
 
-@every_class
+@every_class_and_costs
 @pytest.mark.parametrize(("n_jobs", "call"), [(1, 2), (1, 5), (3, 1), (3, 12)])
 def test_ctrl_c_leaves_a_model_of_the_rows_up_to_there(kind, n_jobs, call, monkeypatch):
     """Nominal values and classes that would have turned up later are not known to it, and it goes on as ever."""
@@ -155,7 +156,7 @@ def test_ctrl_c_leaves_a_model_of_the_rows_up_to_there(kind, n_jobs, call, monke
     assert model_state(clf) == model_state(want)
 
 
-@every_class
+@every_class_and_costs
 def test_rows_one_by_one_are_the_same_as_a_block(kind):
     X, y, weight = stream(5, 120)
     want, _ = learned(kind, X, y, weight)
@@ -256,7 +257,7 @@ def test_a_copy_goes_on_as_the_original_and_leaves_it_alone(kind, copier):
     assert model_state(clf) == model_state(twin)
 
 
-@every_class
+@every_class_and_costs
 def test_a_clone_has_the_settings_and_nothing_else(kind):
     X, y, weight = stream()
     clf, _ = learned(kind, X, y, weight)
@@ -312,7 +313,7 @@ def test_rows_of_weight_zero_are_as_if_absent(kind):
     assert model_state(a) == model_state(b)
 
 
-@every_class
+@every_class_and_costs
 def test_no_weights_are_weights_of_one(kind):
     X, y, _ = stream(11)
     assert model_state(learned(kind, X, y)[0]) == model_state(learned(kind, X, y, np.ones(len(y)))[0])
@@ -340,7 +341,7 @@ def test_one_class_alone_is_predicted(kind):
     assert clf.predict_proba(X).tolist() == [[1.0]] * 30
 
 
-@every_class
+@every_class_and_costs
 def test_everything_learned_is_finite(kind):
     X, y, weight = stream(14)
     clf, _ = learned(kind, X, y, 1e4 * weight)
@@ -407,7 +408,7 @@ def test_an_error_leaves_the_model_as_it_was(kind, what):
     assert model_state(clf) == model_state(twin)
 
 
-@every_class
+@every_class_and_costs
 def test_a_bad_first_block_leaves_a_fresh_model_fresh(kind):
     X, y, _ = stream(17)
     clf = kind.make()

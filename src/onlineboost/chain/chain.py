@@ -60,6 +60,7 @@ class Chain:
         self.moments = np.zeros((3, n_numeric))
         self.t = 0  # examples learned
         self.log_v = np.zeros(self.n_learners)  # log weights of the experts; expert i is the vote of the first i
+        self.costs: np.ndarray | None = None  # (k, k) what a mistake counts for the experts; None: 1
         self.watch: Any = None  # what reviews remember, if there are any (restarts.py)
         self._caches: list[Any] = []
 
@@ -182,7 +183,7 @@ class Chain:
 
     def leave(self, rows: Any, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
         """A block at the end of the chain: follow an expert, then let the experts' weights learn."""
-        play(combiner, self.log_v, self.seed, rows.t, rows.experts, y, weight, rows.k, out)
+        play(combiner, self.log_v, self.seed, rows.t, rows.experts, y, weight, rows.k, out, self.costs)
 
     def rehearse(self, n_columns: int, k: int, combiner: Combiner) -> None:
         """Send a block of no rows through, which changes nothing: everything is compiled then."""

@@ -78,19 +78,20 @@ def follow(combiner, log_v, seed, t, experts, mass):
     return np.int64(best_expert(mass[0]))
 
 
-def play(combiner, log_v, seed, t, experts, y, weight, k, out):
+def play(combiner, log_v, seed, t, experts, y, weight, k, out, costs=None):
     """Rounds t, t+1, ...: predict, then v_i *= exp(-1[expert i was wrong]), in logs.
 
-    `experts` is (rounds, N), `out` gets the predictions.
+    `experts` is (rounds, N), `out` gets the predictions. With `costs` (k, k), to predict l where y is right counts
+    costs[y, l] in place of 1.
     """
-    play_rounds(int(combiner), log_v, seed, t, experts, y, weight, np.empty((1, k)), out)
+    play_rounds(int(combiner), log_v, seed, t, experts, y, weight, np.empty((1, k)), out, costs)
 
 
 @entry_kernel
-def play_rounds(combiner, log_v, seed, t, experts, y, weight, mass, out):
+def play_rounds(combiner, log_v, seed, t, experts, y, weight, mass, out, costs):
     """`play`, with scratch for a number per class."""
     for b in range(y.size):
         out[b] = follow(combiner, log_v, seed, t + b, experts[b : b + 1], mass)
         for i in range(log_v.size):
             if experts[b, i] != y[b]:
-                log_v[i] -= weight[b]
+                log_v[i] -= weight[b] if costs is None else weight[b] * costs[y[b], experts[b, i]]

@@ -95,8 +95,9 @@ def _measure(
     stream: Stream, names: list[str], quiet: bool, records: list[Record] | None, settings: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Run every model over the stream, with a progress bar, and return the rows of the table. Fills `records`."""
+    any_labels = {name: value for name, value in settings.items() if name not in ("class_weight", "cost_matrix")}
     for name in set(names) - set(BASELINES):
-        warm_up(make_model(name, **settings))
+        warm_up(make_model(name, **any_labels))
     out = []
     columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, disable=quiet) as bar:

@@ -32,6 +32,12 @@ OPTIONS = (  # that both commands have
         "--alpha-steps", type=click.Choice(ALPHA_STEPS), help="How the steps fall in which votes get their weights."
     ),
     click.option("--gamma", help="Edge over guessing that the learners are assumed to have: a number or auto."),
+    click.option("--class-weight", help="What the examples of a class count: balanced, or LABEL=WEIGHT,LABEL=WEIGHT."),
+    click.option(
+        "--cost-matrix",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help='What mistakes cost, a JSON file: {"label": {"prediction": cost}}.',
+    ),
     click.option("--seed", default=0, show_default=True, help="Seed of the model, and of the shuffling of a data set."),
     click.option("--jobs", default=1, show_default=True, help="Threads; -1: all cores. Same result."),
     click.option("--limit", type=click.IntRange(1), help="Stop after so many examples."),
@@ -59,7 +65,18 @@ def run(model: str, **options: Any) -> None:
     onlineboost run nursery
     onlineboost run events.csv --target label --learners 50
     """
-    for name in ("loss", "combiner", "vote", "weight_scale", "restart", "alpha_steps", "gamma"):
+    names = (
+        "loss",
+        "combiner",
+        "vote",
+        "weight_scale",
+        "restart",
+        "alpha_steps",
+        "gamma",
+        "class_weight",
+        "cost_matrix",
+    )
+    for name in names:
         if options[name] is not None and name not in settings_of(model):
             raise click.BadParameter(f"{model} has no such setting", param_hint=f"--{name.replace('_', '-')}")
     _run([model, *(name for name in BASELINES if name != model)], **options)
@@ -101,6 +118,7 @@ def _run(
     **settings: Any,
 ) -> None:
     with friendly_errors():
+        from onlineboost.cli.costs import class_weight, cost_matrix
         from onlineboost.cli.measure import Stream, run_models
 
         columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
@@ -110,4 +128,8 @@ def _run(
             settings["gamma"] = number(settings["gamma"], "--gamma")
         if settings.get("weight_scale", "rising") != "rising":
             settings["weight_scale"] = _range(settings["weight_scale"])
+        if "class_weight" in settings:
+            settings["class_weight"] = class_weight(settings["class_weight"], stream.classes)
+        if "cost_matrix" in settings:
+            settings["cost_matrix"] = cost_matrix(settings["cost_matrix"], stream.classes)
         run_models(stream, names, settings, as_json, report, verbose)

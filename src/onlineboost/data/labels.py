@@ -6,10 +6,10 @@ A label is anything that can be hashed, and comes back as it was first met. Labe
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,15 @@ class Labels:
                 f"Leave `classes` out on the first call to let them grow"
             )
         return label  # type: ignore[no-any-return]
+
+
+def stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:
+    """Cut rows into (start, stop, classes) so that a label not known before can only be the first of a stretch."""
+    high = np.maximum(np.maximum.accumulate(codes), known - 1)
+    cuts = [0, *(np.flatnonzero(np.diff(high) > 0) + 1), len(codes)]
+    for start, stop in pairwise(cuts):
+        if start < stop:
+            yield int(start), int(stop), int(high[start]) + 1
 
 
 def sorted_labels(y: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from onlineboost.boosters.olm import new_olm
 from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
+from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.settings import GRADIENTS, RESTARTS, Names, Scale, adapts, loss_of, scales, vote_of, word
 from onlineboost.trees.state import Columns
@@ -52,6 +53,13 @@ class AdaBoostOLM(BoosterClassifier):
         ("decaying"), or with the slopes of the loss there have been ("adaptive"). "auto" is decaying but for the
         exponential loss, for which the paper's steps are so small that most learners never get a vote.
         docs/settings.md has figures.
+    class_weight : None, dict of label: weight, or "balanced"
+        How much the examples of a class count beside those of others; labels that are not in the dict weigh 1.
+        "balanced": all classes count the same in total, by how often they have come so far (docs/imbalance.md).
+    cost_matrix : None, dict of dicts {label: {prediction: cost}}, or array of shape (n_classes, n_classes)
+        What it costs to predict l where r is right: ``cost_matrix[r][l]``. Pairs that are not in the dict cost 1. An
+        array is in the order of `classes_`, and needs `classes` on the first call of ``partial_fit``. Of costs and of
+        weights only the ratios matter: the examples weigh 1 on the average, times their `sample_weight`.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
     random_state : int, RandomState or None
@@ -93,6 +101,8 @@ class AdaBoostOLM(BoosterClassifier):
         restart: str = "auto",
         gradient: str = "corrected",
         alpha_steps: str = "auto",
+        class_weight: ClassWeight = None,
+        cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
         random_state: Any = 0,
         n_jobs: int | None = 1,
@@ -106,6 +116,8 @@ class AdaBoostOLM(BoosterClassifier):
         self.restart = restart
         self.gradient = gradient
         self.alpha_steps = alpha_steps
+        self.class_weight = class_weight
+        self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs

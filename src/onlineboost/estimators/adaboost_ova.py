@@ -12,6 +12,7 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.learners import BinaryTreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.booster import BoosterClassifier, only_tree
+from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import Names, Scale, adapts, loss_of, scales, vote_of
 from onlineboost.trees.state import Columns, no_trees
@@ -30,7 +31,7 @@ class AdaBoostOVA(BoosterClassifier):
         N, the number of weak learners.
     learner : HoeffdingTree, optional
         Settings of the trees; by default ``HoeffdingTree()``.
-    loss, weight_scale, combiner, vote, categorical_features, random_state, n_jobs
+    loss, weight_scale, combiner, vote, class_weight, cost_matrix, categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -47,6 +48,7 @@ class AdaBoostOVA(BoosterClassifier):
     ['low', 'high']
     """
 
+    # arguments: an estimator has one for every setting
     def __init__(
         self,
         n_learners: int = 100,
@@ -56,6 +58,8 @@ class AdaBoostOVA(BoosterClassifier):
         weight_scale: Scale = "rising",
         combiner: str = "hedge",
         vote: str = "tempered",
+        class_weight: ClassWeight = None,
+        cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
         random_state: Any = 0,
         n_jobs: int | None = 1,
@@ -66,6 +70,8 @@ class AdaBoostOVA(BoosterClassifier):
         self.weight_scale = weight_scale
         self.combiner = combiner
         self.vote = vote
+        self.class_weight = class_weight
+        self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs

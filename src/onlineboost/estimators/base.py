@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +24,7 @@ from onlineboost.chain.threads import Interrupt, n_threads, spread
 from onlineboost.data.encoder import Encoded, Encoder
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of, table_of_row
-from onlineboost.data.labels import Labels, object_array, sorted_labels
+from onlineboost.data.labels import Labels, object_array, sorted_labels, stretches
 from onlineboost.estimators.checks import (
     check_columns,
     check_labels,
@@ -34,6 +33,7 @@ from onlineboost.estimators.checks import (
     check_weights,
     seed_of,
 )
+from onlineboost.estimators.costs import ClassWeight, CostMatrix, costs_of, count, for_experts
 from onlineboost.estimators.gate import Gate
 from onlineboost.estimators.model import Model
 from onlineboost.trees.state import Columns
@@ -46,6 +46,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     categorical_features: Sequence[int | str] | None
     random_state: Any
+    class_weight: ClassWeight = None  # of a classifier that has no such setting
+    cost_matrix: CostMatrix = None
     _model: Model  # there once something has been learned
 
     @abstractmethod
@@ -58,7 +60,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_settings(self) -> None:
         """Settings that are read in every call: a bad one shows before anything is learned."""
-        self._combiner(), self._threads()
+        self._combiner(), self._threads(), costs_of(self.class_weight, self.cost_matrix)
 
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""
@@ -193,6 +195,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         What can fail without harm comes first: settings that a new class asks for, and compiling. An error after that
         (no memory is left, say) strikes in the middle of a row. The model then remembers it, and is not used again.
         """
+        costs = costs_of(self.class_weight, self.cost_matrix, self._model.labels)
         if not self._model.chain.safe:  # learners of another make may still reject the rows
             self._model = deepcopy(self._model)
         model = self._model
@@ -201,17 +204,24 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         if not model.compiled:
             self._rehearse(model)
             model.compiled = True
+        own = weight
+        if costs is not None:
+            own = costs.weigh(model.counts, [*model.labels.classes.tolist(), *new], model.k, codes, weight)
         try:
-            return self._learn_rows(model, encoded, codes, new, weight, interrupt)
+            out = self._learn_rows(model, encoded, codes, new, own, interrupt)
         except BaseException as error:
             model.damage = f"{type(error).__name__}: {error}"
             raise
+        if costs is not None:
+            model.counts = count(model.counts, codes[: len(out)], weight[: len(out)], model.k)
+        return out
 
     def _check_new_classes(self, model: Model) -> None:
         """New classes ask for settings again, which may have been spoilt since the model began."""
 
     def _rehearse(self, model: Model) -> None:
         """Have all kernels compiled before anything is learned."""
+        model.chain.costs = for_experts(self.cost_matrix, model.labels.classes)
         model.chain.rehearse(len(model.encoder.names), max(model.k, 2), self._combiner())
 
     def _learn_rows(
@@ -234,7 +244,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             chain.new_values(model.encoder.sizes, model.encoder.births)
         out = np.full(len(X), -1, np.int64)
         known, done, names = model.k, 0, list(new)
-        for start, stop, k in _stretches(codes, known):
+        for start, stop, k in stretches(codes, known):
             if start and interrupt.pressed():
                 break
             first = None
@@ -243,6 +253,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
                 model.labels.add(names[: k - known])  # now, not later: no tree ever knows a code that has no label
                 names = names[k - known :]
             self._set_classes(model, k)
+            chain.costs = for_experts(self.cost_matrix, model.labels.classes)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
                 part = slice(done, min(stop, done + self._rounds_to_tuning(chain, chain.t)))
@@ -373,12 +384,3 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         table = rows_of(X)
         check_columns(self, X, reset=False)
         return model.encoder.read(table, learning=False).X
-
-
-def _stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:
-    """Cut rows into (start, stop, classes) so that a label not known before can only be the first of a stretch."""
-    high = np.maximum(np.maximum.accumulate(codes), known - 1)
-    cuts = [0, *(np.flatnonzero(np.diff(high) > 0) + 1), len(codes)]
-    for start, stop in pairwise(cuts):
-        if start < stop:
-            yield int(start), int(stop), int(high[start]) + 1

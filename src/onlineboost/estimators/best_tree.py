@@ -14,6 +14,7 @@ from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import only_tree
+from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.settings import Names, count
 from onlineboost.trees.state import Columns
 
@@ -30,7 +31,7 @@ class BestTree(OnlineClassifier):
         Number of trees. They differ in the settings drawn from ranges, and in the columns they look at.
     learner : HoeffdingTree, optional
         Settings of the trees; by default ``HoeffdingTree()``.
-    categorical_features, random_state, n_jobs
+    class_weight, cost_matrix, categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -56,12 +57,16 @@ class BestTree(OnlineClassifier):
         n_learners: int = 100,
         *,
         learner: Any = None,
+        class_weight: ClassWeight = None,
+        cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
         random_state: Any = 0,
         n_jobs: int | None = 1,
     ) -> None:
         self.n_learners = n_learners
         self.learner = learner
+        self.class_weight = class_weight
+        self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -42,7 +42,15 @@ def only_tree(learner: Any, whose: str) -> HoeffdingTree:
         return HoeffdingTree()
     if not isinstance(learner, HoeffdingTree):
         raise ValueError(f"learner of {whose} must be a HoeffdingTree, got {learner!r}")
-    return learner
+    return _of_a_booster(learner)
+
+
+def _of_a_booster(tree: HoeffdingTree) -> HoeffdingTree:
+    """A tree in a chain learns with the weights that the booster gives it."""
+    for name in ("class_weight", "cost_matrix"):
+        if getattr(tree, name) is not None:
+            raise ValueError(f"{name} of a weak learner has no effect: give it to the booster instead")
+    return tree
 
 
 def boosted_chain(learner: Any, booster: Booster, columns: Columns, k: int) -> Chain:
@@ -54,7 +62,7 @@ def weak_learners(learner: Any, booster: Booster, columns: Columns, k: int) -> L
     """As many copies of a weak learner as the booster wants."""
     learner = HoeffdingTree() if learner is None else learner
     if isinstance(learner, HoeffdingTree):
-        return TreeLearners(learner._trees(columns, booster.scale, booster.seed))
+        return TreeLearners(_of_a_booster(learner)._trees(columns, booster.scale, booster.seed))
     if isinstance(learner, type):
         raise ValueError(f"learner must be an object, not a class: {learner.__name__}()")
     for method in ("partial_fit", "predict_proba"):

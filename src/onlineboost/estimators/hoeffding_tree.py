@@ -12,6 +12,7 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import OnlineClassifier
+from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.settings import CONFIDENCE, DRAWS, GRACE, TIE, Names, Range, draw, word
 from onlineboost.trees.state import LEAF_RULES, Columns, Forest, TreeSettings, plant
 
@@ -35,6 +36,8 @@ class HoeffdingTree(OnlineClassifier):
         right more often at this leaf.
     max_features : float in (0, 1]
         Share of the columns looked at in a split try, drawn anew for every try: trees that differ make a better chain.
+    class_weight, cost_matrix
+        As in :class:`AdaBoostOLM`, for a tree by itself: a booster has settings of its own.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
     random_state : int, RandomState or None
@@ -57,6 +60,8 @@ class HoeffdingTree(OnlineClassifier):
         draws: str = "log",
         leaf_prediction: str = "nba",
         max_features: float = 0.3,
+        class_weight: ClassWeight = None,
+        cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
         random_state: Any = 0,
     ) -> None:
@@ -66,6 +71,8 @@ class HoeffdingTree(OnlineClassifier):
         self.draws = draws
         self.leaf_prediction = leaf_prediction
         self.max_features = max_features
+        self.class_weight = class_weight
+        self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
         self.random_state = random_state
 

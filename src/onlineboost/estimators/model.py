@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ class Model:
     encoder: Encoder
     labels: Labels
     chain: Chain
+    counts: np.ndarray = field(default_factory=lambda: np.zeros(0))  # weight of each class, where costs need it
     damage: str = ""  # what went wrong in the middle of a row, if anything did: it cannot be used any more
     compiled: bool = False  # whether its kernels are, in this process
 

@@ -14,6 +14,7 @@ from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import weak_learners
+from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import Names, Scale, adapts, count, loss_of, scales, vote_of
 from onlineboost.trees.state import Columns
@@ -30,7 +31,7 @@ class OneVsAll(OnlineClassifier):
     ----------
     n_learners : int
         Number of weak learners of each booster; there are as many boosters as classes.
-    loss, learner, weight_scale, vote, categorical_features, random_state, n_jobs
+    loss, learner, weight_scale, vote, class_weight, cost_matrix, categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -47,6 +48,7 @@ class OneVsAll(OnlineClassifier):
     ['low', 'high']
     """
 
+    # arguments: an estimator has one for every setting
     def __init__(
         self,
         n_learners: int = 100,
@@ -55,6 +57,8 @@ class OneVsAll(OnlineClassifier):
         learner: Any = None,
         weight_scale: Scale = "rising",
         vote: str = "tempered",
+        class_weight: ClassWeight = None,
+        cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
         random_state: Any = 0,
         n_jobs: int | None = 1,
@@ -64,6 +68,8 @@ class OneVsAll(OnlineClassifier):
         self.learner = learner
         self.weight_scale = weight_scale
         self.vote = vote
+        self.class_weight = class_weight
+        self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs

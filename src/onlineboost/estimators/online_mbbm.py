@@ -11,6 +11,7 @@ from onlineboost.boosters.mbbm import new_mbbm
 from onlineboost.boosters.potentials import Tables, build_tables
 from onlineboost.chain.chain import Chain
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
+from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import WEIGHTS, Names, Scale, scales, vote_of, word
@@ -37,7 +38,7 @@ class OnlineMBBM(BoosterClassifier):
     weights : {"relative", "plain"}
         What examples weigh, before `weight_scale`: the paper's weight over its mean so far (docs/mbbm.md), or the
         paper's weight itself.
-    learner, weight_scale, vote, categorical_features, random_state, n_jobs
+    learner, weight_scale, vote, class_weight, cost_matrix, categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
     combiner : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the majority of the first i votes) to follow, as in :class:`AdaBoostOLM`.
@@ -74,6 +75,8 @@ class OnlineMBBM(BoosterClassifier):
         weight_scale: Scale = "rising",
         combiner: str = "hedge",
         vote: str = "tempered",
+        class_weight: ClassWeight = None,
+        cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
         random_state: Any = 0,
         n_jobs: int | None = 1,
@@ -87,6 +90,8 @@ class OnlineMBBM(BoosterClassifier):
         self.weight_scale = weight_scale
         self.combiner = combiner
         self.vote = vote
+        self.class_weight = class_weight
+        self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs

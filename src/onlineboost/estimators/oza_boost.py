@@ -11,6 +11,7 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import boosted_chain, only_tree
+from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.settings import Names, count
 from onlineboost.trees.state import Columns
 
@@ -34,7 +35,7 @@ class OzaBoost(OnlineClassifier):
         Settings of the trees; by default ``HoeffdingTree()``.
     poisson : bool
         Whether trees learn an example as often as drawn (as published), or once with weight lambda.
-    categorical_features, random_state, n_jobs
+    class_weight, cost_matrix, categorical_features, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -59,6 +60,8 @@ class OzaBoost(OnlineClassifier):
         *,
         learner: Any = None,
         poisson: bool = True,
+        class_weight: ClassWeight = None,
+        cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
         random_state: Any = 0,
         n_jobs: int | None = 1,
@@ -66,6 +69,8 @@ class OzaBoost(OnlineClassifier):
         self.n_learners = n_learners
         self.learner = learner
         self.poisson = poisson
+        self.class_weight = class_weight
+        self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -84,7 +84,8 @@ def _says(bound: float, n: int) -> str:
 def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
     """What the theorems say of a fitted AdaBoostOLM or OnlineMBBM; None for other classifiers and for one class.
 
-    The stream must have had no example weights, and all classes known from the start.
+    The stream must have had no example weights, and all classes known from the start. With `class_weight` or
+    `cost_matrix` mistakes count by weight: the bounds on their number say nothing, and it is None.
 
     Examples
     --------
@@ -96,6 +97,8 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
     True
     """
     if not isinstance(clf, AdaBoostOLM | OnlineMBBM) or clf._fitted().k < 2:
+        return None
+    if clf.class_weight is not None or clf.cost_matrix is not None:
         return None
     model = clf._fitted()
     k, weights = model.k, model.chain.gather("weights")

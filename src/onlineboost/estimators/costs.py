@@ -1,0 +1,169 @@
+"""`class_weight` and `cost_matrix`: what mistakes cost, as users give it, to factors of the examples' weights.
+
+A loss L^y times c_y has c_y times the costs, weights, steps of alpha and losses of the experts. So all that a chain has
+to know of costs is the weight of an example: see docs/imbalance.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from onlineboost.chain.class_weights import weigh_classes
+from onlineboost.data.errors import DataError
+from onlineboost.data.labels import Labels, stretches
+
+ClassWeight = Mapping[Any, float] | str | None
+CostMatrix = Any  # array of shape (classes, classes), mapping of mappings, or None
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What mistakes cost, by label: checked, but for what depends on which labels there are."""
+
+    weights: Mapping[Hashable, float]  # labels that are not in it: 1
+    balanced: bool
+    matrix: Mapping[Hashable, Mapping[Hashable, float]] | np.ndarray | None  # pairs that are not in it: 1
+
+    def check_labels(self, labels: Labels) -> None:
+        """Does it fit the labels? Nothing can be said of a mapping as long as labels may still turn up."""
+        known = labels.classes.tolist()
+        if isinstance(self.matrix, np.ndarray):
+            if not labels.fixed:
+                raise DataError(
+                    "cost_matrix is an array, so the classes must be known: give `classes` on the first call of "
+                    "partial_fit, or give cost_matrix as a dict of dicts, {label: {prediction: cost}}"
+                )
+            if len(self.matrix) != len(known):
+                raise DataError(
+                    f"cost_matrix has {len(self.matrix)} rows and there are {len(known)} classes: give a row and a "
+                    f"column for each, in the order of {_shown(known)}"
+                )
+        if labels.fixed:
+            matrix = self.matrix if isinstance(self.matrix, Mapping) else {}
+            for name, given in (("class_weight", self.weights), ("cost_matrix", matrix)):
+                if given and not any(label in given for label in known):
+                    raise DataError(f"{name} has {_shown(given)}, but the classes are {_shown(known)}")
+
+    def worth(self, labels: Sequence[Hashable]) -> np.ndarray:
+        """What a mistake about each label costs on the average over the other labels, times the label's weight."""
+        weights = np.array([self.weights.get(label, 1.0) for label in labels])
+        return weights if self.matrix is None else weights * _means(_pairs(self.matrix, labels))
+
+    def weigh(
+        self, counts: np.ndarray, labels: Sequence[Hashable], known: int, codes: np.ndarray, weight: np.ndarray
+    ) -> np.ndarray:
+        """Weights of these rows with their costs.
+
+        `counts` is the weight of each class before them; of the labels, so many have been known before.
+        """
+        out = weight.copy()
+        counts = np.pad(counts, (0, len(labels) - len(counts)))
+        for start, stop, k in stretches(codes, known):
+            weigh_classes(counts, codes[start:stop], self.worth(labels[:k]), self.balanced, out[start:stop])
+        return out
+
+
+def for_experts(cost_matrix: CostMatrix, classes: np.ndarray) -> np.ndarray | None:
+    """What a mistake counts beside the average one about its label, which is in the weights; None: all the same."""
+    if cost_matrix is None:
+        return None
+    pairs = _pairs(cost_matrix, classes.tolist())
+    return pairs / _means(pairs)[:, None]  # type: ignore[no-any-return]
+
+
+def _pairs(matrix: CostMatrix, labels: Sequence[Hashable]) -> np.ndarray:
+    """What each mistake about these labels costs, (label, prediction)."""
+    if not isinstance(matrix, Mapping):
+        return np.asarray(matrix, np.float64)
+    costs = np.ones((len(labels), len(labels)))
+    codes = {label: code for code, label in enumerate(labels)}
+    for label, row in matrix.items():
+        for prediction, cost in row.items():
+            if label in codes and prediction in codes:
+                costs[codes[label], codes[prediction]] = cost
+    np.fill_diagonal(costs, 0.0)
+    return costs
+
+
+def _means(pairs: np.ndarray) -> np.ndarray:
+    """What a mistake about each label costs on the average; 1 for a label that is alone."""
+    return pairs.sum(axis=1) / (len(pairs) - 1) if len(pairs) > 1 else np.ones(len(pairs))  # type: ignore[no-any-return]
+
+
+def count(counts: np.ndarray, codes: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
+    """`counts` after these rows, of k classes: added up row by row, as `weigh_classes` does."""
+    counts = np.pad(counts, (0, k - len(counts)))
+    np.add.at(counts, codes, weight)
+    return counts
+
+
+def costs_of(class_weight: ClassWeight, cost_matrix: CostMatrix, labels: Labels | None = None) -> Costs | None:
+    """The two settings, which have to fit the labels; None: all mistakes cost the same."""
+    if class_weight is None and cost_matrix is None:
+        return None
+    balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    weights = {} if class_weight is None or balanced else _weights(class_weight)
+    matrix = cost_matrix
+    if isinstance(matrix, Mapping):
+        _check_mapping(matrix)
+    elif matrix is not None:
+        matrix = _array(matrix)
+    costs = Costs(weights, balanced, matrix)
+    if labels is not None:
+        costs.check_labels(labels)
+    return costs
+
+
+def _weights(given: Any) -> Mapping[Hashable, float]:
+    if not isinstance(given, Mapping):
+        raise ValueError(f'class_weight must be None, "balanced" or a dict of label: weight, got {given!r}')
+    for label, weight in given.items():
+        if not (_is_number(weight) and 0.0 < weight < np.inf):
+            raise ValueError(
+                f"class_weight of {label!r} must be a number above 0, got {weight!r}; "
+                "to leave a class out, leave out its rows"
+            )
+    return given
+
+
+def _check_mapping(given: Mapping[Any, Any]) -> None:
+    for label, row in given.items():
+        if not isinstance(row, Mapping):
+            raise ValueError(f"cost_matrix of {label!r} must be a dict of prediction: cost, got {row!r}")
+        for prediction, cost in row.items():
+            _check_cost(label, prediction, label == prediction, cost)
+
+
+def _array(given: Any) -> np.ndarray:
+    says = "cost_matrix must be an array with a row and a column for each class, or a dict of dicts"
+    try:
+        matrix = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{says}, got {given!r}") from None
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{says}, got an array of shape {matrix.shape}")
+    for (r, l), cost in np.ndenumerate(matrix):
+        _check_cost(r, l, r == l, float(cost))
+    return matrix
+
+
+def _check_cost(label: Any, prediction: Any, right: bool, cost: Any) -> None:
+    good = _is_number(cost) and (cost == 0.0 if right else 0.0 < cost < np.inf)
+    if not good:
+        rule = "a right prediction costs 0" if right else "a mistake must cost a number above 0"
+        raise ValueError(f"cost_matrix[{label!r}][{prediction!r}] is {cost!r}: {rule}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _shown(labels: Iterable[Any]) -> str:
+    """The first few of the labels."""
+    labels = list(islice(labels, 11))
+    return ", ".join(map(repr, labels[:10])) + (", ..." if len(labels) > 10 else "")

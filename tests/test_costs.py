@@ -1,0 +1,240 @@
+"""class_weight and cost_matrix: what they do to the examples, and what is said of settings that make no sense."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import reference_costs as reference
+from contract.kinds import every_estimator
+from helpers import in_blocks, mixed_stream, model_state, number_stream
+from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OnlineMBBM, load_dataset
+from onlineboost.boosters.potentials import asymptotic_error
+from onlineboost.chain.experts import Combiner, play
+from onlineboost.estimators.costs import costs_of
+from onlineboost.theory import guarantee
+
+MATRIX = {"a": {"b": 5.0}, "b": {"c": 0.25}, "d": {"a": 9.0, "c": 2.0}}
+every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
+
+
+def learned_state(clf):
+    """What a model has learned beside the counts of its classes."""
+    return {name: value for name, value in model_state(clf).items() if name != "counts"}
+
+
+# ------------------------------------------------------------------------------------------------------- the factors
+
+
+@every_class
+@pytest.mark.parametrize("settings", [{"class_weight": "balanced"}, {"class_weight": {"a": 0.5, "c": 3.0, "never": 7}}])
+def test_class_weights_are_the_twins_example_weights(kind, settings):
+    X, y, weight = mixed_stream(240, seed=3)
+    clf, twin = kind.make(**settings), kind.make()
+    said = in_blocks(clf, X, y, 50, weight)
+    want = in_blocks(twin, X, y, 240, weight * reference.factors(y, weight, **settings))
+    assert said == want
+    np.testing.assert_allclose(clf.predict_proba(X), twin.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"b": 2.0}])
+@pytest.mark.parametrize("cost_matrix", [None, MATRIX])
+@pytest.mark.parametrize("classes", [(), "abcd"])
+def test_the_factors_are_the_twins(class_weight, cost_matrix, classes):
+    _, y, weight = mixed_stream(240, seed=1)
+    costs = costs_of(class_weight, cost_matrix)
+    if costs is None:
+        return
+    labels = list(classes) or list(dict.fromkeys(y))
+    codes = np.array([labels.index(label) for label in y])
+    given = costs.weigh(np.zeros(0), labels, len(classes), codes, weight) / weight
+    np.testing.assert_allclose(given, reference.factors(y, weight, class_weight, cost_matrix, classes), rtol=1e-12)
+
+
+@every_class
+def test_with_two_classes_a_cost_matrix_is_an_example_weight(kind):
+    X, y = number_stream(300, n_classes=2)
+    clf, twin = kind.make(cost_matrix=[[0.0, 1.0], [4.0, 0.0]]), kind.make()
+    said = clf.test_then_train(X, y, classes=[0, 1])
+    weight = np.array(reference.factors(y, np.ones(300), cost_matrix={1: {0: 4.0}}, classes=[0, 1]))
+    assert said.tolist() == twin.test_then_train(X, y, classes=[0, 1], sample_weight=weight).tolist()
+    scaled = kind.make(cost_matrix={0: {1: 1024.0}, 1: {0: 4096.0}}).partial_fit(X, y, classes=[0, 1])
+    assert model_state(scaled) == model_state(clf)
+    assert model_state(kind.make(class_weight={1: 4}).partial_fit(X, y, classes=[0, 1])) == model_state(clf)
+
+
+@every_class
+def test_an_array_is_a_dict_in_the_order_of_the_classes(kind):
+    X, y, weight = mixed_stream(160, seed=4)
+    matrix = [[reference.cost(MATRIX, r, l) for l in "abcd"] for r in "abcd"]
+    a, b = (kind.make(cost_matrix=given) for given in (MATRIX, np.array(matrix)))
+    for clf in (a, b):
+        in_blocks(clf, X, y, 60, weight, classes=list("dbca"))
+    assert model_state(a) == model_state(b)
+
+
+@every_class
+def test_weights_and_costs_that_are_all_the_same_change_nothing(kind):
+    """Not a bit of what is learned."""
+    X, y, weight = mixed_stream(200, seed=5)
+    plain = kind.make()
+    in_blocks(plain, X, y, 60, weight)
+    pairs = {r: {l: 1.0 for l in "abcd" if l != r} for r in "ab"}
+    for settings in ({"class_weight": {}}, {"class_weight": {"a": 1, "b": 1.0}}, {"cost_matrix": pairs}):
+        clf = kind.make(**settings)
+        in_blocks(clf, X, y, 60, weight)
+        assert learned_state(clf) == learned_state(plain)
+
+
+@every_class
+def test_ratios_alone_matter(kind):
+    X, y, weight = mixed_stream(160, seed=6)
+    a, b = (kind.make(class_weight={label: unit * (3 + i) for i, label in enumerate("abcd")}) for unit in (1.0, 512.0))
+    for clf in (a, b):
+        in_blocks(clf, X, y, 60, weight)
+    assert model_state(a) == model_state(b)
+
+
+def test_balanced_classes_count_the_same_in_total():
+    """In the long run; and the mean weight stays 1 all the way."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(4, 20_000, p=[0.9, 0.07, 0.02, 0.01])
+    weight = costs_of("balanced", None).weigh(np.zeros(0), range(4), 4, y, np.ones(len(y)))
+    shares = np.bincount(y, weight) / weight.sum()
+    np.testing.assert_allclose(shares, 0.25, atol=0.03)
+    assert weight.mean() == pytest.approx(1.0, abs=0.02)
+    assert weight.max() < len(y) / 40  # of the first example of a class that comes late
+
+
+def test_counts_belong_to_the_settings_that_need_them():
+    X, y = number_stream(60)
+    assert AdaBoostOLM(3).fit(X, y)._model.counts.size == 0
+    assert AdaBoostOLM(3, class_weight="balanced").fit(X, y)._model.counts.sum() == 60.0
+    late = AdaBoostOLM(3).fit(X, y).set_params(class_weight="balanced").partial_fit(X[:9], y[:9])
+    assert late._model.counts.sum() == 9.0
+
+
+# ---------------------------------------------------------------------------------------------------------- experts
+
+
+def test_experts_count_what_their_mistakes_cost():
+    rng = np.random.default_rng(1)
+    experts, y = rng.integers(3, size=(40, 5)).astype(np.int32), rng.integers(3, size=40)
+    weight, costs = rng.uniform(0.1, 1.0, 40), rng.uniform(0.1, 3.0, (3, 3))
+    log_v, out = np.zeros(5), np.empty(40, np.int64)
+    play(Combiner.BEST, log_v, 0, 1, experts, y, weight, 3, out, costs)
+    paid = np.where(experts != y[:, None], weight[:, None] * costs[y[:, None], experts], 0.0)
+    np.testing.assert_allclose(-log_v, paid.sum(axis=0))
+    before = np.vstack([np.zeros(5), np.cumsum(paid, axis=0)[:-1]])
+    assert out.tolist() == [experts[b, before[b].argmin()] for b in range(40)]
+
+
+def test_the_best_tree_is_the_cheapest():
+    X, y = number_stream(200)
+    matrix = np.array([[0.0, 1.0, 8.0], [1.0, 0.0, 2.0], [3.0, 3.0, 0.0]])
+    clf = BestTree(4, cost_matrix=matrix)
+    clf.partial_fit(X[:1], y[:1], classes=range(3))
+    paid = clf.mistakes_.copy()
+    for b in range(1, 200):
+        said = clf._model.chain.votes(X[b : b + 1], 3).experts[0]
+        clf.partial_fit(X[b : b + 1], y[b : b + 1])
+        mean = reference.factors(y[: b + 1], np.ones(b + 1), None, as_dict(matrix), range(3))[-1]
+        paid += mean * matrix[y[b], said] / (matrix[y[b]].sum() / 2)
+    np.testing.assert_allclose(clf.mistakes_, paid)
+    assert clf.best_ == paid.argmin()
+
+
+def as_dict(matrix):
+    return {r: {l: cost for l, cost in enumerate(row) if l != r} for r, row in enumerate(matrix)}
+
+
+# ----------------------------------------------------------------------------------------------------------- theory
+
+
+@pytest.mark.parametrize(
+    "settings", [{"class_weight": "balanced"}, {"class_weight": {"B": 5.0}}, {"cost_matrix": {"B": {"L": 9.0}}}]
+)
+def test_theorem_1_holds_by_weight(settings):
+    """Weight of the labels not strictly ahead = phi(0) W + sum_i (gamma_i - edge_i) W_i / k; W: weight of all."""
+    data = load_dataset("balance").shuffled(1)
+    y = np.searchsorted(data.classes, data.y)
+    clf = OnlineMBBM(15, combiner="last", **settings)
+    weight = reference.factors(data.y, np.ones(len(y)), **settings, classes=data.classes)
+    clf.partial_fit(data.X[:1], data.y[:1], classes=data.classes)
+    lost = 0.0
+    for t in range(1, len(y)):
+        votes = clf.predict_proba(data.X[t : t + 1])[0]
+        own = votes[y[t]]
+        votes[y[t]] = -1.0
+        lost += weight[t] * (votes.max() >= own - 1e-9)
+        clf.partial_fit(data.X[t : t + 1], data.y[t : t + 1])
+    gammas, weights = clf.gammas_, clf._model.chain.gather("weights")
+    promised = asymptotic_error(3, 15, gammas) * sum(weight) + float(((gammas - clf.edges_) * weights).sum()) / 3
+    # In the first round nothing has been learned, and predict_proba cannot be asked.
+    assert min(abs(promised - lost - first * weight[0]) for first in (0, 1)) < 1e-6
+    assert guarantee(clf, 0) is None  # bounds on the number of mistakes say nothing of their weight
+
+
+# ----------------------------------------------------------------------------------------------------------- errors
+
+BAD = [
+    ({"class_weight": "heavy"}, "class_weight must be None, \"balanced\" or a dict.*'heavy'"),
+    ({"class_weight": [1.0, 2.0]}, "class_weight must be None"),
+    ({"class_weight": {"a": 0.0}}, "class_weight of 'a' must be a number above 0, got 0.0; .*leave out its rows"),
+    ({"class_weight": {"a": np.nan}}, "class_weight of 'a'.*nan"),
+    ({"class_weight": {"a": "big"}}, "class_weight of 'a'.*'big'"),
+    ({"class_weight": {"a": True}}, "class_weight of 'a'.*True"),
+    ({"cost_matrix": "balanced"}, "cost_matrix must be an array .* or a dict of dicts, got 'balanced'"),
+    ({"cost_matrix": [1.0, 2.0]}, r"cost_matrix must be.*shape \(2,\)"),
+    ({"cost_matrix": [[0.0, 1.0]]}, r"cost_matrix must be.*shape \(1, 2\)"),
+    ({"cost_matrix": [[0.0, 1.0], [2.0, 1.0]]}, r"cost_matrix\[1\]\[1\] is 1.0: a right prediction costs 0"),
+    ({"cost_matrix": [[0.0, -1.0], [2.0, 0.0]]}, r"cost_matrix\[0\]\[1\] is -1.0: a mistake must cost"),
+    ({"cost_matrix": {"a": 3.0}}, "cost_matrix of 'a' must be a dict of prediction: cost, got 3.0"),
+    ({"cost_matrix": {"a": {"a": 1.0}}}, r"cost_matrix\['a'\]\['a'\] is 1.0: a right prediction"),
+    ({"cost_matrix": {"a": {"b": np.inf}}}, r"cost_matrix\['a'\]\['b'\] is inf"),
+    ({"cost_matrix": {"a": {"b": None}}}, r"cost_matrix\['a'\]\['b'\] is None"),
+]
+
+
+@pytest.mark.parametrize(("settings", "says"), BAD)
+def test_a_setting_that_makes_no_sense_is_named(settings, says):
+    for make in (HoeffdingTree, AdaBoostOLM):
+        clf = make(**settings)
+        with pytest.raises(ValueError, match=says):
+            clf.fit([[0.0], [1.0]], ["a", "b"])
+        assert not hasattr(clf, "_model")
+
+
+@every_class
+def test_a_matrix_that_does_not_fit_the_classes_is_named(kind):
+    X, y, _ = mixed_stream(50)
+    clf = kind.make(cost_matrix=np.ones((3, 3)) - np.eye(3))
+    with pytest.raises(ValueError, match=r"cost_matrix is an array.*give `classes` on the first call"):
+        clf.partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"cost_matrix has 3 rows and there are 4 classes.*'a', 'b', 'c', 'd'"):
+        clf.partial_fit(X, y, classes=list("abcd"))
+    for settings in ({"class_weight": {0: 2.0, 1: 3.0}}, {"cost_matrix": {0: {1: 2.0}}}):
+        (name,) = settings
+        with pytest.raises(ValueError, match=f"{name} has 0.*, but the classes are 'a', 'b'"):
+            kind.make(**settings).partial_fit(X, y, classes=list("abcd"))
+    assert not hasattr(clf, "_model")
+
+
+@every_class
+def test_a_setting_spoilt_after_learning_leaves_no_trace(kind):
+    X, y, _ = mixed_stream(200, seed=2)
+    clf, twin = (kind.make(class_weight="balanced").partial_fit(X[:50], y[:50]) for _ in range(2))
+    clf.set_params(cost_matrix=np.ones((2, 2)) - np.eye(2))
+    with pytest.raises(ValueError, match="cost_matrix is an array"):
+        clf.partial_fit(X[50:], y[50:])
+    with pytest.raises(ValueError, match="cost_matrix is an array"):
+        clf.learn_one(list(X[199]), y[199])
+    clf.set_params(cost_matrix=None).partial_fit(X[50:], y[50:])
+    assert model_state(clf) == model_state(twin.partial_fit(X[50:], y[50:]))
+
+
+@pytest.mark.parametrize("settings", [{"class_weight": "balanced"}, {"cost_matrix": MATRIX}])
+@pytest.mark.parametrize("make", [AdaBoostOLM, AdaBoostOVA, BestTree])
+def test_a_tree_of_a_chain_takes_no_costs(make, settings):
+    with pytest.raises(ValueError, match="of a weak learner has no effect: give it to the booster"):
+        make(2, learner=HoeffdingTree(**settings)).fit([[0.0], [1.0]], ["a", "b"])

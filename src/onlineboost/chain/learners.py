@@ -16,7 +16,7 @@ from onlineboost.chain.given import Given, new_given
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
 from onlineboost.trees.binary import BinaryTrees, new_group
-from onlineboost.trees.compact import clear, compacted, join, select
+from onlineboost.trees.compact import clear, compacted, join, packed, select, unpacked
 from onlineboost.trees.learner import new_walk
 from onlineboost.trees.state import N_LEAVES, N_NODES, PER_TREE, Forest, make_room, trees_of, widen
 
@@ -74,6 +74,13 @@ class TreeLearners(Learners):
 
     def __init__(self, forest: Forest) -> None:
         self.forest = forest
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "forest": packed(self.forest)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, unpacked(value) if name == "forest" else value)
 
     def __len__(self) -> int:
         return len(self.forest.roots)

@@ -16,9 +16,11 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+from numba.core.errors import NumbaError
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from onlineboost._compile.cache import note_known
 from onlineboost._compile.jit import announce_compilation
 from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
 from onlineboost.chain.experts import Combiner
@@ -189,7 +191,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise
 
     def _begin(self, X: Any, classes: Any) -> Model:
-        announce_compilation(type(self).__name__)
         encoder = Encoder.settle(X, self.categorical_features)
         labels = Labels(np.unique(np.asarray(classes)) if classes is not None else np.empty(0), classes is not None)
         columns = Columns(len(encoder.numeric), encoder.sizes)
@@ -209,7 +210,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         if new:
             self._check_new_classes(model)
         if not model.compiled:
-            self._rehearse(model)
+            with interrupt.let_through():
+                self._compile(model)
             model.compiled = True
         try:
             return self._learn_rows(model, encoded, codes, new, weight, interrupt)
@@ -219,6 +221,16 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_new_classes(self, model: Model) -> None:
         """New classes ask for settings again, which may have been spoilt since the model began."""
+
+    def _compile(self, model: Model) -> None:
+        """Have all kernels compiled, and say so where that takes a while."""
+        name = type(self).__name__
+        announce_compilation(name)
+        try:
+            self._rehearse(model)
+        except NumbaError as error:
+            raise TypeError(_uncompiled(model.chain, error)) from error
+        note_known(name)
 
     def _rehearse(self, model: Model) -> None:
         """Have all kernels compiled before anything is learned."""
@@ -343,6 +355,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             chain = self._fitted().chain
             return deepcopy(self, {id(chain): chain.joined()})
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """As scikit-learn does it, with names that are one object each: equal models then make equal pickles."""
+        super().__setstate__({sys.intern(name): value for name, value in state.items()})
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing that learning changes: otherwise one would learn half of what the other learns."""
+        return deepcopy(self)
+
     # ------------------------------------------------------------------------------------------------ checks
 
     def _fitted(self) -> Model:
@@ -383,6 +403,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             labels = np.array([*self.classes_.tolist(), None], object)
             return labels[codes]
         return self.classes_[codes]
+
+
+def _uncompiled(chain: Chain, error: NumbaError) -> str:
+    """What to tell the author of a booster whose kernels do not compile; Numba takes some hundred lines for it."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    why = next((line for line in reversed(lines) if line.startswith(("File", "Cannot", "Unknown", "No "))), lines[0])
+    booster = " or ".join({type(segment.booster).__name__: 0 for segment in chain.segments}) or "this model"
+    return f"the kernels of {booster} do not compile: {why}. NUMBA_DISABLE_JIT=1 runs them as plain Python, to debug"
 
 
 def _stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:

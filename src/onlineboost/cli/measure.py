@@ -22,8 +22,8 @@ from onlineboost.datasets.catalogue import dataset_names
 from onlineboost.datasets.load import load_dataset
 from onlineboost.evaluation.blocks import cut
 from onlineboost.evaluation.records import SNAPSHOTS, Record, observe
-from onlineboost.evaluation.result import Result
 from onlineboost.evaluation.run import warm_up
+from onlineboost.evaluation.tally import Tally
 from onlineboost.report.pictures import need_drawing
 from onlineboost.theory.guarantee import Guarantee, guarantee
 
@@ -58,7 +58,7 @@ class Stream:
             self.classes = scan_labels(source, target)
             self.how = "in the order of the file"
 
-    def run(self, model: Any, progress: Callable[[int, float], None], snapshots: bool = False) -> tuple[Result, Record]:
+    def run(self, model: Any, progress: Callable[[int, float], None], snapshots: bool = False) -> tuple[Tally, Record]:
         blocks = self._blocks()
         if self.dataset is not None:
             n = self.limit or len(self.dataset)
@@ -114,11 +114,11 @@ def _measure(
             result, record = stream.run(model, show, snapshots=records is not None)
             if records is not None:
                 records.append({"dataset": stream.source, "system": name, **record})
-            promised = guarantee(model, int((~result.right).sum()))
+            promised = guarantee(model, result.mistakes)
             out.append(
                 {
                     "model": name,
-                    "examples": len(result.y),
+                    "examples": len(result),
                     "accuracy": result.accuracy,
                     "tail_accuracy": result.tail_accuracy(0.2),
                     "seconds": result.seconds,

@@ -192,4 +192,4 @@ def loaded(group: Any) -> Any:
         return type(group)(*map(loaded, group))
     if not isinstance(group, np.ndarray):
         return group
-    return np.array(group, np.dtype(group.dtype.str), copy=None if group.flags.writeable else True).view(np.ndarray)
+    return np.asarray(group if group.flags.writeable else group.copy()).view(np.dtype(group.dtype.str))

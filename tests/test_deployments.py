@@ -290,15 +290,25 @@ def test_ctrl_c_while_it_compiles_stops_it_soon_and_changes_nothing(tmp_path):
 def test_an_error_while_it_compiles_changes_nothing(monkeypatch):
     """Such as memory that runs out: the model is as it was, and learns once there is some again."""
     from onlineboost.chain.segments import Segment
-    from onlineboost.estimators import base
 
     model = HoeffdingTree().partial_fit(X[:10], Y[:10])
     twin = HoeffdingTree().partial_fit(X[:10], Y[:10]).partial_fit(X, Y)
     model = pickle.loads(before := pickle.dumps(model))
     with monkeypatch.context() as patch:
-        patch.setattr(base, "_READY", set())
         patch.setattr(Segment, "learn", lambda *_: (_ for _ in ()).throw(MemoryError))
         with pytest.raises(MemoryError):
             model.partial_fit(X, Y)
     assert pickle.dumps(model) == before
     assert pickle.dumps(model.partial_fit(X, Y)) == pickle.dumps(twin)
+
+
+def test_kernels_that_do_not_compile_are_named_in_a_sentence(monkeypatch):
+    """Numba itself takes some hundred lines; it is the author of a booster who reads them."""
+    from numba.core.errors import TypingError
+
+    from onlineboost.chain.segments import Segment
+
+    said = "Failed in nopython mode pipeline\n\nCannot determine Numba type of <class 'dict'>\n\nDuring: typing"
+    monkeypatch.setattr(Segment, "learn", lambda *_: (_ for _ in ()).throw(TypingError(said)))
+    with pytest.raises(TypeError, match=r"kernels of Plain do not compile: Cannot determine .* NUMBA_DISABLE_JIT=1"):
+        HoeffdingTree().fit(X, Y)

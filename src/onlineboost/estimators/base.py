@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
@@ -38,30 +37,9 @@ from onlineboost.estimators.checks import (
     table_of_row,
 )
 from onlineboost.estimators.gate import Gate
+from onlineboost.estimators.model import Model as Model
+from onlineboost.estimators.model import uncompiled
 from onlineboost.trees.state import Columns
-
-
-@dataclass
-class Model:
-    """What a fitted classifier has learned."""
-
-    encoder: Encoder
-    labels: Labels
-    chain: Chain
-    damage: str = ""  # what went wrong in the middle of a row, if anything did: it cannot be used any more
-    compiled: bool = False  # whether its kernels are, in this process
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "compiled": False}
-
-    @property
-    def k(self) -> int:
-        return len(self.labels.classes)
-
-    @property
-    def columns(self) -> Columns:
-        return Columns(len(self.encoder.numeric), self.encoder.sizes)
-
 
 NEVER = 2**62
 
@@ -229,7 +207,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         try:
             self._rehearse(model)
         except NumbaError as error:
-            raise TypeError(_uncompiled(model.chain, error)) from error
+            raise TypeError(uncompiled(model.chain, error)) from error
         note_known(name)
 
     def _rehearse(self, model: Model) -> None:
@@ -403,14 +381,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             labels = np.array([*self.classes_.tolist(), None], object)
             return labels[codes]
         return self.classes_[codes]
-
-
-def _uncompiled(chain: Chain, error: NumbaError) -> str:
-    """What to tell the author of a booster whose kernels do not compile; Numba takes some hundred lines for it."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    why = next((line for line in reversed(lines) if line.startswith(("File", "Cannot", "Unknown", "No "))), lines[0])
-    booster = " or ".join({type(segment.booster).__name__: 0 for segment in chain.segments}) or "this model"
-    return f"the kernels of {booster} do not compile: {why}. NUMBA_DISABLE_JIT=1 runs them as plain Python, to debug"
 
 
 def _stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:

@@ -2,9 +2,9 @@
 
 `registry` has a line for every estimator and `lookup` finds them by name, `words` are the words that settings take:
 these are light. `base` is what all classifiers share and `model` what they learn, `booster` what the boosters share,
-`settings` and `checks` read what a user gives; then a file for every class. Users import the classes from `onlineboost` itself; public here is
-what a new booster is built on (docs/new-booster.md). Imports `chain` and all below it; `evaluation`, `theory`, `paper`,
-`report` and `cli` may import it.
+`settings` and `checks` read what a user gives; then a file for every class. Users import the classes from `onlineboost`
+itself; public here is what a new booster is built on (docs/new-booster.md). Imports `chain` and all below it;
+`evaluation`, `theory`, `paper`, `report` and `cli` may import it.
 """
 
 from importlib import import_module

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any, Self
@@ -42,6 +42,7 @@ from onlineboost.estimators.model import uncompiled
 from onlineboost.trees.state import Columns
 
 NEVER = 2**62
+_COMPILED: set[type] = set()  # classifiers whose kernels have been compiled, or loaded, in this process
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -188,7 +189,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         if new:
             self._check_new_classes(model)
         if not model.compiled:
-            with interrupt.let_through():
+            # The first time takes a while: Ctrl-C need not wait for it.
+            with nullcontext() if type(self) in _COMPILED else interrupt.let_through():
                 self._compile(model)
             model.compiled = True
         try:
@@ -209,6 +211,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         except NumbaError as error:
             raise TypeError(uncompiled(model.chain, error)) from error
         note_known(name)
+        _COMPILED.add(type(self))
 
     def _rehearse(self, model: Model) -> None:
         """Have all kernels compiled before anything is learned."""

@@ -32,7 +32,7 @@ def test_a_folder_of_the_users_own_is_cut_by_versions_too(tmp_path):
 
 @pytest.mark.parametrize("where", [os.devnull, os.path.join(os.devnull, "below")])
 def test_without_a_folder_to_write_to_all_works_the_same(where, tmp_path):
-    usable, _, value = ask(XDG_CACHE_HOME=where)
+    usable, _, value = ask(NUMBA_CACHE_DIR=where)
     assert not usable
     assert value == ask(XDG_CACHE_HOME=str(tmp_path))[2]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from onlineboost._compile.cache import CACHE_DIR
 from onlineboost._compile.folders import cache_folder
-from onlineboost._compile.jit import CACHE_DIR
 from onlineboost.datasets.files import data_cache
 
 VARIABLE, DEFAULT = ("LOCALAPPDATA", "AppData/Local") if sys.platform == "win32" else ("XDG_CACHE_HOME", ".cache")
@@ -20,8 +20,8 @@ def test_the_cache_folder_follows_the_variable(monkeypatch, tmp_path):
     assert data_cache() == tmp_path / "onlineboost" / "data"
 
 
-@pytest.mark.parametrize("value", [None, ""])
-def test_an_unset_or_empty_variable_means_the_home_folder(monkeypatch, value):
+@pytest.mark.parametrize("value", [None, "", "here", "./here"])
+def test_an_unset_empty_or_relative_variable_means_the_home_folder(monkeypatch, value):
     if value is None:
         monkeypatch.delenv(VARIABLE, raising=False)
     else:

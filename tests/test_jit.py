@@ -95,9 +95,9 @@ def test_machine_code_of_versions_used_long_ago_is_removed(tmp_path):
         os.utime(tmp_path / f"kernels-{age}", (1e9 - age, 1e9 - age))
     (tmp_path / "data").mkdir()
     os.utime(tmp_path / "data", (1.0, 1.0))
-    assert cache.claim(tmp_path, "kernels-4")  # it is there: nothing is removed, and now it is the one used last
+    assert not cache.claim(tmp_path, "kernels-4")  # it is there: nothing is removed, and now it is the one used last
     assert len(list(tmp_path.iterdir())) == 6
-    assert cache.claim(tmp_path, "kernels-new")
+    assert not cache.claim(tmp_path, "kernels-new")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "kernels-0", "kernels-4", "kernels-new"]
 
 

@@ -154,17 +154,45 @@ def test_time_left_follows_what_cells_have_cost():
 # ------------------------------------------------------------------------------------------------------------ store
 
 
-def test_half_a_line_at_the_end_is_dropped(tmp_path):
+def record(key):
+    """The record of a cell, with what every record has."""
+    words = {"key": key, "code": "c", "dataset": "car", "system": "OvA"}
+    return {**words, "order": 0, "n_learners": 1, "limit": None, "tail": 0.5, "full": 0.25, "seconds": 1.0}
+
+
+def test_half_a_line_at_the_end_is_kept_apart(tmp_path):
     with Store(tmp_path) as store:
-        store.add({"key": "a", "tail": 0.5})
-        store.add({"key": "b", "tail": 0.25})
+        store.add(record("a"))
+        store.add(record("b"))
     path = tmp_path / "cells.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole[:-9])
+    with Store(tmp_path, writing=False) as store:
+        assert list(store.records) == ["a"]
+    assert path.read_bytes() == whole[:-9]  # who only reads changes nothing
     with Store(tmp_path) as store:
         assert list(store.records) == ["a"]
-        store.add({"key": "b", "tail": 0.25})
+        store.add(record("b"))
     assert path.read_bytes() == whole
+    assert (tmp_path / "cells.jsonl.rest").read_bytes() == whole[:-9].splitlines()[-1] + b"\n"
+
+
+def test_a_last_line_that_lacks_its_end_alone_is_a_record(tmp_path):
+    with Store(tmp_path) as store:
+        store.add(record("a"))
+    path = tmp_path / "cells.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole.rstrip())
+    with Store(tmp_path) as store:
+        assert list(store.records) == ["a"]
+    assert path.read_bytes() == whole
+    assert not (tmp_path / "cells.jsonl.rest").exists()
+
+
+def test_to_read_makes_no_folder(tmp_path):
+    with Store(tmp_path / "nowhere", writing=False) as store:
+        assert store.records == {}
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_cells_of_another_version_are_not_mixed_in_but_on_request(tmp_path, monkeypatch):
@@ -179,10 +207,15 @@ def test_cells_of_another_version_are_not_mixed_in_but_on_request(tmp_path, monk
         assert record["key"] == cell.key
 
 
-def test_a_damaged_line_in_the_middle_is_an_error(tmp_path):
-    (tmp_path / "cells.jsonl").write_text('{"key": "a"}\n{"key":\n{"key": "b"}\n')
-    with pytest.raises(DataError, match=r"cells.jsonl, line 2: not a record"):
-        Store(tmp_path)
+@pytest.mark.parametrize("line", ['{"key":', "", "[1, 2]", "7", "null", '{"key": "a"}', "NaN", "[" * 100_000, "\u2028"])
+def test_an_odd_line_in_the_middle_is_an_error_and_stays(tmp_path, line):
+    good = json.dumps(record("a"))
+    text = f"{good}\n{line}\n{good}\n"
+    (tmp_path / "cells.jsonl").write_text(text, encoding="utf-8")
+    for writing in (True, False):
+        with pytest.raises(DataError, match=r"cells.jsonl, line 2: not a record. Remove the line"):
+            Store(tmp_path, writing=writing)
+    assert (tmp_path / "cells.jsonl").read_text(encoding="utf-8") == text
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no file locks")

@@ -235,6 +235,7 @@ def test_threads_that_predict_at_once_agree(kind):
 # ------------------------------------------------------------------------------------------------------------ copies
 
 COPIERS = {
+    "copy": copy.copy,
     "deepcopy": copy.deepcopy,
     "pickle": lambda clf: pickle.loads(pickle.dumps(clf)),
     "snapshot": lambda clf: clf.snapshot(),

@@ -1,4 +1,4 @@
-"""How kernels are compiled. `cache` says where their machine code is kept."""
+"""How kernels are compiled. `cache` says where their machine code is kept, `kept` how."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numba.core import config as _config
 from numba.core.cpu import CPUTargetOptions
 from numba.core.registry import CPUDispatcher
 
-from onlineboost._compile.cache import CACHE_DIR, USABLE, is_known
+from onlineboost._compile.cache import USABLE, WAY_OUT, WHY_NOT, is_known
+from onlineboost._compile.kept import KeptKernel
 
 config: Any = _config  # its attributes are made at run time
 CAN_STOP_COUNTING = hasattr(CPUTargetOptions, "_nrt")  # Numba does not promise this option; without it all is slower
@@ -36,10 +37,15 @@ class InnerKernel(CPUDispatcher):
 
 def announce_compilation(what: str) -> None:
     """Say that the coming call will take a while, if it is the first of its kind with these sources on this machine."""
-    if what not in _announced and not config.DISABLE_JIT and not is_known(what):
-        log = logging.getLogger("onlineboost")
-        log.warning("compiling %s for this machine, once after installation: about 15 s ...", what)
+    if what in _announced or config.DISABLE_JIT or is_known(what):
+        return
     _announced.add(what)
+    log = logging.getLogger("onlineboost")
+    if USABLE:
+        log.warning("compiling %s for this machine, once after installation: about 15 s ...", what)
+    else:
+        text = "compiling %s in every process, about 15 s, since machine code cannot be kept: %s; %s"
+        log.warning(text, what, WHY_NOT, WAY_OUT)
 
 
 _announced: set[str] = set()
@@ -55,7 +61,6 @@ def _compile(
     entry: bool = False,
 ) -> F:
     options: dict[str, Any] = {
-        "cache": entry and USABLE,
         "nogil": True,
         "error_model": "numpy",
         "fastmath": fastmath,
@@ -66,18 +71,14 @@ def _compile(
     inner = not entry and not config.DISABLE_JIT
     if inner:
         options["no_cpython_wrapper"] = True
-    before = config.CACHE_DIR
-    if USABLE:
-        config.CACHE_DIR = str(CACHE_DIR)
-    try:
-        if CAN_STOP_COUNTING:
-            options["_nrt"] = counted
-        made: Any = njit(**options)(function)  # type: ignore[call-overload]
-        if inner:
-            made.__class__ = InnerKernel
-        return made  # type: ignore[no-any-return]
-    finally:
-        config.CACHE_DIR = before
+    if CAN_STOP_COUNTING:
+        options["_nrt"] = counted
+    made: Any = njit(**options)(function)  # type: ignore[call-overload]
+    if inner:
+        made.__class__ = InnerKernel
+    elif USABLE and not config.DISABLE_JIT:
+        made._cache = KeptKernel(function)
+    return made  # type: ignore[no-any-return]
 
 
 def kernel(function: F) -> F:

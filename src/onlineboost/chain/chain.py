@@ -17,6 +17,7 @@ from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.threads import flow
 from onlineboost.contracts.rows import Rows, new_rows
+from onlineboost.trees.compact import loaded
 
 Step = Callable[[Any, np.ndarray, np.ndarray], None]
 
@@ -75,7 +76,15 @@ class Chain:
         return all(segment.learners.safe for segment in self.segments)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_caches": []}
+        """What was learned: into how many segments it is cut, and what is kept for speed, is no part of it."""
+        return self.joined().__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, loaded(value))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.joined()
 
     # ------------------------------------------------------------------------------------------- predicting
 
@@ -211,10 +220,14 @@ class Chain:
     def joined(self) -> Self:
         """A copy that is one segment, with no more memory than it needs: quickest for single rows."""
         copy = type(self).__new__(type(self))
-        copy.__dict__ = {**self.__getstate__(), "moments": self.moments.copy(), "log_v": self.log_v.copy()}
-        copy.watch = deepcopy(self.watch)
-        copy.segments = [self.segments[0].join(self.segments[1:])]
+        own = {"moments": self.moments.copy(), "log_v": self.log_v.copy(), "watch": deepcopy(self.watch)}
+        copy.__dict__ = {**self.__dict__, **own, "_caches": []}
+        copy._join(self)
         return copy
+
+    def _join(self, original: Self) -> None:
+        """One segment, with state of its own, in place of those of the original."""
+        self.segments = [original.segments[0].join(original.segments[1:])]
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """Nominal columns have new values."""

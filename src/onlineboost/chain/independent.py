@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,8 +22,9 @@ class IndependentChain(Chain):
         super().__init__(segments, n_numeric, seed)
         self.right = []
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "right": []}
+    def _join(self, original: Self) -> None:
+        super()._join(original)
+        self.right = []
 
     def leave(self, rows: Any, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
         self.right.append(np.packbits(rows.experts == y[:, None], axis=1))

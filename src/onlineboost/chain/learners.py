@@ -17,7 +17,7 @@ from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
 from onlineboost.data.encoder import MAX_VALUES
 from onlineboost.trees.binary import BinaryTrees, new_group
-from onlineboost.trees.compact import clear, compacted, join, select
+from onlineboost.trees.compact import clear, compacted, join, packed, select, unpacked
 from onlineboost.trees.learner import new_walk
 from onlineboost.trees.state import N_LEAVES, N_NODES, PER_TREE, Forest, make_room, trees_of, widen
 
@@ -75,6 +75,13 @@ class TreeLearners(Learners):
 
     def __init__(self, forest: Forest) -> None:
         self.forest = forest
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "forest": packed(self.forest)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, unpacked(value) if name == "forest" else value)
 
     def __len__(self) -> int:
         return len(self.forest.roots)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -15,6 +14,7 @@ from onlineboost.chain.experts import Combiner, best_expert
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import Rows, new_rows
 from onlineboost.trees.binary import MINE
+from onlineboost.trees.compact import loaded
 
 
 @entry_kernel
@@ -67,6 +67,9 @@ class ClassBooster:
 
     segment: Segment
     log_v: np.ndarray  # log weights of its experts
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.segment, self.log_v = state["segment"], loaded(state["log_v"])
 
     def head(self, rows: Rows, weight: np.ndarray | None) -> Rows:
         """The same rows at the head of this booster."""
@@ -154,8 +157,11 @@ class OneVsAllChain(Chain):
     def cut(self, n_segments: int) -> None:
         """The boosters are steps of their own: there are enough."""
 
-    def joined(self) -> Self:
-        return deepcopy(self)
+    def _join(self, original: Self) -> None:
+        """A segment for each booster."""
+        pairs = ((booster.segment.join([]), booster.log_v.copy()) for booster in original.boosters)
+        self.boosters = [ClassBooster(*pair) for pair in pairs]
+        self.segments = [booster.segment for booster in self.boosters]
 
     # ------------------------------------------------------------------------------------------ what is in it
 

@@ -28,12 +28,14 @@ blocks makes no difference.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from onlineboost._compile.random import RESTART, child_key, uniform
 from onlineboost.boosters.olm import edges_from
 from onlineboost.chain.chain import Chain
+from onlineboost.trees.compact import loaded
 
 PERIOD = 256  # rounds between reviews
 LEAST_SHARE, MOST_SHARE = 0.01, 0.08  # of the learners restart in a review (one at least)
@@ -63,6 +65,10 @@ class Watch:
     lead: float = 0.0  # of young learners over older neighbours, summed over comparisons that fade
     compared: float = 0.0  # number of these comparisons
     changing: bool = False  # whether the stream is taken to change
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, loaded(value))
 
     @property
     def nbytes(self) -> int:

@@ -12,6 +12,7 @@ from onlineboost.chain.learners import Learners
 from onlineboost.chain.loops import learning_loop, predicting_loop
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows, new_work
+from onlineboost.trees.compact import loaded
 
 
 class Segment:
@@ -28,7 +29,7 @@ class Segment:
         return {**self.__dict__, "booster": self.booster.without_cache()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ = {**state, "booster": state["booster"].with_cache()}
+        self.learners, self.booster = state["learners"], loaded(state["booster"]).with_cache()
 
     def predict(self, rows: Rows, n_learners: int, cache: Any = None) -> None:
         """Send a block through the first `n_learners` of the segment. Changes `rows`, and `cache`, alone."""

@@ -12,8 +12,9 @@ import _signal  # the functions of `signal` itself: those there take microsecond
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -206,7 +207,10 @@ class Interrupt:
                     handler = handler.__self__._handlers[number]
                 if callable(handler):  # it may also be ignored, left to the system, or not Python's
                     self._handlers[number] = handler
-                    _signal.signal(number, self._note)
+                    try:
+                        _signal.signal(number, self._note)
+                    except ValueError:  # the main thread of another interpreter in this process
+                        del self._handlers[number]
             self._holds = True  # nothing can strike between this and the body of the ``with``
         return self
 
@@ -220,6 +224,17 @@ class Interrupt:
 
     def pressed(self) -> bool:
         return self.pending is not None
+
+    @contextmanager
+    def let_through(self) -> Iterator[None]:
+        """For a while nothing is changed: what is raised, or was before, has its effect at once."""
+        held, self._holds = self._holds, False
+        try:
+            if self.pending is not None:
+                raise self.pending
+            yield
+        finally:
+            self._holds = held
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._holds = False

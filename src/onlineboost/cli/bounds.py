@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from onlineboost.cli.common import err, friendly_errors
+from onlineboost.cli.common import check_writable, err, finite, visible
 
 WIDTH, HEIGHT = 64, 13  # of the curve, in characters
+PLAIN = str.maketrans("·○●┄┤│└─", ".ox-+|+-")  # for terminals with few characters
 
 
 @click.command()
 @click.option("--classes", required=True, type=click.IntRange(2), help="k, the number of classes.")
-@click.option("--gamma", required=True, type=float, help="Edge of the learners over random guessing, in (0, 1).")
-@click.option("--error", required=True, type=float, help="Share of mistakes to get down to, in (0, 1).")
 @click.option(
-    "--excess", type=click.FloatRange(0.0), help="S of the learners [default: of random votes with twice the edge]."
+    "--gamma", required=True, type=float, callback=finite, help="Edge of the learners over random guessing, in (0, 1)."
 )
-@click.option("--delta", default=0.05, show_default=True, help="Probability that the bounds fail.")
+@click.option(
+    "--error", required=True, type=float, callback=finite, help="Share of mistakes to get down to, in (0, 1)."
+)
+@click.option(
+    "--excess",
+    type=click.FloatRange(0.0),
+    callback=finite,
+    help="S of the learners [default: of random votes with twice the edge].",
+)
+@click.option("--delta", default=0.05, show_default=True, callback=finite, help="Probability that the bounds fail.")
 @click.option("--out", help="Draw the curve to OUT.png and OUT.html instead of in characters.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def bounds(
@@ -33,24 +42,26 @@ def bounds(
     \b
     onlineboost bounds --classes 5 --gamma 0.1 --error 0.05
     """
-    with friendly_errors():
-        from onlineboost.cli.bounds_plan import MBBM, curves, plan
+    if out:
+        check_writable(Path(f"{out}.png"), "--out")
+    from onlineboost.cli.bounds_plan import MBBM, curves, plan
 
-        with err.status("computing the bounds ..."):
-            found = plan(classes, gamma, error, excess, delta)
-            most = 2 * next(row["learners"] for row in found["learners"] if row["booster"] == MBBM)
-            rows = [] if as_json and not out else curves(classes, gamma, most, 160 if out else WIDTH)
-        if as_json:
-            click.echo(json.dumps(found, indent=2))
-        else:
-            _print(found)
-        if out:
-            from onlineboost.report.pictures import draw_bounds
+    with err.status("computing the bounds ..."):
+        found = plan(classes, gamma, error, excess, delta)
+        most = 2 * next(row["learners"] for row in found["learners"] if row["booster"] == MBBM)
+        rows = [] if as_json and not out else curves(classes, gamma, most, 160 if out else WIDTH)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        _print(found)
+    if out:
+        from onlineboost.report.pictures import draw_bounds
 
-            for path in draw_bounds(rows, error, classes, gamma, out):
-                click.echo(f"wrote {path}", err=as_json)
-        elif not as_json:
-            Console().print(text_plot(rows, error), highlight=False)
+        for path in draw_bounds(rows, error, classes, gamma, out):
+            click.echo(f"wrote {visible(str(path))}", err=as_json)
+    elif not as_json:
+        console, plot = Console(), text_plot(rows, error)
+        console.print(plot if console.encoding.startswith("utf") else plot.translate(PLAIN), highlight=False)
 
 
 def _whole(number: float | None) -> str:

@@ -3,25 +3,104 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
+import math
+import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
+import click
 from rich.console import Console
 from rich.markup import escape
 
 err = Console(stderr=True)
 
+WAY_OUT = {  # what to do about an error of the system
+    errno.ENOENT: "Check the path.",
+    errno.EACCES: "Change who may use it, or name another place.",
+    errno.EPERM: "Change who may use it, or name another place.",
+    errno.EROFS: "Name a place that can be written to.",
+    errno.ENOSPC: "Make room, or name another place.",
+    errno.EDQUOT: "Make room, or name another place.",
+    errno.EISDIR: "It is a folder: name a file.",
+    errno.ENOTDIR: "A part of the path is a file: name a folder.",
+    errno.EEXIST: "There is a file of that name: name another place.",
+    errno.ENAMETOOLONG: "Take a shorter name.",
+    errno.EMFILE: "Too many files are open: raise the limit (ulimit -n), or use fewer --jobs.",
+}
+
 
 @contextlib.contextmanager
 def friendly_errors() -> Iterator[None]:
-    """Errors of data and settings, all of them ValueErrors: the message and exit code 2, no traceback."""
+    """Errors of data, settings and files: a sentence that says what to do, and exit code 2, no traceback."""
+    _print_what_can_be_printed()
     try:
         yield
-    except ValueError as error:
-        err.print("[bold red]Error:[/]", escape(str(error)), soft_wrap=True, highlight=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()  # whoever read it has had enough, such as `head`
+        raise SystemExit(1) from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else "cannot write the output: "
+        advice = WAY_OUT.get(error.errno or 0, "Try again, or name another place.")
+        _tell(f"{where}{error.strerror or error}. {advice}")
+        _drop_output()
+        raise SystemExit(2) from None
+    except MemoryError:
+        _tell("there is not enough memory. Take fewer --learners, or a file with fewer columns or classes.")
+        raise SystemExit(2) from None
+    except (ValueError, OverflowError) as error:
+        _tell(str(error))
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         err.print("Stopped.")
         raise SystemExit(130) from None
+
+
+def _tell(text: str) -> None:
+    err.print("[bold red]Error:[/]", escape(visible(text)), soft_wrap=True, highlight=False)
+
+
+def visible(text: str) -> str:
+    """Text as it may be shown: characters that would move the cursor or change colours are spelt out."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def _print_what_can_be_printed() -> None:
+    """A character that the terminal's encoding does not have becomes a question mark, not an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _drop_output() -> None:
+    """What could not be written is not tried again at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+
+def check_writable(path: Path, option: str) -> None:
+    """Before a long run: can this file be written?"""
+    there = path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        advice = WAY_OUT.get(error.errno or 0, "Name another place.")
+        message = f"{visible(str(path.absolute()))} cannot be written: {error.strerror or error}. {advice}"
+        raise click.BadParameter(message, param_hint=option) from None
+    if not there:
+        path.unlink()
+
+
+def finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    """For options that take a number: nan and inf are none."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"it must be a finite number, got {value}")
+    return value
 
 
 def number(text: str, option: str, takes: str = "a number or auto") -> float:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import click
 
 from onlineboost import __version__
+from onlineboost.cli.common import friendly_errors
 
 # Name: (module, what `onlineboost --help` says, which is the first sentence of the command's own help).
 COMMANDS = {
@@ -37,6 +39,10 @@ class LazyGroup(click.Group):
         command = getattr(import_module(f"onlineboost.cli.{COMMANDS[name][0]}"), name)
         assert isinstance(command, click.Command)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with friendly_errors():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         listed = [click.Command(name, help=text) for name, (_, text) in COMMANDS.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,16 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as TextTable
 
-from onlineboost.cli.common import err
+from onlineboost.cli.common import err, visible
 from onlineboost.cli.models import BASELINES, make_model
-from onlineboost.data.errors import DataError
+from onlineboost.data.errors import DataError, did_you_mean
 from onlineboost.data.files import read_blocks, scan_labels
 from onlineboost.datasets.catalogue import dataset_names
 from onlineboost.datasets.load import load_dataset
 from onlineboost.evaluation.blocks import cut
 from onlineboost.evaluation.records import SNAPSHOTS, Record, observe
-from onlineboost.evaluation.result import Result
 from onlineboost.evaluation.run import warm_up
+from onlineboost.evaluation.tally import Tally
 from onlineboost.report.pictures import need_drawing
 from onlineboost.theory.guarantee import Guarantee, guarantee
 
@@ -47,15 +48,16 @@ class Stream:
             self.classes = list(self.dataset.classes)
             self.how = f"shuffled with seed {seed}" if dataset.order == "shuffle" else "in its own order"
         elif "." not in source and "/" not in source:
+            near = did_you_mean(get_close_matches(source.lower(), dataset_names()))
             raise DataError(
-                f"{source!r} is neither a data set nor a file. Data sets: {', '.join(dataset_names())}. "
+                f"{source!r} is neither a data set nor a file.{near} Data sets: {', '.join(dataset_names())}. "
                 f"A file ends in .csv, .csv.gz or .parquet"
             )
         else:
             self.classes = scan_labels(source, target)
             self.how = "in the order of the file"
 
-    def run(self, model: Any, progress: Callable[[int, float], None], snapshots: bool = False) -> tuple[Result, Record]:
+    def run(self, model: Any, progress: Callable[[int, float], None], snapshots: bool = False) -> tuple[Tally, Record]:
         blocks = self._blocks()
         if self.dataset is not None:
             n = self.limit or len(self.dataset)
@@ -112,11 +114,11 @@ def _measure(
             result, record = stream.run(model, show, snapshots=records is not None)
             if records is not None:
                 records.append({"dataset": stream.source, "system": name, **record})
-            promised = guarantee(model, int((~result.right).sum()))
+            promised = guarantee(model, result.mistakes)
             out.append(
                 {
                     "model": name,
-                    "examples": len(result.y),
+                    "examples": len(result),
                     "accuracy": result.accuracy,
                     "tail_accuracy": result.tail_accuracy(0.2),
                     "seconds": result.seconds,
@@ -137,7 +139,8 @@ def _print(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings: 
         )
         return
     table = TextTable(
-        title=f"{escape(stream.source)}: {rows[0]['examples']:,} examples, {len(stream.classes)} classes, {stream.how}"
+        title=f"{escape(visible(stream.source))}: {rows[0]['examples']:,} examples, {len(stream.classes)} classes, "
+        f"{stream.how}"
     )
     for heading in ("model", "accuracy", "last 20 %", "seconds", "examples/s"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
@@ -171,4 +174,4 @@ def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any],
     about = f"{records[0]['rows']:,} examples, {len(stream.classes)} classes, {stream.how}; "
     about += f"{settings['learners']} learners, seed {settings['seed']}"
     path.write_text(comparison_page(records, f"Models compared on {stream.source}", about), encoding="utf-8")
-    click.echo(f"wrote {path}", err=True)
+    click.echo(f"wrote {visible(str(path))}", err=True)

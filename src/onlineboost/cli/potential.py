@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from onlineboost.cli.common import friendly_errors, number
+from onlineboost.cli.common import check_writable, number, visible
 
 
 @click.command()
@@ -14,9 +16,9 @@ from onlineboost.cli.common import friendly_errors, number
 @click.option("--out", default="potential", show_default=True, help="Write OUT.png and OUT.html.")
 def potential(learners: int, gammas: str, most_classes: int, out: str) -> None:
     """Draw phi_N(0), the error rate of OnlineMBBM, against the number of classes: the paper's figure."""
-    with friendly_errors():
-        from onlineboost.report.pictures import draw_potentials
+    check_writable(Path(f"{out}.png"), "--out")
+    from onlineboost.report.pictures import draw_potentials
 
-        edges = [number(text, "--gamma") for text in gammas.split(",")]
-        for path in draw_potentials(learners, edges, most_classes, out):
-            click.echo(f"wrote {path}")
+    edges = [number(text, "--gamma") for text in gammas.split(",")]
+    for path in draw_potentials(learners, edges, most_classes, out):
+        click.echo(f"wrote {visible(str(path))}")

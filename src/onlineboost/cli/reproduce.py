@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from onlineboost.cli.common import comma_separated, err, friendly_errors
+from onlineboost.cli.common import comma_separated, err
 from onlineboost.paper import tables as paper_tables
 
 QUICK_ORDERS = 3
@@ -50,28 +50,29 @@ def reproduce(
     onlineboost reproduce --quick
     onlineboost reproduce --datasets balance,car --systems adaolm,default --orders 9
     """
-    with friendly_errors():
-        from onlineboost.cli.reproduction import run_missing, write_all
-        from onlineboost.paper.cells import plan
-        from onlineboost.paper.store import Store
-        from onlineboost.paper.systems import SYSTEMS, find_system
+    from onlineboost.cli.reproduction import run_missing, write_all
+    from onlineboost.paper.cells import plan
+    from onlineboost.paper.store import Store
+    from onlineboost.paper.systems import SYSTEMS, find_system
 
-        names = _names(datasets, quick)
-        chosen = [find_system(s) for s in comma_separated(systems)] or list(SYSTEMS)
-        chosen = [system for system in SYSTEMS if system in chosen]
-        repeats = orders_of(str(QUICK_ORDERS) if quick and orders == "27" else orders)
-        cells, missing = plan(names, chosen, repeats, learners, limit)
-        for name in missing:
-            err.print(f"Skipping {name}: its file is not at hand. `onlineboost run {name}` says what is needed.")
-        if not cells:
-            raise ValueError("nothing to run: none of the data sets is at hand. Set ONLINEBOOST_DATA to their folder")
-        with Store(out) as store:
-            if not report_only:
-                run_missing(cells, store, jobs)
-            done = store.select(cells, any_version=report_only)
-        if not done:
-            raise ValueError(f"{out} has no finished cells of this kind: run without --report-only")
-        write_all(out, done, cells, {"learners": learners, "limit": limit, "missing": missing})
+    names = _names(datasets, quick)
+    chosen = [find_system(s) for s in comma_separated(systems)] or list(SYSTEMS)
+    chosen = [system for system in SYSTEMS if system in chosen]
+    repeats = orders_of(str(QUICK_ORDERS) if quick and orders == "27" else orders)
+    cells, missing = plan(names, chosen, repeats, learners, limit)
+    for name in missing:
+        err.print(f"Skipping {name}: its file is not at hand. `onlineboost run {name}` says what is needed.")
+    if not cells:
+        raise ValueError("nothing to run: none of the data sets is at hand. Set ONLINEBOOST_DATA to their folder")
+    with Store(out, writing=not report_only) as store:
+        if not report_only:
+            if store.rest:
+                err.print(f"The last line of {store.path} was cut off: it is in {store.rest} now.", highlight=False)
+            run_missing(cells, store, jobs)
+        done = store.select(cells, any_version=report_only)
+    if not done:
+        raise ValueError(f"{out} has no finished cells of this kind: run without --report-only")
+    write_all(out, done, cells, {"learners": learners, "limit": limit, "missing": missing})
 
 
 def _names(datasets: str, quick: bool) -> list[str]:

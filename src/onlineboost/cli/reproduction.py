@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from onlineboost import __version__
-from onlineboost.cli.common import err
+from onlineboost.cli.common import err, visible
 from onlineboost.data.errors import DataError
 from onlineboost.evaluation.records import Record
 from onlineboost.paper import tables as paper_tables
@@ -79,7 +79,7 @@ def write_all(out: Path, records: Sequence[Record], cells: Sequence[Cell], asked
     _write(out, summary, about)
     _show(summary)
     for path in ("results.csv", "results.json", *_report(out, records, summary, about)):
-        click.echo(f"wrote {out / path}")
+        click.echo(f"wrote {visible(str(out / path))}")
 
 
 def _write(out: Path, summary: Summary, about: Mapping[str, Any]) -> None:
@@ -104,6 +104,8 @@ class _replacing:
     def __exit__(self, kind: Any, *_: object) -> None:
         if kind is None:
             os.replace(self.part, self.path)
+        else:
+            self.part.unlink(missing_ok=True)
 
 
 def _show(summary: Summary) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from onlineboost.cli.common import comma_separated, friendly_errors, number
+from onlineboost.cli.common import check_writable, comma_separated, number
 from onlineboost.cli.models import BASELINES, MODELS, settings_of
 from onlineboost.estimators.words import ALPHA_STEPS, COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
 
+SEEDS = click.IntRange(0, 2**63 - 1)
 OPTIONS = (  # that both commands have
     click.argument("source"),
     click.option("--target", help="Column with the labels [default: the last one]."),
@@ -38,7 +39,13 @@ OPTIONS = (  # that both commands have
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
         help='What mistakes cost, a JSON file: {"label": {"prediction": cost}}.',
     ),
-    click.option("--seed", default=0, show_default=True, help="Seed of the model, and of the shuffling of a data set."),
+    click.option(
+        "--seed",
+        default=0,
+        show_default=True,
+        type=SEEDS,
+        help="Seed of the model, and of the shuffling of a data set.",
+    ),
     click.option("--jobs", default=1, show_default=True, help="Threads; -1: all cores. Same result."),
     click.option("--limit", type=click.IntRange(1), help="Stop after so many examples."),
     click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
@@ -89,8 +96,8 @@ def run(model: str, **options: Any) -> None:
 def compare(models: str, **options: Any) -> None:
     """Test-then-train several models on the same SOURCE, in the same order."""
     report = options["report"]
-    if report is not None and not report.absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no folder {report.absolute().parent}", param_hint="--report")
+    if report is not None:
+        check_writable(report, "--report")
     names = comma_separated(models)
     if not names:
         raise click.BadParameter(f"name at least one of {', '.join(MODELS)}", param_hint="--models")
@@ -117,19 +124,18 @@ def _run(
     verbose: bool = False,
     **settings: Any,
 ) -> None:
-    with friendly_errors():
-        from onlineboost.cli.costs import class_weight, cost_matrix
-        from onlineboost.cli.measure import Stream, run_models
+    from onlineboost.cli.costs import class_weight, cost_matrix
+    from onlineboost.cli.measure import Stream, run_models
 
-        columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
-        stream = Stream(source, target, seed, limit, columns)
-        settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}
-        if settings.get("gamma", "auto") != "auto":
-            settings["gamma"] = number(settings["gamma"], "--gamma")
-        if settings.get("weight_scale", "rising") != "rising":
-            settings["weight_scale"] = _range(settings["weight_scale"])
-        if "class_weight" in settings:
-            settings["class_weight"] = class_weight(settings["class_weight"], stream.classes)
-        if "cost_matrix" in settings:
-            settings["cost_matrix"] = cost_matrix(settings["cost_matrix"], stream.classes)
-        run_models(stream, names, settings, as_json, report, verbose)
+    columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
+    stream = Stream(source, target, seed, limit, columns)
+    settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}
+    if settings.get("gamma", "auto") != "auto":
+        settings["gamma"] = number(settings["gamma"], "--gamma")
+    if settings.get("weight_scale", "rising") != "rising":
+        settings["weight_scale"] = _range(settings["weight_scale"])
+    if "class_weight" in settings:
+        settings["class_weight"] = class_weight(settings["class_weight"], stream.classes)
+    if "cost_matrix" in settings:
+        settings["cost_matrix"] = cost_matrix(settings["cost_matrix"], stream.classes)
+    run_models(stream, names, settings, as_json, report, verbose)

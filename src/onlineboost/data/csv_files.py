@@ -18,10 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlineboost.data.errors import DataError, file_error, show, way_out
-from onlineboost.data.source import MISSING_NUMBERS, Chunk, Source, parse_numbers
+from onlineboost.data.source import (
+    MISSING_NUMBERS,
+    Chunk,
+    Source,
+    check_columns,
+    limit,
+    parse_numbers,
+    raise_limit,
+    rows_at_once,
+)
 from onlineboost.data.values import NO_DATES
 
 LONGEST_LINE = 1 << 24  # bytes; without a bound, a file with no line ends would be read whole
+MOST_BLANK_LINES = 1_000_000  # in a row; a compressed file of a few kilobytes can have billions
 
 _DAY = r"\d{4}[-/]\d\d?[-/]\d\d?|\d\d?[./-]\d\d?[./-]\d{4}"
 _TIME = r"\d\d?:\d\d(:\d\d([.,]\d+)?)?"
@@ -52,6 +62,7 @@ class CsvSource:
 
     def chunks(self, n_rows: int, names: Sequence[str]) -> Iterator[Chunk]:
         rows = self._rows()
+        n_rows = rows_at_once(n_rows, len(self.names))
         while numbered := list(islice(rows, n_rows)):
             yield CsvChunk(self, numbered, first_row=self._row - len(numbered))
 
@@ -60,14 +71,20 @@ class CsvSource:
         return min(1.0, self._raw.tell() / self._size)  # the file may be growing
 
     def _lines(self) -> Iterator[str]:
-        number = 0
+        number = blank = 0
+        longest, most_blank = limit("LONGEST_LINE", LONGEST_LINE), limit("MOST_BLANK_LINES", MOST_BLANK_LINES)
         try:
-            for number, raw in enumerate(iter(partial(self._bytes.readline, LONGEST_LINE), b""), start=1):
+            for number, raw in enumerate(iter(partial(self._bytes.readline, longest), b""), start=1):
+                blank = blank + 1 if raw.isspace() else 0
+                if blank > most_blank:
+                    what = f"there are more than {most_blank:,} blank lines in a row. Is the file damaged? "
+                    raise self._line_error(number, b"", what + raise_limit("MOST_BLANK_LINES"))
                 if b"\0" in raw:
                     what = "there is a NUL byte. The file is damaged, or UTF-16: save it as UTF-8."
                     raise self._line_error(number, raw, what)
-                if len(raw) == LONGEST_LINE:
-                    raise self._line_error(number, b"", "the line is longer than 16 MB. Is this a CSV file?")
+                if len(raw) == longest:
+                    what = f"the line is longer than {longest >> 20:,} MB. Is this a CSV file? "
+                    raise self._line_error(number, b"", what + raise_limit("LONGEST_LINE"))
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as error:
@@ -80,6 +97,9 @@ class CsvSource:
         except (gzip.BadGzipFile, zlib.error) as error:
             what = f"the file cannot be decompressed ({error}): it is damaged, or not gzip. Copy it again."
             raise self._line_error(number + 1, b"", what) from None
+        except OSError as error:
+            what = f"the file cannot be read on ({error.strerror or error}). Copy it to another place."
+            raise self._line_error(number + 1, b"", what) from None
 
     def _header(self) -> list[str]:
         try:
@@ -91,6 +111,7 @@ class CsvSource:
         if "" in names:
             what = f"column {names.index('') + 1} has no name. Name it; if pandas wrote it as a row number, "
             raise file_error(self.path, what + "write the file with index=False.", "header")
+        check_columns(self.path, len(names))
         return names
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlineboost.data.errors import file_error, way_out
-from onlineboost.data.source import Chunk, Source, parse_numbers
+from onlineboost.data.source import Chunk, Source, check_columns, parse_numbers, rows_at_once
 from onlineboost.data.values import NO_DATES, NUMBERS, shortest
 
 
@@ -35,11 +35,12 @@ class ParquetSource:
     def __init__(self, path: Path, file: Any) -> None:
         self.path = path
         self.names = list(file.schema_arrow.names)
+        check_columns(path, len(self.names))
         self._file = file
 
     def chunks(self, n_rows: int, names: Sequence[str]) -> Iterator[Chunk]:
         done = 0
-        for batch in self._file.iter_batches(n_rows, columns=list(names)):
+        for batch in self._file.iter_batches(rows_at_once(n_rows, len(names)), columns=list(names)):
             done += len(batch)
             yield ParquetChunk(self, batch, done - len(batch), done / self._file.metadata.num_rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -9,8 +10,38 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from onlineboost.data.errors import file_error
+
 MISSING_NUMBERS = frozenset({"", "?", "NA", "N/A", "na", "n/a", "NULL", "Null", "null", "None", "none"})
 """What stands for a missing value in a numeric column, besides nan in any case. In a nominal one: only ""."""
+
+
+def limit(name: str, usual: int) -> int:
+    """A limit on what a file may ask for; the environment variable ONLINEBOOST_<name> raises it."""
+    given = os.environ.get(f"ONLINEBOOST_{name}", "")
+    return int(given) if given.isdecimal() else usual
+
+
+def raise_limit(name: str) -> str:
+    """The way out for whoever meets a limit."""
+    return f"If the file is as it should be, set the environment variable ONLINEBOOST_{name} to a larger number."
+
+
+MOST_COLUMNS = 20_000
+MOST_CELLS = 1 << 22  # of a block: rows of a wide file are read fewer at a time
+
+
+def check_columns(path: Path, n_columns: int) -> None:
+    """A model keeps some numbers for every column, class and tree: a small file of many columns takes gigabytes."""
+    most = limit("MOST_COLUMNS", MOST_COLUMNS)
+    if n_columns > most:
+        what = f"there are {n_columns:,} columns, and at most {most:,} are read. {raise_limit('MOST_COLUMNS')}"
+        raise file_error(path, what, "header")
+
+
+def rows_at_once(n_rows: int, n_columns: int) -> int:
+    """How many rows to read at a time, if `n_rows` are asked for."""
+    return max(1, min(n_rows, MOST_CELLS // max(n_columns, 1)))
 
 
 class Chunk(Protocol):

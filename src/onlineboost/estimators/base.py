@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from typing import Any, Self
 
@@ -17,7 +17,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from onlineboost._compile.jit import announce_compilation
 from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.threads import Interrupt, n_threads, spread
@@ -35,7 +34,7 @@ from onlineboost.estimators.checks import (
 )
 from onlineboost.estimators.costs import ClassWeight, CostMatrix, costs_of, count, for_experts
 from onlineboost.estimators.gate import Gate
-from onlineboost.estimators.model import Model
+from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.trees.state import Columns
 
 NEVER = 2**62
@@ -180,7 +179,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise
 
     def _begin(self, X: Any, classes: Any) -> Model:
-        announce_compilation(type(self).__name__)
         encoder = Encoder.settle(X, self.categorical_features)
         known = np.empty(0) if classes is None else sorted_labels(check_labels(classes, type(self).__name__))
         labels = Labels(known, classes is not None)
@@ -202,8 +200,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         if new:
             self._check_new_classes(model)
         if not model.compiled:
-            self._rehearse(model)
-            model.compiled = True
+            with interrupt.let_through() if is_new(self) else nullcontext():  # Ctrl-C need not wait for the compiler
+                compiled_by(self._rehearse, model, type(self))
         own = weight
         if costs is not None:
             own = costs.weigh(model.counts, [*model.labels.classes.tolist(), *new], model.k, codes, weight)
@@ -349,6 +347,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         with self._gate().reading():
             chain = self._fitted().chain
             return deepcopy(self, {id(chain): chain.joined()})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """As scikit-learn does it, with names that are one object each: equal models then make equal pickles."""
+        super().__setstate__({sys.intern(name): value for name, value in state.items()})
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing that learning changes: otherwise one would learn half of what the other learns."""
+        return deepcopy(self)
 
     # ------------------------------------------------------------------------------------------------ checks
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numba.core.errors import NumbaError
 
+from onlineboost._compile.cache import note_known
+from onlineboost._compile.jit import announce_compilation
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.data.encoder import Encoder
@@ -41,3 +45,31 @@ class Model:
         if self.chain.t == 0:
             return np.full((len(X), self.k), 1.0 / self.k)
         return self.chain.probabilities(X, self.k, combiner)
+
+
+_COMPILED: set[type] = set()  # estimators whose kernels have been compiled or loaded in this process
+
+
+def is_new(estimator: Any) -> bool:
+    """Whether its kernels have still to be compiled or loaded in this process, which takes a while."""
+    return type(estimator) not in _COMPILED
+
+
+def compiled_by(rehearse: Callable[[Model], None], model: Model, kind: type) -> None:
+    """Have all kernels of a model compiled, and say so where that takes a while."""
+    announce_compilation(kind.__name__)
+    try:
+        rehearse(model)
+    except NumbaError as error:
+        raise TypeError(uncompiled(model.chain, error)) from error
+    note_known(kind.__name__)
+    _COMPILED.add(kind)
+    model.compiled = True
+
+
+def uncompiled(chain: Chain, error: Exception) -> str:
+    """What to tell the author of a booster whose kernels do not compile; Numba takes some hundred lines for it."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    why = next((line for line in reversed(lines) if line.startswith(("File", "Cannot", "Unknown", "No "))), lines[0])
+    booster = " or ".join({type(segment.booster).__name__: 0 for segment in chain.segments}) or "this model"
+    return f"the kernels of {booster} do not compile: {why}. NUMBA_DISABLE_JIT=1 runs them as plain Python, to debug"

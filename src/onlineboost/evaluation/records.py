@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from onlineboost.data.table import Block
-from onlineboost.evaluation.result import Result
-from onlineboost.evaluation.run import prequential
+from onlineboost.evaluation.run import in_steps
+from onlineboost.evaluation.tally import Tally
 
 CURVE_POINTS = 30
+MOST_SNAPSHOTS = 1000  # kept of a stream whose length is not known
 SNAPSHOTS = 24  # at most; a snapshot is taken after a block, so cut the rows into so many pieces
 PER_LEARNER = {"alphas": "alphas_", "edges": "edges_", "expert_weights": "expert_weights_"}
 
@@ -37,39 +38,47 @@ def observe(
     *,
     snapshots: bool = False,
     progress: Callable[[int, float], None] | None = None,
-) -> tuple[Result, Record]:
-    """Test-then-train a model, and its record."""
+) -> tuple[Tally, Record]:
+    """Test-then-train a model: its figures, and its record. No row is kept, so memory does not grow with the stream."""
     seen: list[int] = []
     weights: list[list[float]] = []
+    blocks_seen = 0
+    every = 1  # block that a snapshot is taken after; of a long stream in the end every second, fourth, ...
 
     def after_block(examples: int, share: float) -> None:
-        if snapshots and (v := per_learner(model, "expert_weights_")) is not None:
+        nonlocal blocks_seen, every
+        blocks_seen += 1
+        if snapshots and blocks_seen % every == 0 and (v := per_learner(model, "expert_weights_")) is not None:
             seen.append(examples)
             weights.append(v)
+            if len(seen) > MOST_SNAPSHOTS:
+                seen[:], weights[:], every = seen[1::2], weights[1::2], 2 * every
         if progress is not None:
             progress(examples, share)
 
     start = time.process_time()
-    result = prequential(model, blocks, classes=classes, progress=after_block)
+    tally = Tally()
+    for step in in_steps(model, blocks, classes, after_block):
+        tally.add(np.asarray(step.predictions == step.block.y, bool), step.seconds, step.tree_right)
     seconds = time.process_time() - start
-    examples, right = result.curve(CURVE_POINTS)
+    examples, right = tally.curve(CURVE_POINTS)
     record: Record = {
-        "rows": len(result.y),
+        "rows": len(tally),
         "classes": len(classes),
-        "tail": result.tail_accuracy(0.2),
-        "full": result.accuracy,
+        "tail": tally.tail_accuracy(0.2),
+        "full": tally.accuracy,
         "seconds": round(seconds, 4),
         "curve": {"examples": examples.tolist(), "right": np.round(right, 5).tolist()},
     }
-    if result.tree_right is not None:
-        record["best_tree"] = {"tail": result.best_tree_accuracy(0.2), "full": result.best_tree_accuracy()}
+    if tally.trees is not None:
+        record["best_tree"] = {"tail": tally.best_tree_accuracy(0.2), "full": tally.best_tree_accuracy()}
     for name, attribute in PER_LEARNER.items():
         if (values := per_learner(model, attribute)) is not None:
             record[name] = values
     if seen:
         keep = np.unique(np.linspace(0, len(seen) - 1, SNAPSHOTS).round().astype(int))
         record["snapshots"] = {"examples": [seen[i] for i in keep], "expert_weights": [weights[i] for i in keep]}
-    return result, record
+    return tally, record
 
 
 def per_learner(model: Any, attribute: str) -> list[float] | None:

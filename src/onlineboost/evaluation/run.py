@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,26 +52,44 @@ def prequential(
     else:
         blocks = cut(X, np.asarray(y))
         classes = _distinct(np.asarray(y)) if classes is None else classes
-    compiled = hasattr(model, "test_then_train")
-    predictions, labels, by_tree = [], [], []
-    seconds, seen = 0.0, 0
+    predictions, labels, by_tree, seconds = [], [], [], 0.0
+    for step in in_steps(model, blocks, classes, progress):
+        predictions.append(step.predictions)
+        labels.append(step.block.y)
+        seconds += step.seconds
+        if step.tree_right is not None:
+            by_tree.append(step.tree_right)
+    tree_right = np.concatenate(by_tree) if by_tree else None
+    return Result(np.concatenate(predictions), np.concatenate(labels), seconds, tree_right)
+
+
+class Step(NamedTuple):
+    """A block that was predicted and learned."""
+
+    block: Block
+    predictions: np.ndarray
+    seconds: float
+    tree_right: np.ndarray | None  # bool (rows, trees) of a BestTree
+
+
+def in_steps(
+    model: Any, blocks: Iterable[Block], classes: Any, progress: Callable[[int, float], None] | None = None
+) -> Iterator[Step]:
+    """Predict every example, then learn it, block by block. For the arguments see `prequential`."""
+    compiled, seen = hasattr(model, "test_then_train"), 0
     for block in blocks:
         start = time.perf_counter()
         if compiled:
-            predictions.append(model.test_then_train(block.X, block.y, classes=classes))
+            predictions = model.test_then_train(block.X, block.y, classes=classes)
         else:
-            predictions.append(_row_by_row(model, block, classes))
-        seconds += time.perf_counter() - start
-        if hasattr(model, "_right_by_tree"):
-            by_tree.append(model._right_by_tree())
-        labels.append(block.y)
+            predictions = _row_by_row(model, block, classes)
+        seconds = time.perf_counter() - start
+        yield Step(block, predictions, seconds, model._right_by_tree() if hasattr(model, "_right_by_tree") else None)
         seen += len(block)
         if progress is not None:
             progress(seen, block.fraction)
     if not seen:
         raise DataError("the stream is empty: there is nothing to learn from")
-    tree_right = np.concatenate(by_tree) if by_tree else None
-    return Result(np.concatenate(predictions), np.concatenate(labels), seconds, tree_right)
 
 
 def _distinct(y: np.ndarray) -> np.ndarray:

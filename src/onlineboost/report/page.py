@@ -84,7 +84,7 @@ def chart(drawn: alt.TopLevelMixin | None) -> str:
     )  # type: ignore[attr-defined]
     spec = drawn.to_dict()
     spec.pop("$schema", None)
-    text = json.dumps(spec, separators=(",", ":")).replace("</", "<\\/")
+    text = json.dumps(spec, separators=(",", ":")).replace("<", "\\u003c")  # no tag and no comment begins in it
     return f'<div class="chart"></div><script type="application/json">{text}</script>\n'
 
 

@@ -1,11 +1,13 @@
 """Trees from forest to forest: cut one forest into several, join several into one, clear a tree.
 
-The copies are compact: nodes tree by tree, the class rows of a leaf side by side, no unused rows in between.
+The copies are compact: nodes tree by tree, the class rows of a leaf side by side, no unused rows in between. So the
+trees alone decide what a copy looks like, and that is how they are saved (`packed`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,19 @@ import numpy as np
 from onlineboost._compile.jit import kernel
 from onlineboost._compile.random import child_key
 from onlineboost.trees.learn import free_rows, start_leaf
-from onlineboost.trees.state import N_LEAVES, N_LOST, N_NODES, PER_TREE, Forest, in_use
+from onlineboost.trees.state import (
+    DETAIL,
+    N_LEAVES,
+    N_LOST,
+    N_NODES,
+    NODE,
+    NOT_BORN,
+    PER_TREE,
+    ROW,
+    Forest,
+    in_use,
+    widen,
+)
 
 
 def select(forest: Forest, start: int, stop: int) -> Forest:
@@ -136,3 +150,46 @@ def compacted(forest: Forest) -> Forest:
     if 2 * forest.used[N_LOST] < forest.used[N_NODES]:
         return forest
     return select(forest, 0, len(forest.roots))
+
+
+def packed(forest: Forest) -> dict[str, Any]:
+    """A forest to be saved: what was learned and nothing else, in plain arrays.
+
+    Room in the tables that is not in use holds whatever was in memory before, and how much there is of it, for rows and
+    for values of nominal columns, depends on how the stream was cut into blocks.
+    """
+    starts = forest.offset - forest.offset[0]
+    rounds = [forest.birth[a + 1 : b] for a, b in pairwise(starts)]
+    birth = [born[born < NOT_BORN].tolist() for born in rounds]
+    compact = widen(select(forest, 0, len(forest.roots)), [len(born) for born in birth], birth)
+    fields = compact._asdict()
+    leaves = int(fields.pop("used")[N_LEAVES])
+    del fields["free_stats"]
+    records = {name: fields[name].view(np.uint8) for name in RECORDS}
+    return {**fields, **records, "leaves": leaves}
+
+
+def unpacked(saved: dict[str, Any]) -> Forest:
+    """The forest that `packed` saved."""
+    fields = {name: loaded(value) for name, value in saved.items()}
+    leaves = fields.pop("leaves")
+    for name, kind in RECORDS.items():
+        fields[name] = fields[name].view(kind)
+    nodes, rows, stats = len(fields["nodes"]), len(fields["rows"]), len(fields["stats"])
+    return Forest(free_stats=np.empty(stats, np.int32), used=in_use(nodes, rows, stats, leaves), **fields)
+
+
+RECORDS = {"nodes": NODE, "details": DETAIL, "rows": ROW}
+
+
+def loaded(group: Any) -> Any:
+    """An array that was loaded, or the arrays of a named tuple, as they were before they were saved.
+
+    Their types are objects of their own then, which would be saved with each array; and joblib hands large arrays to
+    its workers as files that can only be read.
+    """
+    if isinstance(group, tuple) and hasattr(group, "_fields"):
+        return type(group)(*map(loaded, group))
+    if not isinstance(group, np.ndarray):
+        return group
+    return np.asarray(group if group.flags.writeable else group.copy()).view(np.dtype(group.dtype.str))

@@ -57,6 +57,7 @@ assert (NODE.itemsize, DETAIL.itemsize, ROW.itemsize) == (16, 40, 32)
 
 N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES, N_LOST = range(7)  # what Forest.used holds
 # (N_LOST: nodes that belong to no tree any more, left behind by restarts)
+NOT_BORN = np.iinfo(np.int64).max  # in Forest.birth: no value yet, room for one
 MEAN, INVERSE, WEIGHT, SQUARES, LOW, HIGH = range(6)  # the stretches of a row of stats; naive Bayes reads the first two
 
 
@@ -221,9 +222,9 @@ def nbytes(forest: Forest) -> dict[str, int]:
 
 
 def widen(forest: Forest, nominal_sizes: list[int], birth: list[list[int]]) -> Forest:
-    """The same forest with room for more values in its nominal columns, and the rounds of their first appearance."""
+    """The same forest with room for so many values of its nominal columns, and the rounds of their first appearance."""
     offset = nominal_layout(forest.n_numeric, nominal_sizes)
-    born = np.full(offset[-1] - offset[0], np.iinfo(np.int64).max)
+    born = np.full(offset[-1] - offset[0], NOT_BORN)
     for start, rounds in zip(offset - offset[0] + 1, birth, strict=False):
         born[start : start + len(rounds)] = rounds
     if np.array_equal(offset, forest.offset):
@@ -231,6 +232,6 @@ def widen(forest: Forest, nominal_sizes: list[int], birth: list[list[int]]) -> F
     stats = np.zeros((len(forest.stats), offset[-1]))
     stats[:, : offset[0]] = forest.stats[:, : offset[0]]
     for j in range(len(nominal_sizes)):
-        old = forest.stats[:, forest.offset[j] : forest.offset[j + 1]]
-        stats[:, offset[j] : offset[j] + old.shape[1]] = old
+        size = min(offset[j + 1] - offset[j], forest.offset[j + 1] - forest.offset[j])
+        stats[:, offset[j] : offset[j] + size] = forest.stats[:, forest.offset[j] : forest.offset[j] + size]
     return forest._replace(stats=stats, offset=offset, birth=born)

@@ -1,0 +1,93 @@
+"""Machine code on disk: a file for each kernel and the types it was compiled for.
+
+Numba's own cache has an index for each kernel, and numbers its files. Two processes that compile at once can then take
+each other's file for theirs, and a file that was damaged is an error in every process from then on. Here a file is
+named after what is in it and begins with a checksum. One that is not as it was written is compiled anew and replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import pickle
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config
+from numba.core.caching import FunctionCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from onlineboost._compile.cache import CACHE_DIR, WAY_OUT
+
+SUM = 32  # bytes of the checksum
+
+
+class KeptKernel(FunctionCache):
+    """What Numba asks for the machine code of one kernel, and hands it to."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._py_func = function
+        self._cache_path = str(CACHE_DIR)
+        self._enabled = True
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The machine code for these types, or None."""
+        target_context.refresh()
+        key = self._index_key(sig, target_context.codegen())
+        path = self._path(key)
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        try:
+            if hashlib.sha256(data[SUM:]).digest() != data[:SUM]:
+                raise ValueError("the checksum is wrong")
+            found, payload = pickle.loads(data[SUM:])
+            return CompileResult._rebuild(target_context, *payload) if found == key else None
+        except Exception as error:  # pickle may raise anything
+            _warn_once("%s is damaged (%s): it is compiled again and replaced", path, error)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the machine code for these types. If that cannot be done, nothing is lost but time."""
+        if data.lifted or data.library.has_dynamic_globals:
+            return
+        key = self._index_key(sig, data.codegen)
+        text = dumps((key, data._reduce()))
+        path = self._path(key)
+        part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}")
+        try:
+            try:
+                with open(part, "xb") as file:
+                    file.write(hashlib.sha256(text).digest() + text)
+                os.replace(part, path)
+            finally:
+                part.unlink(missing_ok=True)
+        except OSError as error:
+            why = error.strerror or error
+            _warn_once("machine code cannot be kept in %s (%s): make room there, or %s", CACHE_DIR, why, WAY_OUT)
+
+    def _path(self, key: Any) -> Path:
+        function = self._py_func
+        made_by = (numba.__version__, sys.implementation.cache_tag, getattr(config, "BOUNDSCHECK", None))
+        what = repr((made_by, function.__module__, function.__qualname__, key))
+        digest = hashlib.sha256(what.encode()).hexdigest()[:20]
+        return CACHE_DIR / f"{function.__module__}.{function.__name__}-{digest}.nbc"
+
+
+def _warn_once(text: str, *args: Any) -> None:
+    if text not in _warned:
+        _warned.add(text)
+        logging.getLogger("onlineboost").warning(text, *args)
+
+
+_warned: set[str] = set()

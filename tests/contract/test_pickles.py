@@ -1,0 +1,108 @@
+"""A pickle holds what was learned and nothing else: equal models, equal bytes, and none that were lying about."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from contract.kinds import every_estimator, every_kind, with_learners_of_another_make
+from contract.test_contract import learned, small, stream  # noqa: F401
+from helpers import in_blocks, number_stream
+from onlineboost.trees import compact, state
+
+every_setting = pytest.mark.parametrize("kind", every_kind(), ids=str)
+every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
+MARK = np.frombuffer(b"password", np.uint8)
+
+
+def saved(clf):
+    """The pickle of a model, but for the number of threads."""
+    if "n_jobs" in clf.get_params():
+        clf.set_params(n_jobs=1)
+    return pickle.dumps(clf)
+
+
+@every_setting
+def test_equal_models_make_equal_pickles(kind):
+    """However the stream was cut into blocks and the work spread over threads; saved on the way or not."""
+    X, y, weight = stream(1)
+    want = saved(learned(kind, X, y, weight, block=len(y))[0])
+    jobs = {"n_jobs": 3} if "n_jobs" in kind.make().get_params() else {}
+    for block, settings in ((1, {}), (7, {}), (60, jobs)):
+        assert saved(learned(kind, X, y, weight, block, **settings)[0]) == want
+    clf, _ = learned(kind, X[:100], y[:100], weight[:100], **jobs)
+    clf = pickle.loads(pickle.dumps(clf))
+    in_blocks(clf, X[100:], y[100:], 50, weight[100:])
+    assert saved(clf) == want
+    for copier in (copy.copy, copy.deepcopy, lambda clf: clf.snapshot(), lambda clf: pickle.loads(pickle.dumps(clf))):
+        assert saved(copier(clf)) == want
+
+
+@every_class
+def test_memory_that_was_used_before_is_not_saved(kind, monkeypatch):
+    """NumPy gives room as it finds it: here all of it has a password in it."""
+
+    def with_a_password(shape, dtype=float):
+        room = np.zeros(shape, dtype)
+        flat = room.reshape(-1).view(np.uint8)
+        flat[:] = np.resize(MARK, flat.size)
+        return room
+
+    class Numpy:
+        empty = staticmethod(with_a_password)
+
+        def __getattr__(self, name):
+            return getattr(np, name)
+
+    X, y, weight = stream(1)
+    want = saved(learned(kind, X, y, weight)[0])
+    monkeypatch.setattr(state, "np", Numpy())
+    monkeypatch.setattr(compact, "np", Numpy())
+    clf, _ = learned(kind, X, y, weight)
+    forests = [segment.learners.forest for segment in clf._model.chain.segments]
+    assert any(MARK.tobytes() in table.tobytes() for forest in forests for table in forest[:5])
+    for text in (saved(clf), saved(copy.deepcopy(clf)), saved(clf.snapshot())):
+        assert MARK.tobytes() not in text
+        assert text == want
+
+
+@every_class
+def test_a_pickle_is_no_larger_than_what_was_learned(kind):
+    X, y, weight = stream(1, 1000)
+    clf, _ = learned(kind, X, y, weight, block=250)
+    used = 0
+    for segment in clf._model.chain.segments:
+        used += state.nbytes(segment.learners.forest)["used"]
+        used += sum(part.nbytes for part in segment.booster if isinstance(part, np.ndarray))
+        used += sum(part.nbytes for part in getattr(segment.booster, "tables", ()) if isinstance(part, np.ndarray))
+    assert len(saved(clf)) < 1.1 * used + 40_000
+
+
+@every_class
+def test_arrays_that_cannot_be_written_to_are_copied(kind):
+    """joblib hands large arrays to its workers as files that can only be read."""
+    X, y, weight = stream(1)
+    clf, _ = learned(kind, X[:100], y[:100], weight[:100])
+    buffers = []
+    text = pickle.dumps(clf, protocol=5, buffer_callback=buffers.append)
+    loaded = pickle.loads(text, buffers=[bytes(buffer.raw()) for buffer in buffers])
+    said = in_blocks(loaded, X[100:], y[100:], 50, weight[100:])
+    assert said == in_blocks(clf, X[100:], y[100:], 50, weight[100:])
+    assert saved(loaded) == saved(clf)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # GaussianNB, before it has seen two values
+@pytest.mark.parametrize("kind", with_learners_of_another_make(), ids=str)
+def test_a_copy_shares_no_learner_of_another_make(kind):
+    X, y = number_stream(60)
+    clf = kind.make(n_learners=2)
+    try:
+        clf.partial_fit(X[:30], y[:30], classes=[0, 1, 2])
+    except ValueError:
+        pytest.skip("takes trees alone")
+    before = pickle.dumps(clf)
+    copy.copy(clf).partial_fit(X[30:], y[30:])
+    assert pickle.dumps(clf) == before

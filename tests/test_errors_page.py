@@ -1,0 +1,82 @@
+"""docs/errors.md tells the truth: what stands in the last column of its tables provokes what stands in the first."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn.linear_model import Ridge
+from sklearn.naive_bayes import GaussianNB
+
+from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OzaBoost, load_dataset, prequential
+from onlineboost.cli.main import main
+from onlineboost.data import read_blocks
+
+PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
+
+
+def rows(heading):
+    """(message, example) of the first table below a heading."""
+    text = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    found = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if line.startswith("| `") and len(cells) == 4:
+            found.append((cells[0].strip("` "), cells[3].strip("` ")))
+    return found
+
+
+def pattern(message):
+    return ".*".join(re.escape(part.strip()) for part in message.split("..."))
+
+
+@pytest.fixture(scope="module")
+def names():
+    """What the examples in Python know."""
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0]] * 10), np.array(["a", "b"] * 10)
+    known = {kind.__name__: kind for kind in (AdaBoostOLM, BestTree, HoeffdingTree, OzaBoost, GaussianNB, Ridge)}
+    clf, fixed = AdaBoostOLM(2).fit(X, y), AdaBoostOLM(2).partial_fit(X, y, classes=["a", "b"])
+    clf = AdaBoostOLM(2).partial_fit(X, y)
+    return {**known, "np": np, "X": X, "y": y, "clf": clf, "fixed": fixed} | {
+        "prequential": prequential,
+        "load_dataset": load_dataset,
+    }
+
+
+def test_the_tables_are_found():
+    """Those with an example, and no line is left out."""
+    found = [len(rows(heading)) for heading in ("In Python", "In a file", "In the command line")]
+    assert sum(found) == len(re.findall(r"^\| .*\| .*\|.*\| `.*` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    assert all(n > 10 for n in found)
+
+
+@pytest.mark.parametrize(("message", "code"), rows("In Python"))
+def test_in_python(message, code, names):
+    with pytest.raises((ValueError, TypeError), match=f"(?s){pattern(message)}"):
+        eval(code, names)
+
+
+@pytest.mark.parametrize(("message", "text"), rows("In a file"))
+def test_in_a_file(message, text, tmp_path):
+    path = tmp_path / "events.csv"
+    content = text.replace("\\n", "\n").replace("\\0", "\0").replace("LONG", "1" * (1 << 24))
+    content = content.replace("WIDE", "".join(f"c{i}," for i in range(20_001))).replace("BLANK", "\n" * 1_000_001)
+    path.write_text(content)
+    target = "label" if "no column is named" in message else None
+    numeric = ["size"] if "is not a number" in message else []
+    with pytest.raises(ValueError, match=f"(?s)events.csv.*{pattern(message)}"):
+        list(read_blocks(path, target, numeric=numeric))
+
+
+@pytest.mark.parametrize(("message", "command"), rows("In the command line"))
+def test_in_the_command_line(message, command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, shlex.split(command))
+    assert done.exit_code == 2, done.output
+    told = " ".join(done.stderr.split())
+    assert re.search(pattern(message), told), told
+    assert "Traceback" not in told

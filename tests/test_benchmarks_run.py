@@ -217,6 +217,12 @@ def test_paper_effects_compares_order_by_order(tmp_path):
         assert base[order] == prequential(settings.set_params(vote="cost"), X, y).tail_accuracy()
 
 
+def test_learners_tells_how_the_cost_grows(tmp_path):
+    said = run("learners", "--streams", "car", "--rows", 60, "--learners", "2,4")
+    assert "OnlineMBBM" in said
+    assert "AdaBoostOLM" in said
+
+
 def test_peers_runs_one_model(tmp_path):
     stream = scaling.make_stream(120)
     stream.save(tmp_path / "stream.npz")

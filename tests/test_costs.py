@@ -7,7 +7,7 @@ import pytest
 
 import reference_costs as reference
 from contract.kinds import every_estimator
-from helpers import in_blocks, mixed_stream, model_state, number_stream
+from helpers import assert_finite, in_blocks, mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OnlineMBBM, load_dataset
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.chain.experts import Combiner, play
@@ -238,3 +238,54 @@ def test_a_setting_spoilt_after_learning_leaves_no_trace(kind):
 def test_a_tree_of_a_chain_takes_no_costs(make, settings):
     with pytest.raises(ValueError, match="of a weak learner has no effect: give it to the booster"):
         make(2, learner=HoeffdingTree(**settings)).fit([[0.0], [1.0]], ["a", "b"])
+
+
+# ------------------------------------------------------------------------------------- what a hostile user gave
+
+
+@every_class
+@pytest.mark.parametrize("settings", [{"class_weight": {"a": 1e149}}, {"cost_matrix": {"a": {"b": 1e149}}}], ids=str)
+def test_costs_that_are_far_apart_make_no_infinite_weights(kind, settings):
+    X, y, weight = mixed_stream(150, seed=3)
+    clf = kind.make(**settings).fit(X, y, sample_weight=weight)
+    assert np.isfinite(clf.predict_proba(X)).all()
+    assert_finite(clf)
+
+
+def test_a_frame_goes_by_its_names():
+    pd = pytest.importorskip("pandas")
+    X, y, _ = mixed_stream(150, seed=3, n_classes=2)
+    frame = pd.DataFrame([[0, 9.0], [2.0, 0]], index=["b", "a"], columns=["b", "a"])
+    by_frame, by_dict = (AdaBoostOLM(3, cost_matrix=m).fit(X, y) for m in (frame, {"b": {"a": 9.0}, "a": {"b": 2.0}}))
+    np.testing.assert_array_equal(by_frame.predict_proba(X), by_dict.predict_proba(X))
+
+
+@pytest.mark.parametrize("key", ["1", 1, 1.0, np.int64(1)], ids=repr)
+def test_labels_of_costs_are_written_as_labels_are(key):
+    X, y = number_stream(100, n_classes=2)
+    want = AdaBoostOLM(3, class_weight={1: 20.0}).partial_fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(AdaBoostOLM(3, class_weight={key: 20}).partial_fit(X, y).predict_proba(X), want)
+
+
+def test_labels_of_costs_may_be_dates():
+    X, y = number_stream(100, n_classes=2)
+    days = np.array(["2020-01-01", "2021-01-01"], "M8[D]")
+    clf = AdaBoostOLM(3, class_weight={days[1]: 20.0}).fit(X, days[y])
+    want = AdaBoostOLM(3, class_weight={1: 20.0}).fit(X, y)
+    np.testing.assert_array_equal(clf.predict_proba(X), want.predict_proba(X))
+
+
+@pytest.mark.parametrize("weight", [10**400, np.complex128(2), 1e200, "3", None, True], ids=repr)
+def test_weights_that_are_no_numbers_are_named(weight):
+    X, y = number_stream(20, n_classes=2)
+    with pytest.raises(ValueError, match="class_weight of 1 must be a number above 0"):
+        AdaBoostOLM(3, class_weight={1: weight}).fit(X, y)
+    with pytest.raises(ValueError, match=r"cost_matrix\[1\]\[0\] is .* must cost a number above 0"):
+        AdaBoostOLM(3, cost_matrix={1: {0: weight}}).fit(X, y)
+
+
+@pytest.mark.parametrize("matrix", [np.ma.masked_equal([[0, 1.0], [2.0, 0]], 2.0), np.array([[0, 1j], [1, 0]])])
+def test_arrays_that_say_something_else_are_refused(matrix):
+    X, y = number_stream(20, n_classes=2)
+    with pytest.raises(ValueError, match="cost_matrix must be an array with a row and a column for each class"):
+        AdaBoostOLM(3, cost_matrix=matrix).fit(X, y)

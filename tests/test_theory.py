@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference_theory
-from onlineboost import theory
+from helpers import number_stream
+from onlineboost import AdaBoostOLM, OnlineMBBM, theory
 from onlineboost.boosters.potentials import asymptotic_error, weight_bounds
 from onlineboost.theory import (
     adaptive_regret_bounds,
@@ -21,6 +22,7 @@ from onlineboost.theory import (
     chernoff_error,
     edge_gain,
     excess_of_votes,
+    guarantee,
     hedge_bound,
     hoeffding_error,
     least_error,
@@ -300,3 +302,41 @@ def test_the_command_line_starts_without_the_theory():
 def test_the_examples_of_the_page():
     page = Path(__file__).parents[1] / "docs" / "theory.md"
     assert doctest.testfile(str(page), module_relative=False).failed == 0
+
+
+# ------------------------------------------------------------------------------------- what a hostile user gave
+
+
+def test_one_gamma_of_very_many_learners_takes_no_memory():
+    for bound in (mbbm_error, weight_sum, weight_sum_closed, hoeffding_error):
+        assert bound(3, 491_875_182, 1e-4) >= 0.0
+
+
+@pytest.mark.parametrize(
+    "gamma", [None, "a", [".1", ".2", ".3"], [0.1, None, 0.2], {0.1, 0.2}, {"a": 0.1}, True], ids=repr
+)
+def test_a_gamma_that_is_no_number_is_named(gamma):
+    for use in (
+        lambda: OnlineMBBM(3, gamma=gamma).fit([[0.0], [1.0]], [0, 1]),
+        lambda: weight_sum(3, 3, gamma),
+        lambda: mbbm_learners(3, gamma, 0.1),
+    ):
+        with pytest.raises(ValueError, match="gamma must be"):
+            use()
+
+
+def test_no_bound_is_given_for_the_gradient_as_printed():
+    X, y = number_stream(200, n_classes=2)
+    found = {}
+    for gradient in ("corrected", "printed"):
+        clf = AdaBoostOLM(5, gradient=gradient, restart="never")
+        found[gradient] = guarantee(clf, int((clf.test_then_train(X, y, classes=[0, 1]) != y).sum()))
+    assert found["corrected"].edge_bound is not None
+    assert found["printed"].edge_bound is None
+    assert found["printed"].vote_bound is not None
+
+
+def test_costs_that_were_learned_with_are_remembered():
+    X, y = number_stream(100, n_classes=2)
+    clf = AdaBoostOLM(5, class_weight="balanced").fit(X, y)
+    assert guarantee(clf.set_params(class_weight=None), 0) is None

@@ -33,7 +33,7 @@ class Labels:
         self._codes = {label: code for code, label in enumerate(self.names)}
         self._written = {}
         for code, label in enumerate(self.names):
-            self._written.setdefault(_written(label), code)
+            self._written.setdefault(written_as(label), code)
 
     def read(self, y: np.ndarray) -> tuple[np.ndarray, dict[Hashable, int]]:
         """Codes of these labels, and the new labels with the row in which each appears first. Changes nothing."""
@@ -52,7 +52,7 @@ class Labels:
                     raise DataError(
                         f"row {row}: the label is missing ({label!r}); give every row a label or leave it out"
                     )
-                text = _written(label)
+                text = written_as(label)
                 code = self._written.get(text, written.get(text, -1))
                 if code < 0:
                     label = self._checked(label, row)
@@ -80,7 +80,7 @@ class Labels:
     def add(self, new: Sequence[Hashable]) -> None:
         """Take over new labels that `read` found, in its order."""
         for label in new:
-            self._written.setdefault(_written(label), len(self.names))
+            self._written.setdefault(written_as(label), len(self.names))
             self._codes[label] = len(self.names)
             self.names.append(label)
         if new:
@@ -148,7 +148,7 @@ def values_of(y: np.ndarray) -> list[Any]:
     return list(y) if y.dtype.kind in "mM" else y.tolist()
 
 
-def _written(label: Any) -> Any:
+def written_as(label: Any) -> Any:
     """How a label is written: what text, numbers and truth values have in common. Others are written as themselves."""
     if isinstance(label, bool | np.bool_):
         return str(bool(label))

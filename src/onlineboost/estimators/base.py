@@ -204,7 +204,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
                 compiled_by(self._rehearse, model, type(self))
         own = weight
         if costs is not None:
-            own = costs.weigh(model.counts, [*model.labels.classes.tolist(), *new], model.k, codes, weight)
+            own = costs.weigh(model.counts, [*model.labels.names, *new], model.k, codes, weight)
         try:
             out = self._learn_rows(model, encoded, codes, new, own, interrupt)
         except BaseException as error:
@@ -219,7 +219,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _rehearse(self, model: Model) -> None:
         """Have all kernels compiled before anything is learned."""
-        model.chain.costs = for_experts(self.cost_matrix, model.labels.classes)
+        model.chain.costs = for_experts(self.cost_matrix, model.labels)
         model.chain.rehearse(len(model.encoder.names), max(model.k, 2), self._combiner())
 
     def _learn_rows(
@@ -251,7 +251,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
                 model.labels.add(names[: k - known])  # now, not later: no tree ever knows a code that has no label
                 names = names[k - known :]
             self._set_classes(model, k)
-            chain.costs = for_experts(self.cost_matrix, model.labels.classes)
+            chain.costs = for_experts(self.cost_matrix, model.labels)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
                 part = slice(done, min(stop, done + self._rounds_to_tuning(chain, chain.t)))

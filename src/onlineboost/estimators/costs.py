@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from onlineboost.chain.class_weights import weigh_classes
 from onlineboost.data.errors import DataError
-from onlineboost.data.labels import Labels, stretches
+from onlineboost.data.labels import Labels, stretches, written_as
+
+LEAST_RATIO = 1e-6  # a class counts at least so much beside the one that counts most
+MOST = 1e150  # weights and costs above are refused: sums of them must be numbers
 
 ClassWeight = Mapping[Any, float] | str | None
 CostMatrix = Any  # array of shape (classes, classes), mapping of mappings, or None
@@ -31,7 +35,7 @@ class Costs:
 
     def check_labels(self, labels: Labels) -> None:
         """Does it fit the labels? Nothing can be said of a mapping as long as labels may still turn up."""
-        known = labels.classes.tolist()
+        known = labels.names
         if isinstance(self.matrix, np.ndarray):
             if not labels.fixed:
                 raise DataError(
@@ -46,13 +50,15 @@ class Costs:
         if labels.fixed:
             matrix = self.matrix if isinstance(self.matrix, Mapping) else {}
             for name, given in (("class_weight", self.weights), ("cost_matrix", matrix)):
-                if given and not any(label in given for label in known):
+                if given and not any(written_as(label) in given for label in known):
                     raise DataError(f"{name} has {_shown(given)}, but the classes are {_shown(known)}")
 
     def worth(self, labels: Sequence[Hashable]) -> np.ndarray:
         """What a mistake about each label costs on the average over the other labels, times the label's weight."""
-        weights = np.array([self.weights.get(label, 1.0) for label in labels])
-        return weights if self.matrix is None else weights * _means(_pairs(self.matrix, labels))
+        worth = _share(np.array([self.weights.get(written_as(label), 1.0) for label in labels], np.float64))
+        if self.matrix is not None:
+            worth = _share(worth * _share(_means(_pairs(self.matrix, labels))))
+        return worth
 
     def weigh(
         self, counts: np.ndarray, labels: Sequence[Hashable], known: int, codes: np.ndarray, weight: np.ndarray
@@ -68,11 +74,11 @@ class Costs:
         return out
 
 
-def for_experts(cost_matrix: CostMatrix, classes: np.ndarray) -> np.ndarray | None:
+def for_experts(cost_matrix: CostMatrix, labels: Labels) -> np.ndarray | None:
     """What a mistake counts beside the average one about its label, which is in the weights; None: all the same."""
     if cost_matrix is None:
         return None
-    pairs = _pairs(cost_matrix, classes.tolist())
+    pairs = _pairs(_matrix(cost_matrix), labels.names)
     return pairs / _means(pairs)[:, None]  # type: ignore[no-any-return]
 
 
@@ -81,7 +87,7 @@ def _pairs(matrix: CostMatrix, labels: Sequence[Hashable]) -> np.ndarray:
     if not isinstance(matrix, Mapping):
         return np.asarray(matrix, np.float64)
     costs = np.ones((len(labels), len(labels)))
-    codes = {label: code for code, label in enumerate(labels)}
+    codes = {written_as(label): code for code, label in enumerate(labels)}
     for label, row in matrix.items():
         for prediction, cost in row.items():
             if label in codes and prediction in codes:
@@ -92,7 +98,12 @@ def _pairs(matrix: CostMatrix, labels: Sequence[Hashable]) -> np.ndarray:
 
 def _means(pairs: np.ndarray) -> np.ndarray:
     """What a mistake about each label costs on the average; 1 for a label that is alone."""
-    return pairs.sum(axis=1) / (len(pairs) - 1) if len(pairs) > 1 else np.ones(len(pairs))  # type: ignore[no-any-return]
+    return (pairs / max(len(pairs) - 1, 1)).sum(axis=1) if len(pairs) > 1 else np.ones(len(pairs))  # type: ignore[no-any-return]
+
+
+def _share(worth: np.ndarray) -> np.ndarray:
+    """Beside the largest, since only ratios matter: costs that are far apart make no infinite weights."""
+    return np.maximum(worth / worth.max(), LEAST_RATIO) if len(worth) else worth
 
 
 def count(counts: np.ndarray, codes: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
@@ -108,12 +119,7 @@ def costs_of(class_weight: ClassWeight, cost_matrix: CostMatrix, labels: Labels 
         return None
     balanced = isinstance(class_weight, str) and class_weight == "balanced"
     weights = {} if class_weight is None or balanced else _weights(class_weight)
-    matrix = cost_matrix
-    if isinstance(matrix, Mapping):
-        _check_mapping(matrix)
-    elif matrix is not None:
-        matrix = _array(matrix)
-    costs = Costs(weights, balanced, matrix)
+    costs = Costs(weights, balanced, None if cost_matrix is None else _matrix(cost_matrix))
     if labels is not None:
         costs.check_labels(labels)
     return costs
@@ -123,12 +129,22 @@ def _weights(given: Any) -> Mapping[Hashable, float]:
     if not isinstance(given, Mapping):
         raise ValueError(f'class_weight must be None, "balanced" or a dict of label: weight, got {given!r}')
     for label, weight in given.items():
-        if not (_is_number(weight) and 0.0 < weight < np.inf):
+        if not (_is_number(weight) and 0.0 < weight <= MOST):
             raise ValueError(
                 f"class_weight of {label!r} must be a number above 0, got {weight!r}; "
                 "to leave a class out, leave out its rows"
             )
-    return given
+    return {written_as(label): float(weight) for label, weight in given.items()}
+
+
+def _matrix(given: Any) -> Mapping[Hashable, Mapping[Hashable, float]] | np.ndarray:
+    """Costs as an array, or by how labels are written. A frame of pandas goes by its names."""
+    if hasattr(given, "index") and hasattr(given, "columns"):
+        given = {label: {name: cost for name, cost in row.items() if name != label} for label, row in given.iterrows()}
+    if not isinstance(given, Mapping):
+        return _array(given)
+    _check_mapping(given)
+    return {written_as(label): {written_as(l): float(c) for l, c in row.items()} for label, row in given.items()}
 
 
 def _check_mapping(given: Mapping[Any, Any]) -> None:
@@ -142,8 +158,10 @@ def _check_mapping(given: Mapping[Any, Any]) -> None:
 def _array(given: Any) -> np.ndarray:
     says = "cost_matrix must be an array with a row and a column for each class, or a dict of dicts"
     try:
+        if np.iscomplexobj(given) or np.ma.isMaskedArray(given):
+            raise TypeError
         matrix = np.asarray(given, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{says}, got {given!r}") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"{says}, got an array of shape {matrix.shape}")
@@ -153,14 +171,15 @@ def _array(given: Any) -> np.ndarray:
 
 
 def _check_cost(label: Any, prediction: Any, right: bool, cost: Any) -> None:
-    good = _is_number(cost) and (cost == 0.0 if right else 0.0 < cost < np.inf)
+    good = _is_number(cost) and (cost == 0.0 if right else 0.0 < cost <= MOST)
     if not good:
-        rule = "a right prediction costs 0" if right else "a mistake must cost a number above 0"
+        rule = "a right prediction costs 0: put 0 there, or leave it out of a dict"
+        rule = rule if right else f"a mistake must cost a number above 0, at most {MOST:g}"
         raise ValueError(f"cost_matrix[{label!r}][{prediction!r}] is {cost!r}: {rule}")
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
 def _shown(labels: Iterable[Any]) -> str:

@@ -15,6 +15,7 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
+from onlineboost.trees.compact import loaded
 from onlineboost.trees.state import Columns
 
 
@@ -31,6 +32,9 @@ class Model:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "compiled": False}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({**state, "counts": loaded(state["counts"])})
 
     @property
     def k(self) -> int:

@@ -98,9 +98,9 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
     """
     if not isinstance(clf, AdaBoostOLM | OnlineMBBM) or clf._fitted().k < 2:
         return None
-    if clf.class_weight is not None or clf.cost_matrix is not None:
-        return None
     model = clf._fitted()
+    if len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
+        return None
     k, weights = model.k, model.chain.gather("weights")
     wrong = np.rint(-model.chain.log_v).astype(int)
     edges = clf.edges_
@@ -118,7 +118,7 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
         "sure": _sure(clf, edges, weights, k, delta),
     }
     if isinstance(clf, AdaBoostOLM):
-        if clf.combiner == "hedge":
+        if clf.combiner == "hedge" and not _printed(clf):
             # The theorem is about learners that never restart. Up to the first one that has, the chain is that of the
             # paper, for nothing flows backwards; from there on, edges of 0 promise nothing.
             lasting = np.where(np.maximum.accumulate(model.chain.gather("born")) == 0, edges, 0.0)
@@ -157,6 +157,11 @@ def _vote_bound(combiner: str, wrong: np.ndarray, T: int, delta: float) -> float
     if combiner == "best":  # whoever leads has erred at most `best` times before
         return n * (best + 1.0)
     return float(wrong[-1])
+
+
+def _printed(clf: AdaBoostOLM) -> bool:
+    """Whether its alphas follow the gradient that the paper prints, for which no theorem holds."""
+    return any(segment.booster.printed for segment in clf._fitted().chain.segments)
 
 
 def _adapts(clf: AdaBoostOLM) -> bool:

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.boosters.potentials.checks import check_int
 from onlineboost.boosters.potentials.draws import vote_distribution
-from onlineboost.theory.checks import check_delta, check_error, check_one_gamma
+from onlineboost.theory.checks import check_delta, check_error, check_excess_loss, check_one_gamma
 
 
 def edge_of_votes(n_classes: int, gamma: float, excess_loss: float, delta: float) -> float:
@@ -30,9 +30,7 @@ def edge_of_votes(n_classes: int, gamma: float, excess_loss: float, delta: float
     """
     k, q = check_int("n_classes", n_classes, 2), (1.0 - check_one_gamma(gamma)) / n_classes
     check_delta(delta)
-    if not excess_loss >= 0.0:
-        raise ValueError(f"excess_loss must be a number of at least 0, got {excess_loss!r}")
-    if excess_loss == math.inf:
+    if check_excess_loss(excess_loss) == math.inf:
         return float(gamma)
     if excess_loss == 0.0:
         return 1.0

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from onlineboost.boosters.potentials import asymptotic_error, weight_bounds
 from onlineboost.boosters.potentials.checks import check_gammas, check_int
 from onlineboost.boosters.potentials.draws import Floats, vote_distribution, vote_distributions
-from onlineboost.theory.checks import check_one_gamma
+from onlineboost.theory.checks import check_excess_loss, check_one_gamma
 
 MOST_EXACT = 50_000  # learners: up to here planning computes phi_N(0), beyond it takes the Chernoff bound
 BERRY_ESSEEN = 0.4748  # Shevtsova 2011
@@ -36,8 +36,7 @@ def mbbm_bound(
     3357
     """
     T = check_int("n_examples", n_examples, 0)
-    if not excess_loss >= 0.0:
-        raise ValueError(f"excess_loss must be a number of at least 0, got {excess_loss!r}")
+    check_excess_loss(excess_loss)
     error = mbbm_error(n_classes, n_learners, gamma)
     return error * T + (excess_loss * weight_sum(n_classes, n_learners, gamma) if excess_loss else 0.0)
 
@@ -66,7 +65,7 @@ def weight_sum(n_classes: int, n_learners: int, gamma: float | ArrayLike) -> flo
     gammas = check_gammas(gamma, N)[::-1]  # by m = N - i
     exact = min(N, EXACT_WEIGHTS)
     weights = weight_bounds(k, exact, gammas[:exact][::-1])
-    if N > EXACT_WEIGHTS and (gammas != gammas[0]).any():
+    if N > EXACT_WEIGHTS and np.size(gamma) > 1 and (gammas != gammas[0]).any():
         p, _ = vote_distributions(k, gammas)
         z = np.cumsum(p * (1.0 - p))[exact - 1 : -1]  # of m = 500, ..., N - 1 draws
         return float(weights.sum() + np.minimum(weights[0], (k - 1) * LIKELIEST / np.sqrt(z)).sum())
@@ -92,8 +91,14 @@ def weight_sum_closed(n_classes: int, n_learners: int, gamma: float | ArrayLike)
     (87.1, 839)
     """
     k, N = check_int("n_classes", n_classes, 2), check_int("n_learners", n_learners, 1)
-    p, _ = vote_distributions(k, check_gammas(gamma, N))
+    p, _ = vote_distributions(k, _different(gamma, N))
     return (k - 1) * (1.0 + 2.0 * LIKELIEST * math.sqrt((N - 1) / (p * (1.0 - p)).min()))
+
+
+def _different(gamma: float | ArrayLike, n: int) -> Floats:
+    """The gammas of n learners, or the one that all of them have."""
+    gammas = check_gammas(gamma, n)
+    return gammas if np.size(gamma) > 1 and (gammas != gammas[0]).any() else gammas[:1]
 
 
 def _likeliest(m: int, p: float) -> float:
@@ -134,7 +139,7 @@ def hoeffding_error(n_classes: int, n_learners: int, gamma: float | ArrayLike) -
     (0.027, 6.3e-05)
     """
     k, N = check_int("n_classes", n_classes, 2), check_int("n_learners", n_learners, 1)
-    return (k - 1) * math.exp(-0.5 * float(check_gammas(gamma, N).mean()) ** 2 * N)
+    return (k - 1) * math.exp(-0.5 * float(_different(gamma, N).mean()) ** 2 * N)
 
 
 def chernoff_error(n_classes: int, n_learners: int, gamma: float | ArrayLike) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.boosters.potentials.checks import check_gammas, check_int
-from onlineboost.theory.checks import check_error, check_plan
+from onlineboost.theory.checks import check_error, check_excess_loss, check_plan
 from onlineboost.theory.lower_bounds import edge_of_votes, least_error, least_error_closed
 from onlineboost.theory.mbbm_bounds import MOST_EXACT, chernoff_rate, mbbm_error, weight_sum
 from onlineboost.theory.olm_bounds import HEDGE_RATE, edge_gain, olm_bound
@@ -110,7 +110,8 @@ def mbbm_examples(n_classes: int, n_learners: int, gamma: float | ArrayLike, err
     77159
     """
     spare = check_error(error) - mbbm_error(n_classes, n_learners, gamma)
-    return excess_loss * weight_sum(n_classes, n_learners, gamma) / spare if spare > 0.0 else math.inf
+    S = check_excess_loss(excess_loss)
+    return S * weight_sum(n_classes, n_learners, gamma) / spare if spare > 0.0 else math.inf
 
 
 def olm_examples(n_classes: int, n_learners: int, gamma: float | ArrayLike, error: float, delta: float = 0.05) -> float:

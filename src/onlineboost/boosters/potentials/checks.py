@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,17 +21,17 @@ def check_int(name: str, value: object, least: int) -> int:
 
 def check_gamma(gamma: float) -> float:
     """An edge that learners can have: 0 guesses, 1 would never be wrong."""
-    if not 0.0 <= gamma < 1.0:
-        raise ValueError(f"gamma must be in [0, 1), got {gamma!r}")
+    if not (isinstance(gamma, Real) and not isinstance(gamma, bool) and 0.0 <= gamma < 1.0):
+        raise ValueError(f"gamma must be a number in [0, 1), got {gamma!r}")
     return float(gamma)
 
 
 def check_gammas(gamma: float | ArrayLike, n: int, of_what: str = "learners") -> NDArray[np.float64]:
     """n edges, from one for all or from a list."""
-    gammas = np.array([check_gamma(value) for value in np.ravel(gamma).tolist()])
+    gammas = np.array([check_gamma(value) for value in np.ravel(np.asarray(gamma, object)).tolist()])
     if gammas.size not in (1, n):
         raise ValueError(f"gamma must be a number, or one for each of the {n} {of_what}; got {gammas.size}")
-    return gammas if gammas.size == n else np.full(n, gammas[0])
+    return gammas if gammas.size == n else np.broadcast_to(gammas, n)  # n may be billions, in a plan
 
 
 def check_loss(loss: str) -> str:

@@ -52,6 +52,8 @@ class Watch:
         def watched_learn(segment: Any, rows: Any, *labels: Any) -> None:
             begin, cpu = time.perf_counter(), time.thread_time()
             learn(segment, rows, *labels)
+            if not len(rows.X):  # a rehearsal
+                return
             self.tasks[-1][rows.t, segment.booster.offset] = time.thread_time() - cpu
             self.spans.append((begin, time.perf_counter()))
 

@@ -215,7 +215,7 @@ def test_a_matrix_that_does_not_fit_the_classes_is_named(kind):
         clf.partial_fit(X, y, classes=list("abcd"))
     for settings in ({"class_weight": {0: 2.0, 1: 3.0}}, {"cost_matrix": {0: {1: 2.0}}}):
         (name,) = settings
-        with pytest.raises(ValueError, match=f"{name} has 0.*, but the classes are 'a', 'b'"):
+        with pytest.raises(ValueError, match=f"{name} has '0'.*, but the classes are 'a', 'b'"):
             kind.make(**settings).partial_fit(X, y, classes=list("abcd"))
     assert not hasattr(clf, "_model")
 

@@ -23,6 +23,7 @@ from helpers import (
     number_stream,
     plain,
     twins_of,
+    with_glitches,
 )
 from onlineboost import AdaBoostOLM, HoeffdingTree
 from onlineboost.trees import split as splits
@@ -62,6 +63,7 @@ def twin_of(clf, X, y, weight, nominal):
 STREAMS = {
     "mixed": (lambda seed: mixed_stream(400, seed), (0, 2)),
     "numeric": (lambda seed: (*number_stream(300, seed=seed), np.random.default_rng(seed).uniform(0.3, 2.0, 300)), ()),
+    "glitches": (lambda seed: with_glitches(*mixed_stream(400, seed), seed), (0, 2)),
     "nominal": (lambda seed: (lambda X, y, w: (X[:, [0, 2]], y, w))(*mixed_stream(400, seed)), (0, 1)),
 }
 

@@ -92,11 +92,15 @@ def remember(numbers, c, x):
 def forget(numbers, c):
     """Forget what is past belief, in a column that has shown more than one number."""
     low, high, beyond = column_range(numbers, c)
-    for rank in range(RANK - 1):
-        if beyond > 0.0 and numbers.ends[LOW, rank, c] < low - beyond:
-            numbers.ends[LOW, rank, c] = low
-        if beyond > 0.0 and numbers.ends[HIGH, rank, c] > high + beyond:
-            numbers.ends[HIGH, rank, c] = high
+    if beyond > 0.0:
+        below = above = 0
+        while numbers.ends[LOW, below, c] < low - beyond:
+            below += 1
+        while numbers.ends[HIGH, above, c] > high + beyond:
+            above += 1
+        for rank in range(RANK):
+            numbers.ends[LOW, rank, c] = numbers.ends[LOW, min(rank + below, RANK - 1), c]
+            numbers.ends[HIGH, rank, c] = numbers.ends[HIGH, min(rank + above, RANK - 1), c]
 
 
 @entry_kernel

@@ -68,7 +68,7 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     if not (np.isfinite(weight).all() and (weight >= 0.0).all()):
         row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])
         raise DataError(f"row {row}: sample_weight is {weight[row]}; it must be a number that is not negative")
-    if weight.max() > MOST_WEIGHT:
+    if weight.max(initial=0.0) > MOST_WEIGHT:
         row = int(weight.argmax())
         raise DataError(f"row {row}: sample_weight is {weight[row]:g}, {TOO_HEAVY}")
     return weight

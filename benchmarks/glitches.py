@@ -25,7 +25,8 @@ from onlineboost.data.errors import DataError
 from onlineboost.data.table import Table as Columns
 from onlineboost.estimators import lookup
 
-STREAMS = {"segment": None, "keystroke": None, "waveform": None, "isolet": None, "electricity": None, "movement": 30_000}
+NAMES = ("segment", "keystroke", "waveform", "isolet", "electricity", "movement")
+ROWS = {"movement": 30_000}  # the first so many; all rows of the others
 VALUES = 1e6, -1e6, 1e30, 1e160
 Change = Callable[[np.ndarray], np.ndarray]
 
@@ -89,7 +90,7 @@ def measure(model: str, learners: int, name: str, rows: int | None, *, quick: bo
 
 
 @click.command()
-@click.option("--streams", default=",".join(STREAMS), show_default=True)
+@click.option("--streams", default=",".join(NAMES), show_default=True)
 @click.option("--models", default="adaboost-olm", show_default=True, help="Comma-separated, by their short names.")
 @click.option("--learners", default=100, show_default=True)
 @click.option("--quick", is_flag=True, help="One glitch instead of twelve, the first 1,500 rows, one order.")
@@ -99,7 +100,7 @@ def main(streams: str, models: str, learners: int, quick: bool) -> None:
         table = Table("stream", "as it is", "glitch, all columns", "glitch, one column", "stuck", "unit", title=model)
         for name in streams.split(","):
             try:
-                found = measure(model, learners, name, 1500 if quick else STREAMS[name], quick=quick)
+                found = measure(model, learners, name, 1500 if quick else ROWS.get(name), quick=quick)
             except DataError as error:
                 Console(stderr=True).print(f"[yellow]{name} left out:[/] {error}", highlight=False)
                 continue

@@ -3,8 +3,8 @@
     python benchmarks/glitches.py                     # about five minutes
     python benchmarks/glitches.py --quick --streams segment
 
-* glitch: in one row, all numeric columns or one of them are 1e6, -1e6, 1e30 or 1e160; mean over these, and over three
-  places: row 50, after 30 % and after 60 % of the stream.
+* glitch: in one row, all numeric columns or one of them are 1e6 or -1e160; mean over these, and over three places: row
+  50, after 30 % and after 60 % of the stream.
 * stuck: one column keeps its number for 5 % of the stream, from 40 % on.
 * unit: one column is multiplied by 1,000 from the middle of the stream on.
 
@@ -27,7 +27,7 @@ from onlineboost.estimators import lookup
 
 NAMES = ("segment", "keystroke", "waveform", "isolet", "electricity", "movement")
 ROWS = {"movement": 30_000}  # the first so many; all rows of the others
-VALUES = 1e6, -1e6, 1e30, 1e160
+VALUES = 1e6, -1e160
 Change = Callable[[np.ndarray], np.ndarray]
 
 
@@ -60,7 +60,7 @@ def disturbances(X: Columns, n: int, *, quick: bool) -> dict[str, list[Columns]]
     numeric = numeric_columns(X)
     middle = [numeric[len(numeric) // 2]]
     places = [50, int(0.3 * n), int(0.6 * n)][: 1 if quick else 3]
-    glitches = [glitch(place, value) for place in places for value in VALUES[: 1 if quick else 4]]
+    glitches = [glitch(place, value) for place in places for value in VALUES[: 1 if quick else 2]]
     return {
         "glitch, all columns": [disturbed(X, numeric, change) for change in glitches],
         "glitch, one column": [disturbed(X, middle, change) for change in glitches],
@@ -81,7 +81,7 @@ def measure(model: str, learners: int, name: str, rows: int | None, *, quick: bo
     data = load_dataset(name)
     found: dict[str, list[float]] = {}
     n = len(data.y[:rows])
-    for order in range(1 if quick else min(6, 1 + 15_000 // n)):
+    for order in range(1 if quick else min(3, 1 + 6000 // n)):
         shuffled = data.shuffled(order) if data.order == "shuffle" else data
         X, y = shuffled.X[:rows], np.asarray(shuffled.y[:rows])
         for what, streams in {"as it is": [X], **disturbances(X, n, quick=quick)}.items():
@@ -93,7 +93,7 @@ def measure(model: str, learners: int, name: str, rows: int | None, *, quick: bo
 @click.option("--streams", default=",".join(NAMES), show_default=True)
 @click.option("--models", default="adaboost-olm", show_default=True, help="Comma-separated, by their short names.")
 @click.option("--learners", default=100, show_default=True)
-@click.option("--quick", is_flag=True, help="One glitch instead of twelve, the first 1,500 rows, one order.")
+@click.option("--quick", is_flag=True, help="One glitch instead of six, the first 1,500 rows, one order.")
 def main(streams: str, models: str, learners: int, quick: bool) -> None:
     """Print accuracy on the last 20 %, and what each disturbance changes."""
     for model in models.split(","):

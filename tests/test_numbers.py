@@ -141,6 +141,16 @@ def test_a_glitch_row_costs_next_to_nothing(make, glitch, at):
     assert right[1] > right[0] - 0.02
 
 
+def test_how_large_a_glitch_is_makes_no_difference():
+    X, y = number_stream(400, seed=5)
+    said = []
+    for glitch in (1e6, 1e30, 1e160, 1.7e308):
+        disturbed = X.copy()
+        disturbed[[60, 300], 1:] = glitch
+        said.append(AdaBoostOLM(5).test_then_train(disturbed, y).tolist())
+    assert all(each == said[0] for each in said)
+
+
 def test_isolet_forgets_a_glitch():
     """One row of 1e6 cost 16 points, for good."""
     try:

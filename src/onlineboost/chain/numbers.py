@@ -49,19 +49,28 @@ def new_numbers(n_numeric: int) -> Numbers:
 
 @small_kernel
 def column_range(numbers, c):
-    """From where to where the numbers of column c are believed without a doubt, and how far beyond to the limit."""
+    """From where to where the numbers of column c are believed without a doubt."""
     count = numbers.moments[COUNT, c]
-    rank = int(min(count // STEP, RANK - 1.0))
-    low, high = numbers.ends[LOW, rank, c], numbers.ends[HIGH, rank, c]
+    rank = RANK - 1 if count >= STEP * (RANK - 1) else int(count / STEP)
+    return numbers.ends[LOW, rank, c], numbers.ends[HIGH, rank, c]
+
+
+@small_kernel
+def reach(numbers, c, low, high):
+    """How far beyond its range a number of column c is still believed."""
+    count = numbers.moments[COUNT, c]
     if high > low:
-        return low, high, SLACK * (1.0 + EARLY / count) * (high - low)
-    return low, high, math.inf if count < FEW else 0.0
+        return SLACK * (1.0 + EARLY / count) * (high - low)
+    return math.inf if count < FEW else 0.0
 
 
 @small_kernel
 def believed(numbers, c, x):
     """x, or the nearest end of the range, if x is past belief in column c; a missing value stays one."""
-    low, high, beyond = column_range(numbers, c)
+    low, high = column_range(numbers, c)
+    if low <= x <= high:
+        return x
+    beyond = reach(numbers, c, low, high)
     if x < low - beyond:
         return low
     if x > high + beyond:
@@ -91,8 +100,9 @@ def remember(numbers, c, x):
 @small_kernel
 def forget(numbers, c):
     """Forget what is past belief, in a column that has shown more than one number."""
-    low, high, beyond = column_range(numbers, c)
-    if beyond > 0.0:
+    low, high = column_range(numbers, c)
+    if high > low:
+        beyond = reach(numbers, c, low, high)
         below = above = 0
         while numbers.ends[LOW, below, c] < low - beyond:
             below += 1
@@ -112,25 +122,25 @@ def learn_numbers(numbers, X, out, spread, start):
     """
     n = numbers.moments.shape[1]
     count, mean, squares = numbers.moments[COUNT], numbers.moments[MEAN], numbers.moments[SQUARES]
-    for at in range(start, X.shape[0] * n):
-        b, c = at // n, at % n
-        raw = X[b, c]
-        if raw == raw:
-            x = believed(numbers, c, raw)
-            if x != raw:
-                if out.shape[0] == 0:
-                    return at
-                out[b, c] = x
-            remember(numbers, c, raw)
-            count[c] += 1.0
-            if count[c] % MEMORY == 0.0:
-                forget(numbers, c)
-            if count[c] > LONGEST:
-                squares[c] -= squares[c] / LONGEST
-            off = x - mean[c]
-            mean[c] += off / min(count[c], LONGEST)
-            squares[c] += off * (x - mean[c])
-        spread[b, c] = squares[c] / max(min(count[c], LONGEST), 1.0)
+    for b in range(start // max(n, 1), X.shape[0]):
+        for c in range(start - b * n if start > b * n else 0, n):
+            raw = X[b, c]
+            if raw == raw:
+                x = believed(numbers, c, raw)
+                if x != raw:
+                    if out.shape[0] == 0:
+                        return b * n + c
+                    out[b, c] = x
+                remember(numbers, c, raw)
+                count[c] += 1.0
+                if int(count[c]) % MEMORY == 0:
+                    forget(numbers, c)
+                if count[c] > LONGEST:
+                    squares[c] -= squares[c] / LONGEST
+                off = x - mean[c]
+                mean[c] += off / min(count[c], LONGEST)
+                squares[c] += off * (x - mean[c])
+            spread[b, c] = squares[c] / max(min(count[c], LONGEST), 1.0)
     return X.shape[0] * n
 
 

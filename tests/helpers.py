@@ -46,11 +46,11 @@ def number_stream(n=300, d=4, n_classes=3, seed=0):
 GLITCHES = 1e6, -1e6, 1e30, -1e160, 1e308, -1.7e308, 1e-320, 5e-324, 0.0
 
 
-def with_glitches(X, y, weight, seed=0, share=0.02):
-    """`mixed_stream` with such numbers in this share of its numeric values."""
+def with_glitches(X, y, weight, seed=0, share=0.02, first=0):
+    """`mixed_stream` with such numbers in this share of its numeric values, from row `first` on."""
     rng, X = np.random.default_rng(seed), X.copy()
     for c in set(range(X.shape[1])) - set(NOMINAL):
-        at = rng.random(len(X)) < share
+        at = (rng.random(len(X)) < share) & (np.arange(len(X)) >= first)
         X[at, c] = rng.choice(GLITCHES, at.sum())
     return X, y, weight
 

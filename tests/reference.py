@@ -290,6 +290,11 @@ class Past:
         self.columns = [Column() for _ in range(n_numeric)]
         self.met = [{} for _ in range(n_nominal)]  # per nominal column: code -> round
 
+    def believe(self, x):
+        """A row as it is believed now, to predict it."""
+        believed = [None if v is None else column.believe(v) for column, v in zip(self.columns, x, strict=False)]
+        return believed + x[self.n_numeric :]
+
     def meet(self, x, t):
         """Learn a row of round t; the row as it is believed."""
         believed = [None if v is None else column.meet(v) for column, v in zip(self.columns, x, strict=False)]

@@ -43,6 +43,18 @@ def number_stream(n=300, d=4, n_classes=3, seed=0):
     return rng.normal(size=(n, d)) + y[:, None] * np.linspace(0.0, 1.0, d), y
 
 
+GLITCHES = 1e6, -1e6, 1e30, -1e160, 1e308, -1.7e308, 1e-320, 5e-324, 0.0
+
+
+def with_glitches(X, y, weight, seed=0, share=0.02, first=0):
+    """`mixed_stream` with such numbers in this share of its numeric values, from row `first` on."""
+    rng, X = np.random.default_rng(seed), X.copy()
+    for c in set(range(X.shape[1])) - set(NOMINAL):
+        at = (rng.random(len(X)) < share) & (np.arange(len(X)) >= first)
+        X[at, c] = rng.choice(GLITCHES, at.sum())
+    return X, y, weight
+
+
 NOMINAL = (0, 2)  # the nominal columns of mixed_stream
 
 
@@ -212,7 +224,7 @@ def chain_state(chain, sizes):
     return {
         "t": chain.t,
         "seed": chain.seed,
-        "moments": chain.moments.tobytes(),
+        "numbers": [part.tobytes() for part in chain.numbers],
         "log_v": [log_v.tobytes() for log_v in chain.log_vs],
         "watch": watch,
         "booster": booster_state(chain),
@@ -245,7 +257,7 @@ def assert_finite(clf):
     """No NaN and no infinity in anything that was learned."""
     chain = clf._model.chain
     assert all(np.isfinite(log_v).all() for log_v in chain.log_vs)
-    assert np.isfinite(chain.moments).all()
+    assert all(np.isfinite(part).all() for part in chain.numbers)
     for segment in chain.segments:
         for name in segment.booster.per_learner():
             assert np.isfinite(getattr(segment.booster, name)).all(), name

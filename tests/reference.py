@@ -22,6 +22,7 @@ from onlineboost._compile.random import COLUMNS, EXPERT, VOTE_TIE, child_key, un
 from onlineboost.trees.learn import PRIOR_EXAMPLES
 from onlineboost.trees.predict import LAPLACE
 from onlineboost.trees.split import N_THRESHOLDS
+from reference_numbers import Column
 from reference_potentials import recursion
 
 ROUNDING = 1e-12  # two sums whose difference is smaller than this, relative to their terms, are equal
@@ -286,19 +287,23 @@ class Past:
 
     def __init__(self, n_numeric, n_nominal):
         self.n_numeric = n_numeric
-        self.values = [[] for _ in range(n_numeric)]
+        self.columns = [Column() for _ in range(n_numeric)]
         self.met = [{} for _ in range(n_nominal)]  # per nominal column: code -> round
 
+    def believe(self, x):
+        """A row as it is believed now, to predict it."""
+        believed = [None if v is None else column.believe(v) for column, v in zip(self.columns, x, strict=False)]
+        return believed + x[self.n_numeric :]
+
     def meet(self, x, t):
-        for c, values in enumerate(self.values):
-            if x[c] is not None:
-                values.append(x[c])
+        """Learn a row of round t; the row as it is believed."""
+        believed = [None if v is None else column.meet(v) for column, v in zip(self.columns, x, strict=False)]
         for j, met in enumerate(self.met):
             code = x[self.n_numeric + j]
             if code is not None:
                 met.setdefault(code, t)
-        self.spread = [moments([(v, 1.0) for v in values]) for values in self.values]
-        self.spread = [squares / weight if weight else 0.0 for weight, _, squares in self.spread]
+        self.spread = [column.variance for column in self.columns]
+        return believed + x[self.n_numeric :]
 
 
 def moments(weighted):
@@ -569,7 +574,7 @@ def run(model, past, rows, y, weights, k=None):
     predictions = []
     for x, label, weight in zip(rows, y, weights, strict=True):
         before, known = known, max(known, label + 1)
-        past.meet(x, model.t)
+        x = past.meet(x, model.t)
         early = model.predict(x, before) if before else None
         prediction = model.round(x, label, known, weight)
         predictions.append(prediction if before == known else early)

@@ -249,22 +249,6 @@ def test_the_leader_is_kept_up_to_date(s, data):
         assert lead == s.argmax()
 
 
-@given(st.lists(st.lists(st.floats(-1e5, 1e5) | st.just(math.nan), min_size=2, max_size=2), min_size=1, max_size=20))
-def test_spread_is_the_variance_of_what_was_known_so_far(rows):
-    X = np.array(rows)
-    spread, again, moments = np.empty((len(X), 2)), np.empty((len(X), 2)), np.zeros((3, 2))
-    chain.column_spread(moments, X, 2, spread)
-    for b in range(len(X)):
-        for c in range(2):
-            known = [(value, 1.0) for value in X[: b + 1, c] if value == value]
-            weight, _, squares = reference.moments(known)
-            assert spread[b, c] == pytest.approx(squares / weight if known else 0.0, rel=1e-7, abs=1e-4)
-    moments[:] = 0.0
-    for b in range(len(X)):
-        chain.column_spread(moments, X[b : b + 1], 2, again[b : b + 1])
-    np.testing.assert_array_equal(again, spread)
-
-
 def test_only_numeric_columns_count_as_missing():
     X = np.array([[1.0, 2.0, math.nan], [math.nan, 2.0, 0.0], [1.0, math.nan, math.nan]])
     missing = np.empty(3, bool)

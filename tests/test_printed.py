@@ -28,7 +28,7 @@ def run_with_twin(clf, twin_of, n=400, n_classes=3):
     trees = twins_of(forest, past, SEED)
     twin, wanted = twin_of(trees), []
     for x, label in zip(plain(X), y, strict=True):
-        past.meet(x, twin.t)
+        x = past.meet(x, twin.t)
         wanted.append(twin.round(x, names.index(label)))
     assert n_inner(forest) >= 5  # there is something to compare
     if adaptive:

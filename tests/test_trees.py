@@ -23,6 +23,7 @@ from helpers import (
     number_stream,
     plain,
     twins_of,
+    with_glitches,
 )
 from onlineboost import AdaBoostOLM, HoeffdingTree
 from onlineboost.trees import split as splits
@@ -62,6 +63,7 @@ def twin_of(clf, X, y, weight, nominal):
 STREAMS = {
     "mixed": (lambda seed: mixed_stream(400, seed), (0, 2)),
     "numeric": (lambda seed: (*number_stream(300, seed=seed), np.random.default_rng(seed).uniform(0.3, 2.0, 300)), ()),
+    "glitches": (lambda seed: with_glitches(*mixed_stream(400, seed), seed, first=60), (0, 2)),
     "nominal": (lambda seed: (lambda X, y, w: (X[:, [0, 2]], y, w))(*mixed_stream(400, seed)), (0, 1)),
 }
 
@@ -74,12 +76,12 @@ def test_a_tree_is_its_twin(stream, leaf, seed):
     X, y, weight = make(seed)
     clf = HoeffdingTree(leaf_prediction=leaf, random_state=seed, **QUICK)
     predictions = in_blocks(clf, X, y, 64, weight)
-    twin, _, want = twin_of(clf, X, y, weight, nominal)
+    twin, past, want = twin_of(clf, X, y, weight, nominal)
     assert n_inner(forest_of(clf)) >= 5  # or the comparison would say little
     assert_same_tree(forest_of(clf), 0, twin.tree.root, lead=leaf != "majority")
     assert predictions == want
     k = len(clf.classes_)
-    p = [twin.tree.distribution(x, k) for x in plain(X, nominal)[:100]]
+    p = [twin.tree.distribution(past.believe(x), k) for x in plain(X, nominal)[:100]]
     np.testing.assert_allclose(clf.predict_proba(X[:100]), p, rtol=1e-6, atol=1e-9)
 
 

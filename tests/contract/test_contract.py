@@ -18,7 +18,7 @@ import pytest
 from sklearn.base import clone
 
 from contract.kinds import every_estimator, every_kind, with_costs, with_learners_of_another_make
-from helpers import frozen, in_blocks, mixed_stream, model_state, number_stream
+from helpers import assert_finite, frozen, in_blocks, mixed_stream, model_state, number_stream, with_glitches
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain import restarts
 from onlineboost.chain.segments import Segment
@@ -353,6 +353,44 @@ def test_everything_learned_is_finite(kind):
     assert clf.nbytes_ == sum(clf.nbytes_by_part_.values()) > 0
 
 
+WEIGHTS = {
+    "even": lambda rng, n: rng.uniform(0.3, 2.0, n),
+    "of all sizes": lambda rng, n: 10.0 ** rng.uniform(-300, 12, n),
+    "tiny": lambda rng, n: 10.0 ** rng.uniform(-323, -290, n),
+    "as large as they may be": lambda rng, n: np.full(n, 1e12),
+}
+
+
+@every_class
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("share", [0.02, 0.3])
+def test_no_number_and_no_weight_leaves_nan_or_infinity(kind, weights, share):
+    X, y, _ = with_glitches(*stream(18), seed=1, share=share)
+    weight = WEIGHTS[weights](np.random.default_rng(3), len(y))
+    clf, _ = learned(kind, X, y, weight)
+    assert_finite(clf)
+    p = clf.predict_proba(X)
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+@every_class
+def test_glitches_are_the_same_in_any_blocks_and_threads(kind):
+    X, y, weight = with_glitches(*stream(19), seed=2, share=0.05)
+    whole, want = learned(kind, X, y, weight, block=len(y))
+    clf, said = learned(kind, X, y, weight, block=7)
+    assert said == want
+    assert model_state(clf) == model_state(whole)
+    if "n_jobs" in clf.get_params():
+        clf, said = learned(kind, X, y, weight, block=80, n_jobs=3)
+        assert said == want
+        assert model_state(clf) == model_state(whole)
+    clf = learned(kind, X[:150], y[:150], weight[:150])[0]
+    for b in range(150, 200):
+        said = clf.predict(X[b : b + 1])[0]
+        assert clf.test_then_train(X[b : b + 1], y[b : b + 1], sample_weight=weight[b : b + 1])[0] == said
+
+
 # ------------------------------------------------------------------------------------------------------------ frames
 
 
@@ -378,6 +416,7 @@ BAD = {
     "a label too many": (None, lambda y: np.append(y, "a"), None, "rows"),
     "a missing label": (None, lambda y: np.append(y[:-1], None), None, "missing|label"),
     "a negative weight": (None, None, lambda w: np.append(w[:-1], -1.0), "sample_weight"),
+    "a weight that is too large": (None, None, lambda w: np.append(w[:-1], 1e13), "divide all weights"),
     "a weight that is no number": (None, None, lambda w: np.append(w[:-1], np.nan), "sample_weight"),
 }
 

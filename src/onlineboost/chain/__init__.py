@@ -3,6 +3,6 @@
 `loops` are the one learning loop and the one predicting loop, `learners` the weak learners outside of kernels (`given`:
 those of another make), `segments` neighbouring learners, `chain` all of them; `ova` and `independent` are chains of
 another shape, `experts` says whom to follow, `restarts` which learners start again, `class_weights` what a class is
-worth, `threads` how cores share the work.
+worth, `numbers` what is believed of numeric columns, `threads` how cores share the work.
 Private. Imports `trees`, `boosters`, `contracts`, `data` and `_compile`; `estimators` and all above may import it.
 """

@@ -14,6 +14,7 @@ import numpy as np
 from onlineboost._compile.jit import kernel
 from onlineboost.chain.experts import Combiner, draw_expert, expert_mass, play
 from onlineboost.chain.learners import array_bytes
+from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, new_numbers
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.threads import flow
 from onlineboost.contracts.rows import Rows, new_rows
@@ -25,20 +26,6 @@ BLOCK = 4096  # rows that go through one learner before the next: the block's ro
 SEGMENTS_PER_THREAD = 8  # enough to keep all threads busy; every one costs 5 us more per call
 MOST_ROWS = 2048  # of a block for threads
 LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from so many rows each, and so many rows x learners, at a time
-
-
-@kernel
-def column_spread(moments, X, n_numeric, spread):
-    """Running variance of the numeric columns; `moments` (count, mean, squares) x columns is updated."""
-    for b in range(X.shape[0]):
-        for c in range(n_numeric):
-            x = X[b, c]
-            if x == x:
-                moments[0, c] += 1.0
-                off = x - moments[1, c]
-                moments[1, c] += off / moments[0, c]
-                moments[2, c] += off * (x - moments[1, c])
-            spread[b, c] = moments[2, c] / max(moments[0, c], 1.0)
 
 
 @kernel
@@ -58,7 +45,7 @@ class Chain:
         self.n_numeric = n_numeric
         self.seed = seed
         self.n_learners = sum(len(segment) for segment in segments)
-        self.moments = np.zeros((3, n_numeric))
+        self.numbers = new_numbers(n_numeric)
         self.t = 0  # examples learned
         self.log_v = np.zeros(self.n_learners)  # log weights of the experts; expert i is the vote of the first i
         self.costs: np.ndarray | None = None  # (k, k) what a mistake counts for the experts; None: 1
@@ -133,10 +120,11 @@ class Chain:
         return cache if classes == k else self.segments[0].booster.new_cache()
 
     def new_rows(self, X: np.ndarray, k: int, spread: np.ndarray | None, weight: np.ndarray | None) -> Rows:
-        """A block at the head of the chain."""
+        """A block at the head of the chain; without `spread` it is to be predicted, not learned."""
+        if spread is None:
+            X, spread = as_believed(self.numbers, X), np.empty((len(X), 0))
         missing = np.empty(len(X), np.bool_)
         any_missing(X, self.n_numeric, missing)
-        spread = np.empty((len(X), 0)) if spread is None else spread
         return new_rows(X, missing, spread, self.t + 1, k, len(self.log_v), self._notes(len(X), k, weight))
 
     def _notes(self, n: int, k: int, weight: np.ndarray | None) -> Any:
@@ -179,9 +167,8 @@ class Chain:
         return parts[through_all - 1].stop if through_all else 0
 
     def enter(self, X: np.ndarray, weight: np.ndarray, k: int) -> Any:
-        """A labelled block at the head of the chain; `t` and the moments of the columns have moved on."""
-        spread = np.empty((len(X), self.n_numeric))
-        column_spread(self.moments, X, self.n_numeric, spread)
+        """A labelled block at the head of the chain; `t` and what is known of the columns have moved on."""
+        X, spread = learn_believed(self.numbers, X)
         rows = self.new_rows(X, k, spread, weight)
         self.t += len(X)
         return rows
@@ -220,7 +207,8 @@ class Chain:
     def joined(self) -> Self:
         """A copy that is one segment, with no more memory than it needs: quickest for single rows."""
         copy = type(self).__new__(type(self))
-        own = {"moments": self.moments.copy(), "log_v": self.log_v.copy(), "watch": deepcopy(self.watch)}
+        numbers = Numbers(*(part.copy() for part in self.numbers))
+        own = {"numbers": numbers, "log_v": self.log_v.copy(), "watch": deepcopy(self.watch)}
         copy.__dict__ = {**self.__dict__, **own, "_caches": []}
         copy._join(self)
         return copy
@@ -254,7 +242,7 @@ class Chain:
         parts = [segment.nbytes() for segment in self.segments]
         total = {name: sum(part[name] for part in parts) for name in parts[0]}
         tables = array_bytes(getattr(self.segments[0].booster, "tables", None))
-        experts = sum(log_v.nbytes for log_v in self.log_vs) + self.moments.nbytes
+        experts = sum(log_v.nbytes for log_v in self.log_vs) + array_bytes(self.numbers)
         experts += self.watch.nbytes if self.watch is not None else 0
         return {**total, **({"potentials": tables} if tables else {}), "experts": experts}
 

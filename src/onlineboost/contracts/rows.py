@@ -14,7 +14,7 @@ class Rows(NamedTuple):
 
     X: np.ndarray  # float64 (rows, columns), numeric columns first
     missing: np.ndarray  # bool (rows,) whether a numeric value is missing
-    spread: np.ndarray  # float64 (rows, numeric columns) variance of the column over the stream, up to this row
+    spread: np.ndarray  # float64 (rows, numeric columns) variance of the column, lately, up to this row
     t: int  # round of the first row
     k: int  # classes
     s: np.ndarray  # float64 (rows, k) votes so far

@@ -12,6 +12,9 @@ from onlineboost.data.errors import DataError
 from onlineboost.data.labels import label_array, object_array
 from onlineboost.data.table import Table
 
+MOST_WEIGHT = 1e12  # from about 1e20 on rounding spoils the sums of OzaBoost, from 1e300 on they overflow
+TOO_HEAVY = f"more than {MOST_WEIGHT:g}: divide all weights by the same number, their mean for instance"
+
 
 def check_labels(y: Any, whose: str) -> np.ndarray:
     """One label per row, of any type; `Labels` looks at each that is new."""
@@ -46,6 +49,8 @@ def check_weight(weight: float) -> None:
     """The weight of one example."""
     if not 0.0 <= weight < np.inf:
         raise DataError(f"weight must be a number that is not negative, got {weight!r}")
+    if weight > MOST_WEIGHT:
+        raise DataError(f"weight is {weight:g}, {TOO_HEAVY}")
 
 
 def check_weights(sample_weight: Any, n: int) -> np.ndarray:
@@ -63,6 +68,9 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     if not (np.isfinite(weight).all() and (weight >= 0.0).all()):
         row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])
         raise DataError(f"row {row}: sample_weight is {weight[row]}; it must be a number that is not negative")
+    if weight.max(initial=0.0) > MOST_WEIGHT:
+        row = int(weight.argmax())
+        raise DataError(f"row {row}: sample_weight is {weight[row]:g}, {TOO_HEAVY}")
     return weight
 
 

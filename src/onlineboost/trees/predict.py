@@ -149,7 +149,7 @@ def softmax(scores, n, top, p):
     """p[:n] in proportion to exp(scores), whose largest is `top`, with sum 1."""
     total = 0.0
     for j in range(n):
-        p[j] = exp(scores[j] - top) if scores[j] > top - HOPELESS else 0.0
+        p[j] = exp(scores[j] - top) if scores[j] >= top - HOPELESS else 0.0  # one is: the top may be -1e99
         total += p[j]
     for j in range(n):
         p[j] /= total

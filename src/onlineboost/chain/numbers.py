@@ -1,0 +1,182 @@
+"""What the chain knows of the numeric columns: how far their numbers spread, and which numbers are past belief.
+
+One glitch of a sensor would otherwise stay for ever: in the variance of its column, and in the leaves that it fell
+into. So a number far outside of what its column has shown is cut to the limit of belief:
+
+* The *range* of a column goes from its RANK-th smallest to its RANK-th largest number; from the second smallest to the
+  second largest after the first STEP numbers, and so on. So RANK - 1 glitches do not widen it, and a new unit is
+  believed after RANK rows.
+* The limit is SLACK widths of the range beyond it; more while few numbers are known.
+* While a column has shown one number only, others are cut to that, but for the first FEW.
+* Glitches are forgotten every MEMORY numbers, so that a few now and then never add up to RANK.
+
+The rule knows the past alone, and predicting follows it without learning. So how the stream is cut into blocks makes no
+difference. The variance of a column is that of its numbers after the cut, the last LONGEST or so counting most.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.jit import entry_kernel, small_kernel
+
+RANK, STEP = 4, 25
+SLACK, EARLY = 1.0, 50.0  # SLACK widths, times 1 + EARLY / (numbers known)
+FEW = 20
+MEMORY = 1_000
+LONGEST = 10_000.0
+LARGEST = 1e140  # no number is larger: sums of squares must not overflow
+
+COUNT, MEAN, SQUARES = range(3)  # the rows of Numbers.moments
+LOW, HIGH = range(2)  # the two of Numbers.ends
+
+
+class Numbers(NamedTuple):
+    """What the numeric columns have shown."""
+
+    moments: np.ndarray  # float64 (3, columns) how many numbers, their mean, sum of squared deviations from it
+    ends: np.ndarray  # float64 (2, RANK, columns) the smallest numbers, smallest first; the largest, largest first
+
+
+def new_numbers(n_numeric: int) -> Numbers:
+    ends = np.full((2, RANK, n_numeric), LARGEST)
+    ends[HIGH] = -LARGEST
+    return Numbers(np.zeros((3, n_numeric)), ends)
+
+
+@small_kernel
+def column_range(numbers, c):
+    """From where to where the numbers of column c are believed without a doubt."""
+    count = numbers.moments[COUNT, c]
+    rank = RANK - 1 if count >= STEP * (RANK - 1) else int(count / STEP)
+    return numbers.ends[LOW, rank, c], numbers.ends[HIGH, rank, c]
+
+
+@small_kernel
+def reach(numbers, c, low, high):
+    """How far beyond its range a number of column c is still believed."""
+    count = numbers.moments[COUNT, c]
+    if high > low:
+        return SLACK * (1.0 + EARLY / count) * (high - low)
+    return math.inf if count < FEW else 0.0
+
+
+@small_kernel
+def believed(numbers, c, x):
+    """x, or the nearest end of the range, if x is past belief in column c; a missing value stays one."""
+    low, high = column_range(numbers, c)
+    if low <= x <= high:
+        return x
+    beyond = reach(numbers, c, low, high)
+    if x < low - beyond:
+        return low
+    if x > high + beyond:
+        return high
+    return x if abs(x) <= LARGEST or x != x else math.copysign(LARGEST, x)
+
+
+@small_kernel
+def remember(numbers, c, x):
+    """Put x among the smallest and the largest numbers of column c, where it belongs."""
+    low, high = numbers.ends[LOW], numbers.ends[HIGH]
+    x = min(max(x, -LARGEST), LARGEST)
+    if x < low[RANK - 1, c]:
+        at = RANK - 1
+        while at > 0 and x < low[at - 1, c]:
+            low[at, c] = low[at - 1, c]
+            at -= 1
+        low[at, c] = x
+    if x > high[RANK - 1, c]:
+        at = RANK - 1
+        while at > 0 and x > high[at - 1, c]:
+            high[at, c] = high[at - 1, c]
+            at -= 1
+        high[at, c] = x
+
+
+@small_kernel
+def forget(numbers, c):
+    """Forget what is past belief, in a column that has shown more than one number."""
+    low, high = column_range(numbers, c)
+    if high > low:
+        beyond = reach(numbers, c, low, high)
+        below = above = 0
+        while numbers.ends[LOW, below, c] < low - beyond:
+            below += 1
+        while numbers.ends[HIGH, above, c] > high + beyond:
+            above += 1
+        for rank in range(RANK):
+            numbers.ends[LOW, rank, c] = numbers.ends[LOW, min(rank + below, RANK - 1), c]
+            numbers.ends[HIGH, rank, c] = numbers.ends[HIGH, min(rank + above, RANK - 1), c]
+
+
+@entry_kernel
+def learn_numbers(numbers, X, out, spread, start):
+    """Learn the numbers of rows X, from number `start` on (row by row), and the variance after each of them.
+
+    `out` gets what is believed where it differs from X. If `out` has no rows, the kernel stops before the first such
+    number, and returns where it is; otherwise it returns how many there are.
+    """
+    n = numbers.moments.shape[1]
+    count, mean, squares = numbers.moments[COUNT], numbers.moments[MEAN], numbers.moments[SQUARES]
+    for b in range(start // max(n, 1), X.shape[0]):
+        for c in range(start - b * n if start > b * n else 0, n):
+            raw = X[b, c]
+            if raw == raw:
+                x = believed(numbers, c, raw)
+                if x != raw:
+                    if out.shape[0] == 0:
+                        return b * n + c
+                    out[b, c] = x
+                remember(numbers, c, raw)
+                count[c] += 1.0
+                if int(count[c]) % MEMORY == 0:
+                    forget(numbers, c)
+                if count[c] > LONGEST:
+                    squares[c] -= squares[c] / LONGEST
+                off = x - mean[c]
+                mean[c] += off / min(count[c], LONGEST)
+                squares[c] += off * (x - mean[c])
+            spread[b, c] = squares[c] / max(min(count[c], LONGEST), 1.0)
+    return X.shape[0] * n
+
+
+@entry_kernel
+def believe_numbers(numbers, X, out):
+    """Whether all numbers of X are believed; `out`, if it has rows, gets what is believed where it differs."""
+    all_believed = True
+    for b in range(X.shape[0]):
+        for c in range(numbers.moments.shape[1]):
+            x = believed(numbers, c, X[b, c])
+            if x < X[b, c] or x > X[b, c]:
+                all_believed = False
+                if out.shape[0] > 0:
+                    out[b, c] = x
+    return all_believed
+
+
+def learn_believed(numbers: Numbers, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """These rows as they are believed, and the variance of each column up to each row; the columns learn them.
+
+    X stays as it is, since it may be the caller's own: there is a copy if there is something to cut.
+    """
+    n = numbers.moments.shape[1]
+    spread = np.empty((len(X), n))
+    at = learn_numbers(numbers, X, X[:0], spread, 0)
+    if at == len(X) * n:
+        return X, spread
+    out = X.copy()
+    learn_numbers(numbers, X, out, spread, at)
+    return out, spread
+
+
+def as_believed(numbers: Numbers, X: np.ndarray) -> np.ndarray:
+    """These rows as they are believed, to predict them."""
+    if believe_numbers(numbers, X, X[:0]):
+        return X
+    out = X.copy()
+    believe_numbers(numbers, X, out)
+    return out

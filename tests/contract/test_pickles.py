@@ -22,6 +22,8 @@ def saved(clf):
     """The pickle of a model, but for the number of threads."""
     if "n_jobs" in clf.get_params():
         clf.set_params(n_jobs=1)
+    if clf.class_weight or clf.cost_matrix:  # text in a user's dict may be the same object as a label, or another
+        return pickle.dumps(clf._model)
     return pickle.dumps(clf)
 
 

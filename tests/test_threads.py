@@ -25,6 +25,7 @@ from onlineboost.chain.threads import Interrupt, flow, n_threads, spread
 from onlineboost.cli.main import main
 from onlineboost.estimators import base as online
 from onlineboost.trees.compact import join, select
+from soak.strikes import Struck, struck_after
 
 TREE = HoeffdingTree(grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
 
@@ -195,6 +196,22 @@ def test_an_error_in_a_piece_is_raised():
 
     with pytest.raises(RuntimeError, match=r"rows from 0\.0"):
         spread(fail, np.arange(100.0).reshape(50, 2), 5, 2)
+
+
+def test_an_exception_at_any_moment_leaves_no_thread_behind():
+    """One that strikes while a thread is being started, say: it would wait for ever, and with it the end of Python."""
+    X = np.arange(12.0).reshape(6, 2)
+    raised = 0
+    for moment in range(1, 400, 3):
+        try:
+            struck_after(moment, lambda: spread(lambda part: part * 2.0, X, 1, 2))
+        except Struck:
+            raised += 1
+        for thread in threading.enumerate():
+            if thread.name.startswith("onlineboost"):
+                thread.join(5.0)
+                assert not thread.is_alive(), moment
+    assert raised > 50
 
 
 # --------------------------------------------------------------------------------------------------------- n_jobs

@@ -5,13 +5,18 @@ A new estimator is here as soon as it has its line in the registry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 from sklearn.naive_bayes import GaussianNB
 
 from onlineboost import HoeffdingTree
+from onlineboost.chain import chain as chain_module
+from onlineboost.chain import restarts
+from onlineboost.estimators import base as base_module
 from onlineboost.estimators import lookup, words
 from onlineboost.estimators.registry import ENTRIES
 
@@ -33,6 +38,22 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "class_weight": ("balanced", {"a": 0.5, "c": 4.0}),
     "cost_matrix": ({"a": {"b": 5.0}, "d": {"a": 9.0, "c": 2.0}},),
 }
+
+PAYS_SOON = {"LEAST_ROWS": 2, "LEAST_VOTES": 10}
+SHORT = (
+    (chain_module, PAYS_SOON),
+    (base_module, PAYS_SOON),
+    (restarts, {"PERIOD": 32, "LEAST_AGE": 60, "HEAD_START": 10, "GAP": 40, "FEWEST": 3, "RARELY": 4}),
+)
+
+
+@contextmanager
+def shortened() -> Iterator[None]:
+    """Threads, segments and restarts in streams of a few hundred rows."""
+    with ExitStack() as stack:
+        for module, values in SHORT:
+            stack.enter_context(patch.multiple(module, **values))
+        yield
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from contract.kinds import every_estimator, every_kind, with_costs, with_learners_of_another_make
+from contract.kinds import every_estimator, every_kind, shortened, with_costs, with_learners_of_another_make
 from helpers import assert_finite, frozen, in_blocks, mixed_stream, model_state, number_stream, with_glitches
 from onlineboost.chain import chain as chain_module
-from onlineboost.chain import restarts
 from onlineboost.chain.segments import Segment
 
 KINDS = every_kind()
@@ -35,14 +34,9 @@ other_learners = pytest.mark.parametrize("kind", OTHERS, ids=str)
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """Threads, segments and restarts in streams of a few hundred rows."""
-    monkeypatch.setattr(chain_module, "LEAST_ROWS", 2)
-    monkeypatch.setattr(chain_module, "LEAST_VOTES", 10)
-    monkeypatch.setattr("onlineboost.estimators.base.LEAST_ROWS", 2)
-    monkeypatch.setattr("onlineboost.estimators.base.LEAST_VOTES", 10)
-    for name, value in {"PERIOD": 32, "LEAST_AGE": 60, "HEAD_START": 10, "GAP": 40, "FEWEST": 3, "RARELY": 4}.items():
-        monkeypatch.setattr(restarts, name, value)
+def small():
+    with shortened():
+        yield
 
 
 def stream(seed=0, n=240):

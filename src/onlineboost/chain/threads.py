@@ -166,17 +166,23 @@ class _Line:
 
 
 def spread(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, rows: int, threads: int) -> np.ndarray:
-    """function(X), taken on pieces of at most so many rows, by several threads."""
+    """function(X), taken on pieces of at most so many rows, by several threads. Ctrl-C stops after the pieces at hand."""
     pieces = [X[a : a + rows] for a in range(0, len(X), rows)]
     if len(pieces) == 1:
         return function(X)
     if threads == 1:
         return np.concatenate([function(piece) for piece in pieces])
-    pool = ThreadPoolExecutor(min(threads, len(pieces)), "onlineboost")
-    try:
-        return np.concatenate(list(pool.map(function, pieces)))
-    finally:
-        pool.shutdown(cancel_futures=True)
+    with Interrupt() as interrupt:  # an exception that strikes while a thread starts would leave it waiting for ever
+
+        def unless_pressed(piece: np.ndarray) -> Any:
+            return None if interrupt.pressed() else function(piece)
+
+        pool = ThreadPoolExecutor(min(threads, len(pieces)), "onlineboost")
+        try:
+            parts = list(pool.map(unless_pressed, pieces))
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return np.concatenate(parts)
 
 
 # Signals that a program may have a handler for. (Real-time signals, and faults of the program itself, are left out.)

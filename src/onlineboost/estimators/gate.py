@@ -2,57 +2,103 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Condition, Lock, get_ident
+from threading import Lock, RLock, get_ident
+from types import FrameType
+
+LOOK_UP = 0.2  # seconds after which those that wait look for themselves, should nobody have told them
 
 
 class Gate:
     """Threads that predict at once, or a single one that learns; the others wait.
 
     A thread that learns cannot ask the same model meanwhile, from the handler of a signal say: it would wait for
-    itself. That is an error.
+    itself. Nor can one that predicts learn meanwhile: it would change what the prediction is made from. Both are errors.
+
+    What the handler of a signal raises can strike wherever Python calls a function, in these methods too. So the lock
+    is one whose ``with`` is in C, and what else might be left undone is found out: news that never came by looking
+    again after a while, calls that never said that they had ended by looking at what the threads are doing.
     """
 
     def __init__(self) -> None:
-        self._news = Condition(Lock())
-        self._readers: set[int] = set()  # threads that predict
+        self._lock = RLock()  # a handler may come here while its own thread is in the middle of something
+        self._waiting: list[Lock] = []  # for news; each is released when there are some
+        self._readers: dict[FrameType, int] = {}  # calls that predict, and their threads
         self._writer: int | None = None  # the thread that learns,
         self._next: int | None = None  # and one that waits to: no more readers before it
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        me = get_ident()
-        with self._news:
-            self._check_not_learning(me)
-            while self._writer is not None or self._next is not None:
-                self._news.wait()
-            self._readers.add(me)
+        call = sys._getframe(2)  # whose ``with`` this is: above are this generator and contextlib
         try:
+            while (news := self._read(call, get_ident())) is not None:
+                news.acquire(timeout=LOOK_UP)
             yield
         finally:
-            with self._news:
-                self._readers.discard(me)
-                self._news.notify_all()
+            self._readers.pop(call, None)
+            self._tell()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         me = get_ident()
-        with self._news:
-            self._check_not_learning(me)
-            try:
-                while self._writer is not None or self._next not in (None, me) or self._readers - {me}:
-                    self._next = me if self._next is None else self._next
-                    self._news.wait()
-                self._writer = me
-            finally:
-                self._next = None if self._next == me else self._next
+        self._check_not_learning(me)
         try:
+            while (news := self._write(me)) is not None:
+                news.acquire(timeout=LOOK_UP)
             yield
         finally:
-            with self._news:
-                self._writer = None
-                self._news.notify_all()
+            self._writer = None if self._writer == me else self._writer
+            self._next = None if self._next == me else self._next
+            self._tell()
+
+    def _read(self, call: FrameType, me: int) -> Lock | None:
+        """From here on this call may predict, or there is something to wait for."""
+        with self._lock:
+            self._check_not_learning(me)
+            free = self._writer is None and self._next in (None, me)
+            if free or me in self._readers.values():  # who waits to learn waits for this thread
+                self._readers[call] = me
+                return None
+            return self._news()
+
+    def _write(self, me: int) -> Lock | None:
+        """From here on this thread may learn, or there is something to wait for."""
+        with self._lock:
+            self._forget_those_that_have_ended()
+            if me in self._readers.values():
+                raise RuntimeError("this model is predicting: it cannot learn from within its own predicting")
+            if self._writer is None and self._next in (None, me) and not self._readers:
+                self._writer = me
+                return None
+            self._next = me if self._next is None else self._next
+            return self._news()
+
+    def _news(self) -> Lock:
+        news = Lock()
+        news.acquire()
+        self._waiting.append(news)
+        return news
+
+    def _tell(self) -> None:
+        """Those that wait look again."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for news in waiting:
+            news.release()
+
+    def _forget_those_that_have_ended(self) -> None:
+        """An exception at the worst moment ends a call that predicts, but keeps it from saying so."""
+        if self._readers:
+            running = set()
+            for frame in sys._current_frames().values():
+                at: FrameType | None = frame
+                while at is not None:
+                    running.add(at)
+                    at = at.f_back
+            for call in self._readers.keys() - running:
+                self._readers.pop(call, None)
 
     def _check_not_learning(self, me: int) -> None:
         if self._writer == me:

@@ -1,0 +1,1 @@
+"""Random operations over all estimators, and a clean replica that must know the same: `make soak`."""

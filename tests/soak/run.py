@@ -1,0 +1,192 @@
+"""Random operations over all estimators: `make soak`, and an episode that failed again by its seed.
+
+python tests/soak/run.py --operations 100000
+python tests/soak/run.py --kind "oza-boost poisson=False" --seed 17 --operations 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from contract.kinds import Kind, every_kind, shortened, with_costs, with_learners_of_another_make
+from onlineboost.chain import chain as chain_module
+from soak.pair import Pair
+
+SHARES = {
+    "learn": 20,
+    "learn_one": 12,
+    "learn_struck": 14,
+    "learn_watched": 4,
+    "learn_crowded": 0.7,
+    "refuse": 8,
+    "predict": 8,
+    "predict_struck": 8,
+    "look": 2,
+    "go_on_with_copy": 5,
+    "cut": 3,
+    "set_threads": 5,
+    "set_combiner": 1,
+    "compare": 2,
+}
+MOST_ROWS = 2000  # of a pair, before the next begins
+MOST_OPERATIONS = 300
+STUCK = 120.0  # seconds after which an operation counts as one that never ends
+GIVE_UP = 5  # failures after which the run ends
+SHRINKING = 30.0  # seconds to look for a shorter list of operations that fails
+MEANT = (  # warnings that are no errors
+    r"column '.*' has more than 192 different values",
+    r"X (does not have|has) (valid )?feature names",
+)
+
+
+class Operation(NamedTuple):
+    """What to do, and the seed of all that is drawn for it."""
+
+    name: str
+    seed: int
+
+
+class Failure(Exception):
+    """An operation went wrong after those in `done`."""
+
+    def __init__(self, done: Sequence[Operation], error: BaseException) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.done, self.error = done, error
+
+
+def kinds_to_soak() -> list[Kind]:
+    """Every estimator in every setting that is a word, with costs, and with learners of another make."""
+    return [*every_kind(), *with_costs(), *filter(_takes_any_learner, with_learners_of_another_make())]
+
+
+def _takes_any_learner(kind: Kind) -> bool:
+    """Some take trees alone, and say so."""
+    try:
+        kind.make().partial_fit([[0.0]], [0], classes=[0, 1])
+    except ValueError as error:
+        return "must be a HoeffdingTree" not in str(error)
+    return True
+
+
+@contextmanager
+def short_and_strict() -> Iterator[None]:
+    """Blocks, threads and restarts in streams of a few hundred rows; warnings are errors."""
+    with shortened(), patch.object(chain_module, "BLOCK", 16), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module="sklearn")  # GaussianNB with one value
+        for message in MEANT:
+            warnings.filterwarnings("ignore", message)
+        yield
+
+
+def plan(seed: int, most: int = MOST_OPERATIONS) -> list[Operation]:
+    """The operations of an episode."""
+    rng = np.random.default_rng(seed)
+    shares = np.array(list(SHARES.values()))
+    names = rng.choice(list(SHARES), size=most - 1, p=shares / shares.sum())
+    return [Operation(str(name), int(rng.integers(2**31))) for name in [*names, "compare"]]
+
+
+def perform(kind: Kind, seed: int, operations: Sequence[Operation], *, huge: bool = False, timers: bool = True) -> int:
+    """Do them all to a new pair, up to so many rows; how many were done."""
+    rng = np.random.default_rng(seed)
+    other_make = "GaussianNB" in kind.name
+    pair = Pair(kind, classes=other_make or rng.random() < 0.3, huge=huge, timers=timers, tame=other_make)
+    for done, operation in enumerate(operations):
+        faulthandler.dump_traceback_later(STUCK, exit=True)
+        try:
+            getattr(pair, operation.name)(np.random.default_rng(operation.seed))
+            if pair.n > MOST_ROWS:
+                pair.compare(np.random.default_rng(operation.seed))
+                return done + 1
+        except BaseException as error:
+            raise Failure(operations[: done + 1], error) from error
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+    return len(operations)
+
+
+def warm(kind: Kind) -> None:
+    """Have everything compiled and imported: an exception in the middle of that would say nothing of the estimator."""
+    calm = [operation for operation in plan(0, 120) if "struck" not in operation.name]
+    perform(kind, 0, [each for each in calm if each.name != "learn_watched"])
+
+
+def shrink(kind: Kind, seed: int, operations: list[Operation], **settings: bool) -> list[Operation]:
+    """Fewer of these operations that fail as well, as far as time allows."""
+    end, size = time.monotonic() + SHRINKING, max(1, len(operations) // 2)
+    while time.monotonic() < end:
+        for start in range(len(operations) - size, -1, -size):
+            fewer = operations[:start] + operations[start + size :]
+            try:
+                perform(kind, seed, [*fewer, Operation("compare", 0)], **settings)
+            except Failure as failure:
+                operations = [each for each in failure.done if each in fewer]
+                break
+            if time.monotonic() > end:
+                break
+        else:
+            if size == 1:
+                break
+            size = max(1, size // 2)
+    return operations
+
+
+def explain(kind: Kind, seed: int, failure: Failure, **settings: bool) -> str:
+    """What failed, how to see it again, and a short list of operations that does it too."""
+    said = "".join(traceback.format_exception(failure.error))
+    operations = shrink(kind, seed, list(failure.done), **settings)
+    how = f"again: python tests/soak/run.py --kind {kind.name!r} --seed {seed} --operations 1"
+    return f"{said}\n{kind.name}, seed {seed}, operation {len(failure.done)}\n{how}\nfewer operations: {operations}\n"
+
+
+def soak(kinds: Sequence[Kind], seed: int, operations: int, **settings: bool) -> int:
+    """Episodes over all kinds in turn, until so many operations are done; the number of those that failed."""
+    began, done, failed, ready = time.monotonic(), 0, 0, set()
+    while done < operations and failed < GIVE_UP:
+        for kind in kinds:
+            try:
+                if kind not in ready:
+                    warm(kind)
+                    ready.add(kind)
+                done += perform(kind, seed, plan(seed), **settings)
+            except Failure as failure:
+                done, failed = done + len(failure.done), failed + 1
+                print(explain(kind, seed, failure, **settings), flush=True)
+            if done >= operations or failed >= GIVE_UP:
+                break
+        print(f"{time.monotonic() - began:5.0f} s: {done} operations up to seed {seed}, {failed} failed", flush=True)
+        seed += 1
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--operations", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", default="", help="only kinds whose name begins like this")
+    parser.add_argument("--no-timers", action="store_true", help="no exceptions at moments that cannot be repeated")
+    parser.add_argument("--huge", action="store_true", help="values and weights up to the largest float too")
+    given = parser.parse_args()
+    kinds = [kind for kind in kinds_to_soak() if kind.name.startswith(given.kind)]
+    with short_and_strict():
+        return soak(kinds, given.seed, given.operations, huge=given.huge, timers=not given.no_timers) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

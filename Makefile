@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 
-.PHONY: run test bench bench-quick bench-guard bench-docs clean
+.PHONY: run test soak bench bench-quick bench-guard bench-docs clean
 
 run: $(VENV)/installed
 	$(BIN)/onlineboost run nursery --learners 100
@@ -13,6 +13,14 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
+
+# Random operations on every estimator beside a clean replica, then once more with all indices checked, as is the contract
+# suite; about an hour. Options: make soak SOAK='--operations 1000000 --seed 7'
+CHECKED := NUMBA_BOUNDSCHECK=1 $(BIN)/python
+soak: $(VENV)/installed-dev
+	$(BIN)/python tests/soak/run.py --operations 100000 $(SOAK)
+	$(CHECKED) tests/soak/run.py --operations 20000 $(SOAK)
+	$(CHECKED) -m pytest tests/contract
 
 # Ours beside other libraries, and how our cost grows; about 20 minutes. Options: make bench BENCH='--length 1000000'
 bench: $(VENV)/installed-bench peers

@@ -68,3 +68,37 @@ def test_a_kernel_with_other_arguments_than_the_contract_wants_is_named():
     contract.kernel(lambda shape, scale: 0.0)
     with pytest.raises(TypeError, match=r"<lambda> of Square takes \(shape\), not \(shape, scale\)"):
         contract.implement(Square, lambda shape: 1.0)
+
+
+BEYOND = """
+import numpy as np
+from onlineboost._compile.cache import CACHE_DIR
+from onlineboost._compile.jit import bare_kernel, entry_kernel
+from onlineboost._compile.random import uniform
+@bare_kernel
+def beyond(values, at): values[at] = 1.0
+@entry_kernel
+def call(values, at): beyond(values[:2], at)
+uniform(1, 2, 3, 4)
+try:
+    call(np.zeros(8), 5)
+    print("written")
+except IndexError:
+    print("refused")
+print(len(list(CACHE_DIR.glob("onlineboost._compile.random*.nbc"))))
+"""
+
+
+def test_kernels_with_checked_indices_are_kept_apart(tmp_path):
+    """Otherwise a run that is to check them would take machine code that does not, or a later one the slow code."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    said = []
+    for check in ("0", "1", "0"):
+        done = subprocess.run(
+            [sys.executable, "-c", BEYOND],
+            env={**environment, "NUMBA_BOUNDSCHECK": check},
+            capture_output=True,
+            text=True,
+        )
+        said.append(done.stdout.split() or done.stderr)
+    assert said == [["written", "1"], ["refused", "2"], ["written", "2"]]

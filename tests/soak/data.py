@@ -39,6 +39,13 @@ class Batch:
         return Batch([self.rows[b] for b in keep], [self.y[b] for b in keep], self.weight[keep])
 
 
+def joined(batches: list[Batch]) -> Batch:
+    """All their rows in order."""
+    rows = [row for batch in batches for row in batch.rows]
+    y = [label for batch in batches for label in batch.y]
+    return Batch(rows, y, np.concatenate([np.empty(0), *(batch.weight for batch in batches)]))
+
+
 def draw_batch(
     rng: np.random.Generator, most: int = 40, *, least: int = 0, huge: bool = False, tame: bool = False
 ) -> Batch:
@@ -50,9 +57,10 @@ def draw_batch(
     odd = rng.choice([0.0, 0.05, 0.5], p=[0.7, 0.2, 0.1])
     missing = rng.choice([0.0, 0.1, 0.6], p=[0.5, 0.4, 0.1])
     if tame:
-        odd = missing = 0.0
+        many, odd, missing = False, 0.0, 0.0
     rows = [_row(rng, int(label), many, odd, missing, huge) for label in labels]
-    return Batch(rows, [CLASSES[label] for label in labels], np.ones(n) if tame else draw_weights(rng, n, huge))
+    weight = rng.uniform(0.3, 2.0, n) if tame else draw_weights(rng, n, huge)
+    return Batch(rows, [CLASSES[label] for label in labels], weight)
 
 
 def draw_weights(rng: np.random.Generator, n: int, huge: bool) -> np.ndarray:
@@ -72,9 +80,7 @@ def draw_weights(rng: np.random.Generator, n: int, huge: bool) -> np.ndarray:
     return weight
 
 
-def _row(
-    rng: np.random.Generator, label: int, many: bool, odd: float, missing: float, huge: bool
-) -> list[Any]:
+def _row(rng: np.random.Generator, label: int, many: bool, odd: float, missing: float, huge: bool) -> list[Any]:
     colour: Any = f"value {rng.integers(400)}" if many else COLOURS[int(rng.integers(3 + label))]
     size = ("small", "middle", "large")[(label + int(rng.random() < 0.4) * int(rng.integers(3))) % 3]
     row = [colour, rng.normal(label % 2, 0.7), size, rng.normal(3.0 * (label // 2), 1.5), float(rng.poisson(2 + label))]
@@ -100,8 +106,8 @@ def as_array(rows: list[list[Any]]) -> np.ndarray:
     return out
 
 
-def in_some_form(rng: np.random.Generator, rows: list[list[Any]]) -> Any:
-    """The rows as an array, a list, a table or a frame, whose columns may stand in another order."""
+def in_some_form(rng: np.random.Generator, rows: list[list[Any]], *, settled: bool) -> Any:
+    """The rows as an array, a list, a table or a frame, whose columns may stand in another order once it is settled."""
     form = rng.integers(4)
     X = as_array(rows)
     if form == 0 or not rows:
@@ -110,17 +116,18 @@ def in_some_form(rng: np.random.Generator, rows: list[list[Any]]) -> Any:
         return [list(row) for row in rows]
     if form == 2:
         return as_table(as_array([canonical(row) for row in rows]))
-    order = rng.permutation(len(NAMES))
+    order = rng.permutation(len(NAMES)) if settled else range(len(NAMES))
     return pd.DataFrame({NAMES[c]: pd.Series(X[:, c], dtype=object) for c in order})
 
 
-def as_row(rng: np.random.Generator, row: list[Any]) -> Any:
-    """One row as a list, an array or a mapping, in which missing values may be left out."""
+def as_row(rng: np.random.Generator, row: list[Any], *, settled: bool) -> Any:
+    """One row as a list, an array or a mapping, in any order and without missing values once it is settled."""
     form = rng.integers(3)
     if form == 0:
         return list(row)
     if form == 1:
         return as_array([row])[0]
-    names = [NAMES[c] for c in rng.permutation(len(NAMES))]
-    by_name = {name: row[NAMES.index(name)] for name in names}
+    if not settled:
+        return dict(zip(NAMES, row, strict=True))
+    by_name = {NAMES[c]: row[c] for c in rng.permutation(len(NAMES))}
     return {name: value for name, value in by_name.items() if value is not None or rng.random() < 0.5}

@@ -7,14 +7,16 @@ import pickle
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from contract.kinds import Kind
 from helpers import assert_finite, frozen, model_state
 from onlineboost.estimators import words
-from soak.data import CLASSES, NAMES, NOMINAL, Batch, as_array, as_row, canonical, draw_batch, in_some_form
+from soak.data import CLASSES, NOMINAL, Batch, as_array, as_row, canonical, draw_batch, in_some_form, joined
 from soak.strikes import Struck, struck_after, struck_in
 
 REFUSED = (ValueError, TypeError)  # DataError and NotFittedError are ValueErrors
@@ -27,7 +29,7 @@ COPIERS: dict[str, Callable[[Any], Any]] = {
 
 
 class Pair:
-    """The two, and the rows that the replica has still to learn. Each method named after an operation does one.
+    """The two, and the rows that were learned. Each method named after an operation does one.
 
     An operation draws all it needs from its own generator. So a list of operations can be repeated without some of
     them.
@@ -42,7 +44,9 @@ class Pair:
         self.combines = "combiner" in own
         self.classes = CLASSES if classes else None
         self.huge, self.timers, self.tame = huge, timers, tame
-        self.pending: list[Batch] = []
+        self.kind = kind
+        self.learned: list[Batch] = []
+        self.fed = 0  # of these, how many the replica has been given
         self.n = 0  # rows learned
 
     # ---------------------------------------------------------------------------------------------- learning
@@ -60,7 +64,7 @@ class Pair:
             if self.classes and not self._begun:
                 self._learned(one, self._block(rng, one))
             else:
-                self.clf.learn_one(as_row(rng, row), label, float(weight))
+                self.clf.learn_one(as_row(rng, row, settled=self._begun), label, float(weight))
                 self._count(one.kept(), complete=True)
 
     def learn_struck(self, rng: np.random.Generator) -> None:
@@ -69,26 +73,24 @@ class Pair:
         learn = self._block(rng, batch)
         if len(batch) and rng.random() < 0.2 and self._begun:
             batch = Batch(batch.rows[:1], batch.y[:1], batch.weight[:1])
-            row = as_row(rng, batch.rows[0])
-            learn = lambda: self.clf.learn_one(row, batch.y[0], float(batch.weight[0]))
+            row = as_row(rng, batch.rows[0], settled=self._begun)
+            learn = partial(self.clf.learn_one, row, batch.y[0], float(batch.weight[0]))
         self._struck(rng, learn)
         self._count(batch.kept(), complete=False)
 
     def learn_watched(self, rng: np.random.Generator) -> None:
         """A handler that asks the model which is learning is told that it cannot, and nothing else happens."""
         batch = self._draw(rng)
-        learn, rows, told = self._block(rng, batch), as_array(self._draw(rng).rows), []
+        learn, rows, told = self._block(rng, batch), as_array(self._draw(rng, least=1).rows), [""]
 
         def ask() -> None:
             try:
-                self.clf.predict(rows) if len(rows) else self.clf.predict_one([None] * len(NAMES))
-            except RuntimeError as error:
-                assert "this model is learning" in str(error)
-                told.append(error)
-            except ValueError as error:
-                assert "not fitted" in str(error)
+                self.clf.predict(rows)
+            except (RuntimeError, NotFittedError) as error:
+                told.append(str(error))
 
         struck_after(_moment(rng), learn, ask)
+        assert told[-1] == "" or "this model is learning" in told[-1] or "not fitted" in told[-1], told
         self._count(batch.kept(), complete=True)
 
     def learn_crowded(self, rng: np.random.Generator) -> None:
@@ -162,17 +164,19 @@ class Pair:
         """Blocks and single rows agree, and leave no trace."""
         rows = self._draw(rng, 12).rows
         if not self._begun:
-            assert self.clf.predict_one(as_row(rng, rows[0]) if rows else [1]) is None
+            assert self.clf.predict_one(as_row(rng, rows[0], settled=self._begun) if rows else [1]) is None
             _refused(lambda: self.clf.predict(as_array(rows)))
             return
         before = frozen(self.clf)
-        labels, shares = self.clf.predict(in_some_form(rng, rows)), self.clf.predict_proba(in_some_form(rng, rows))
+        labels = self.clf.predict(in_some_form(rng, rows, settled=True))
+        shares = self.clf.predict_proba(in_some_form(rng, rows, settled=True))
         assert shares.shape == (len(rows), len(self.clf.classes_))
         assert ((shares >= 0.0) & (shares <= 1.0 + 1e-9)).all(), shares
         np.testing.assert_allclose(shares.sum(axis=1), 1.0)
         for b in range(0, len(rows), 3):
-            assert self.clf.predict_one(as_row(rng, rows[b])) == labels[b]
-            assert list(self.clf.predict_proba_one(as_row(rng, rows[b])).values()) == shares[b].tolist()
+            assert self.clf.predict_one(as_row(rng, rows[b], settled=True)) == labels[b]
+            said = self.clf.predict_proba_one(as_row(rng, rows[b], settled=True))
+            assert list(said.values()) == shares[b].tolist()
         assert frozen(self.clf) == before, "predicting has left a trace"
 
     def predict_struck(self, rng: np.random.Generator) -> None:
@@ -245,13 +249,12 @@ class Pair:
 
     def feed(self) -> None:
         """Let the replica learn what is due."""
-        rows = [canonical(row) for batch in self.pending for row in batch.rows]
-        y = [label for batch in self.pending for label in batch.y]
-        weight = np.concatenate([np.empty(0), *(batch.weight for batch in self.pending)])
+        due = joined(self.learned[self.fed :])
+        rows = [canonical(row) for row in due.rows]
         for a in range(0, len(rows), 64):
-            part = slice(a, a + 64)
-            self.replica.partial_fit(as_array(rows[part]), np.array(y[part], object), self.classes, weight[part])
-        self.pending = []
+            X, y, weight = as_array(rows[a : a + 64]), np.array(due.y[a : a + 64], object), due.weight[a : a + 64]
+            self.replica.partial_fit(X, y, self.classes, weight)
+        self.fed = len(self.learned)
 
     # ------------------------------------------------------------------------------------------------- helpers
 
@@ -267,7 +270,7 @@ class Pair:
 
     def _block(self, rng: np.random.Generator, batch: Batch) -> Callable[[], Any]:
         """`partial_fit` of a block, if there is something to learn from, and otherwise nothing."""
-        X, y, weight = in_some_form(rng, batch.rows), np.array(batch.y, object), batch.weight
+        X, y, weight = in_some_form(rng, batch.rows, settled=self._begun), np.array(batch.y, object), batch.weight
         if not self._begun and not len(batch.kept()):
             return lambda: None
         one = rng.random() < 0.5 and (weight == 1.0).all()
@@ -283,7 +286,7 @@ class Pair:
         assert learned == len(batch) if complete else 0 <= learned <= len(batch), f"{learned} of {len(batch)} rows"
         self.n += learned
         if learned:
-            self.pending.append(Batch(batch.rows[:learned], batch.y[:learned], batch.weight[:learned]))
+            self.learned.append(Batch(batch.rows[:learned], batch.y[:learned], batch.weight[:learned]))
 
     def _struck(self, rng: np.random.Generator, call: Callable[[], Any]) -> None:
         try:

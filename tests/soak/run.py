@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -23,42 +22,21 @@ import numpy as np
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from contract.kinds import Kind, every_kind, shortened, with_costs, with_learners_of_another_make
+from contract.kinds import Kind, every_estimator, every_kind, shortened, with_costs, with_learners_of_another_make
 from onlineboost.chain import chain as chain_module
 from soak.pair import Pair
+from soak.plan import Operation, plan
+from soak.twins import kinds_with_twins, perform_beside_twin
 
-SHARES = {
-    "learn": 20,
-    "learn_one": 12,
-    "learn_struck": 14,
-    "learn_watched": 4,
-    "learn_crowded": 0.7,
-    "refuse": 8,
-    "predict": 8,
-    "predict_struck": 8,
-    "look": 2,
-    "go_on_with_copy": 5,
-    "cut": 3,
-    "set_threads": 5,
-    "set_combiner": 1,
-    "compare": 2,
-}
 MOST_ROWS = 2000  # of a pair, before the next begins
-MOST_OPERATIONS = 300
 STUCK = 120.0  # seconds after which an operation counts as one that never ends
 GIVE_UP = 5  # failures after which the run ends
+TELLING = 20.0  # seconds between lines about how far it is
 SHRINKING = 30.0  # seconds to look for a shorter list of operations that fails
 MEANT = (  # warnings that are no errors
     r"column '.*' has more than 192 different values",
     r"X (does not have|has) (valid )?feature names",
 )
-
-
-class Operation(NamedTuple):
-    """What to do, and the seed of all that is drawn for it."""
-
-    name: str
-    seed: int
 
 
 class Failure(Exception):
@@ -92,14 +70,6 @@ def short_and_strict() -> Iterator[None]:
         for message in MEANT:
             warnings.filterwarnings("ignore", message)
         yield
-
-
-def plan(seed: int, most: int = MOST_OPERATIONS) -> list[Operation]:
-    """The operations of an episode."""
-    rng = np.random.default_rng(seed)
-    shares = np.array(list(SHARES.values()))
-    names = rng.choice(list(SHARES), size=most - 1, p=shares / shares.sum())
-    return [Operation(str(name), int(rng.integers(2**31))) for name in [*names, "compare"]]
 
 
 def perform(kind: Kind, seed: int, operations: Sequence[Operation], *, huge: bool = False, timers: bool = True) -> int:
@@ -158,8 +128,10 @@ def explain(kind: Kind, seed: int, failure: Failure, **settings: bool) -> str:
 def soak(kinds: Sequence[Kind], seed: int, operations: int, **settings: bool) -> int:
     """Episodes over all kinds in turn, until so many operations are done; the number of those that failed."""
     began, done, failed, ready = time.monotonic(), 0, 0, set()
-    while done < operations and failed < GIVE_UP:
-        for kind in kinds:
+    told = began
+    while True:
+        for at in np.random.default_rng(seed).permutation(len(kinds)):  # so that a run cut short has met them evenly
+            kind = kinds[at]
             try:
                 if kind not in ready:
                     warm(kind)
@@ -168,11 +140,22 @@ def soak(kinds: Sequence[Kind], seed: int, operations: int, **settings: bool) ->
             except Failure as failure:
                 done, failed = done + len(failure.done), failed + 1
                 print(explain(kind, seed, failure, **settings), flush=True)
-            if done >= operations or failed >= GIVE_UP:
-                break
-        print(f"{time.monotonic() - began:5.0f} s: {done} operations up to seed {seed}, {failed} failed", flush=True)
+            now, ends = time.monotonic(), done >= operations or failed >= GIVE_UP
+            if ends or now > told + TELLING:
+                told = now
+                print(f"{now - began:5.0f} s: {done} operations, seed {seed}, {failed} failed", flush=True)
+            if ends:
+                return failed
         seed += 1
-    return failed
+
+
+def soak_beside_twins(seed: int, episodes: int) -> None:
+    """A few short episodes beside the twins in plain Python."""
+    done = 0
+    for kind in kinds_with_twins():
+        for each in range(seed, seed + episodes):
+            done += perform_beside_twin(kind, plan(each))
+    print(f"{done} operations beside the twins", flush=True)
 
 
 def main() -> int:
@@ -180,11 +163,15 @@ def main() -> int:
     parser.add_argument("--operations", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", default="", help="only kinds whose name begins like this")
+    parser.add_argument("--defaults", action="store_true", help="each estimator with its defaults only")
+    parser.add_argument("--twins", type=int, default=2, help="episodes of each estimator beside its twin")
     parser.add_argument("--no-timers", action="store_true", help="no exceptions at moments that cannot be repeated")
     parser.add_argument("--huge", action="store_true", help="values and weights up to the largest float too")
     given = parser.parse_args()
-    kinds = [kind for kind in kinds_to_soak() if kind.name.startswith(given.kind)]
+    every = every_estimator() if given.defaults else kinds_to_soak()
+    kinds = [kind for kind in every if kind.name.startswith(given.kind)]
     with short_and_strict():
+        soak_beside_twins(given.seed, given.twins)
         return soak(kinds, given.seed, given.operations, huge=given.huge, timers=not given.no_timers) > 0
 
 

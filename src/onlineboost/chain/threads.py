@@ -166,7 +166,7 @@ class _Line:
 
 
 def spread(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, rows: int, threads: int) -> np.ndarray:
-    """function(X), taken on pieces of at most so many rows, by several threads. Ctrl-C stops after the pieces at hand."""
+    """function(X), taken on pieces of at most so many rows, by several threads. Ctrl-C stops it after those at hand."""
     pieces = [X[a : a + rows] for a in range(0, len(X), rows)]
     if len(pieces) == 1:
         return function(X)

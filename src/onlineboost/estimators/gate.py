@@ -15,7 +15,7 @@ class Gate:
     """Threads that predict at once, or a single one that learns; the others wait.
 
     A thread that learns cannot ask the same model meanwhile, from the handler of a signal say: it would wait for
-    itself. Nor can one that predicts learn meanwhile: it would change what the prediction is made from. Both are errors.
+    itself. Nor can one that predicts learn meanwhile: that would change what it predicts from. Both are errors.
 
     What the handler of a signal raises can strike wherever Python calls a function, in these methods too. So the lock
     is one whose ``with`` is in C, and what else might be left undone is found out: news that never came by looking

@@ -341,3 +341,16 @@ def test_a_file_a_frame_a_table_and_single_rows_teach_the_same(kind, tmp_path):
     columns = (X[210:][name].to_numpy(object if name in ("colour", "size") else float) for name in NAMES)
     clf.partial_fit(Table(NAMES, tuple(columns)), y[210:])
     assert model_state(clf) == model_state(want)
+
+
+@pytest.mark.parametrize("kind", every_estimator(), ids=str)
+@pytest.mark.parametrize("far", [1e6, 1e9, 1e10, 1e12, 1e20, 1e75])
+def test_a_value_far_from_all_others_has_probabilities_too(kind, far):
+    """Log likelihoods are so large there that what makes a class hopeless is lost in their rounding."""
+    X, y = number_stream(120, seed=3)
+    clf = kind.make().fit(X, y)
+    away = X[:10].copy()
+    away[:5, 1], away[5:, 2] = far, -far
+    p = clf.predict_proba(away)
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)

@@ -35,15 +35,13 @@ class Pair:
     them.
     """
 
-    def __init__(
-        self, kind: Kind, *, classes: bool, huge: bool = False, timers: bool = True, tame: bool = False
-    ) -> None:
+    def __init__(self, kind: Kind, *, classes: bool, timers: bool = True, tame: bool = False) -> None:
         own = kind.make().get_params(deep=False)
         self.clf, self.replica = (kind.make(categorical_features=list(NOMINAL)) for _ in range(2))
         self.threads = "n_jobs" in own
         self.combines = "combiner" in own
         self.classes = CLASSES if classes else None
-        self.huge, self.timers, self.tame = huge, timers, tame
+        self.timers, self.tame = timers, tame
         self.kind = kind
         self.learned: list[Batch] = []
         self.fed = 0  # of these, how many the replica has been given
@@ -135,7 +133,7 @@ class Pair:
         elif what == 1:
             y[at] = 0.5
         elif what == 2:
-            weight[at] = rng.choice([-1.0, np.nan, np.inf])
+            weight[at] = rng.choice([-1.0, np.nan, np.inf, 1e13])
         elif what == 3:
             weight = weight[:-1]
         elif what == 4:
@@ -238,8 +236,7 @@ class Pair:
         if not self.n:
             assert not self._begun
             return
-        if not self.huge:
-            assert_finite(self.clf)
+        assert_finite(self.clf)
         states = model_state(self.clf), model_state(self.replica)
         for name in states[0]:
             assert states[0][name] == states[1][name], f"{name}: {_difference(states[0][name], states[1][name])}"
@@ -263,7 +260,7 @@ class Pair:
         return hasattr(self.clf, "_model")
 
     def _draw(self, rng: np.random.Generator, most: int = 40, least: int = 0) -> Batch:
-        batch = draw_batch(rng, most, least=least, huge=self.huge, tame=self.tame)
+        batch = draw_batch(rng, most, least=least, tame=self.tame)
         if not self._begun:
             batch = replace(batch, rows=[canonical(row) for row in batch.rows])
         return batch

@@ -72,11 +72,11 @@ def short_and_strict() -> Iterator[None]:
         yield
 
 
-def perform(kind: Kind, seed: int, operations: Sequence[Operation], *, huge: bool = False, timers: bool = True) -> int:
+def perform(kind: Kind, seed: int, operations: Sequence[Operation], *, timers: bool = True) -> int:
     """Do them all to a new pair, up to so many rows; how many were done."""
     rng = np.random.default_rng(seed)
     other_make = "GaussianNB" in kind.name
-    pair = Pair(kind, classes=other_make or rng.random() < 0.3, huge=huge, timers=timers, tame=other_make)
+    pair = Pair(kind, classes=other_make or rng.random() < 0.3, timers=timers, tame=other_make)
     for done, operation in enumerate(operations):
         faulthandler.dump_traceback_later(STUCK, exit=True)
         try:
@@ -166,13 +166,12 @@ def main() -> int:
     parser.add_argument("--defaults", action="store_true", help="each estimator with its defaults only")
     parser.add_argument("--twins", type=int, default=2, help="episodes of each estimator beside its twin")
     parser.add_argument("--no-timers", action="store_true", help="no exceptions at moments that cannot be repeated")
-    parser.add_argument("--huge", action="store_true", help="values and weights up to the largest float too")
     given = parser.parse_args()
     every = every_estimator() if given.defaults else kinds_to_soak()
     kinds = [kind for kind in every if kind.name.startswith(given.kind)]
     with short_and_strict():
         soak_beside_twins(given.seed, given.twins)
-        return soak(kinds, given.seed, given.operations, huge=given.huge, timers=not given.no_timers) > 0
+        return soak(kinds, given.seed, given.operations, timers=not given.no_timers) > 0
 
 
 if __name__ == "__main__":

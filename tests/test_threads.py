@@ -23,6 +23,7 @@ from onlineboost.chain import chain
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.threads import Interrupt, flow, n_threads, spread
 from onlineboost.cli.main import main
+from onlineboost.data.labels import stretches
 from onlineboost.estimators import base as online
 from onlineboost.trees.compact import join, select
 from soak.strikes import Struck, struck_after
@@ -56,11 +57,11 @@ def mbbm(n=6, **settings):
 
 
 class Counts(BaseEstimator):
-    """A weak learner that knows the label weights on either side of zero in its first column, and fails at 99."""
+    """A weak learner that knows the label weights on either side of zero in its first column, and fails at 1.25."""
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        if X[0, 0] == 99.0:
-            raise RuntimeError("99 is too much")
+        if X[0, 0] == 1.25:
+            raise RuntimeError("1.25 is too much")
         if not hasattr(self, "counts"):
             self.counts = np.full((2, len(classes)), 0.1)
         self.counts[int(X[0, 0] > 0.0), y[0]] += sample_weight[0]
@@ -260,7 +261,7 @@ def test_learners_of_another_make_in_threads(eager, numbers):
     ],
 )
 def test_rows_are_cut_where_a_label_is_new(codes, known, want):
-    assert list(online._stretches(np.array(codes), known)) == want
+    assert list(stretches(np.array(codes), known)) == want
 
 
 # ---------------------------------------------------------------------------------------------- from forest to forest
@@ -382,8 +383,8 @@ def test_an_error_in_a_segment_leaves_the_classifier_as_it_was(n_jobs, eager, nu
     X, y = numbers[0].copy(), numbers[1]
     clf = AdaBoostOLM(4, learner=Counts(), n_jobs=n_jobs).partial_fit(X[:50], y[:50], classes=[0, 1, 2])
     before = frozen(clf)
-    X[200, 0] = 99.0
-    with pytest.raises(RuntimeError, match="99 is too much"):
+    X[200, 0] = 1.25
+    with pytest.raises(RuntimeError, match=r"1\.25 is too much"):
         clf.partial_fit(X[50:], y[50:])
     assert frozen(clf) == before
     assert clf.partial_fit(X[50:150], y[50:150]).n_samples_seen_ == 150

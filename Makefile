@@ -12,7 +12,7 @@ run: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Random operations on every estimator beside a clean replica, then once more with all indices checked, as is the contract
 # suite; about an hour. Options: make soak SOAK='--operations 1000000 --seed 7'

@@ -625,7 +625,7 @@ BAD_SETTINGS = [
     (AdaBoostOLM, "combiner", ["nobody", None]),
     (AdaBoostOLM, "vote", ["secret", None]),
     (AdaBoostOLM, "weight_scale", ["falling", 0, -1.0, (3, 1), [1.0, 2.0, 3.0, 4.0], ["a"] * 3, (1, np.inf), None]),
-    (AdaBoostOLM, "learner", [object(), "tree", GaussianNB]),
+    (AdaBoostOLM, "learner", [3, "tree", GaussianNB]),
     (AdaBoostOLM, "categorical_features", [["nope"], [9], [True]]),
     (HoeffdingTree, "grace_period", [-1, "abc", (5, 1), (1, 2, 3), None, np.nan]),
     (HoeffdingTree, "split_confidence", [0, 1, 1.5, -0.1, (0.0, 0.5), "abc"]),

@@ -536,9 +536,9 @@ def test_weight_bounds_fall_like_the_root_of_what_is_left():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: build_tables(3, 10, 1.0), r"gamma must be in \[0, 1\), got 1.0"),
-        (lambda: build_tables(3, 10, -0.1), r"gamma must be in \[0, 1\), got -0.1"),
-        (lambda: build_tables(3, 10, math.nan), "gamma must be in .* got nan"),
+        (lambda: build_tables(3, 10, 1.0), r"gamma must be a number in \[0, 1\), got 1.0"),
+        (lambda: build_tables(3, 10, -0.1), r"gamma must be a number in \[0, 1\), got -0.1"),
+        (lambda: build_tables(3, 10, math.nan), "gamma must be a number in .* got nan"),
         (lambda: build_tables(1, 10, 0.1), "n_classes must be an integer of at least 2, got 1"),
         (lambda: build_tables(3, 0, 0.1), "n_learners must be an integer of at least 1, got 0"),
         (
@@ -558,7 +558,7 @@ def test_weight_bounds_fall_like_the_root_of_what_is_left():
         (lambda: potential([1, 2], 2, 5, 0.1), "label must be below the number of classes 2, got 2"),
         (lambda: potential([1, 2], 0, -1, 0.1), "remaining must be an integer of at least 0, got -1"),
         (lambda: potential([1, 2], 0, 5, [0.1, 0.2]), "gamma must be a number, or one for each of the 5 draws; got 2"),
-        (lambda: asymptotic_error(3, 10, 2.0), "gamma must be in"),
+        (lambda: asymptotic_error(3, 10, 2.0), "gamma must be a number in"),
         (lambda: asymptotic_error(3, 10, [0.1] * 9), "gamma must be .* each of the 10 learners; got 9"),
         (lambda: weight_bounds(26, 100, 0.1, exact=True), "too many states .* n_classes=26, n_learners=100"),
     ],

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -108,3 +111,18 @@ def test_a_copy_shares_no_learner_of_another_make(kind):
     before = pickle.dumps(clf)
     copy.copy(clf).partial_fit(X[30:], y[30:])
     assert pickle.dumps(clf) == before
+
+
+def test_pickles_are_equal_in_every_process():
+    """The order of a set of names depends on a number that Python draws when it starts."""
+    code = (
+        "import hashlib, pickle, numpy as np, pandas as pd; from onlineboost import HoeffdingTree;"
+        "X = pd.DataFrame(np.arange(40.0).reshape(10, 4), columns=['amount', 'country', 'hour', 'merchant']);"
+        "print(hashlib.md5(pickle.dumps(HoeffdingTree().fit(X, [0, 1] * 5))).hexdigest())"
+    )
+    made = set()
+    for seed in ("0", "1", "2"):
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        made.add(subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True).stdout)
+    assert len(made) == 1
+    assert made != {""}

@@ -57,6 +57,14 @@ class Encoder:
     def __post_init__(self) -> None:
         self._known = frozenset(self.names)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the set: its order, and so its pickle, is another one in every process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_known"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._known = frozenset(self.names)
+
     @classmethod
     def settle(cls, X: Any, categorical: Sequence[int | str] | None = None) -> Encoder:
         """Find names and kinds of the columns from a first block."""

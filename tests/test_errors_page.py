@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 
-from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OzaBoost, load_dataset, prequential
+from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OnlineMBBM, OzaBoost, load_dataset, prequential
 from onlineboost.cli.main import main
 from onlineboost.data import read_blocks
 
@@ -38,7 +38,8 @@ def pattern(message):
 def names():
     """What the examples in Python know."""
     X, y = np.array([[0.0, 1.0], [1.0, 0.0]] * 10), np.array(["a", "b"] * 10)
-    known = {kind.__name__: kind for kind in (AdaBoostOLM, BestTree, HoeffdingTree, OzaBoost, GaussianNB, Ridge)}
+    known = {kind.__name__: kind for kind in (AdaBoostOLM, BestTree, HoeffdingTree, OzaBoost)}
+    known |= {kind.__name__: kind for kind in (OnlineMBBM, GaussianNB, Ridge)}
     clf, fixed = AdaBoostOLM(2).fit(X, y), AdaBoostOLM(2).partial_fit(X, y, classes=["a", "b"])
     clf = AdaBoostOLM(2).partial_fit(X, y)
     return {**known, "np": np, "X": X, "y": y, "clf": clf, "fixed": fixed} | {

@@ -62,7 +62,8 @@ class Encoder:
         return {name: value for name, value in self.__dict__.items() if name != "_known"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        for name, value in state.items():
+            setattr(self, name, value)
         self._known = frozenset(self.names)
 
     @classmethod

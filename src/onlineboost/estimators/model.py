@@ -34,7 +34,8 @@ class Model:
         return {**self.__dict__, "compiled": False}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "counts": loaded(state["counts"])})
+        for name, value in state.items():
+            setattr(self, name, loaded(value))
 
     @property
     def k(self) -> int:

@@ -7,7 +7,7 @@ python benchmarks/imbalance.py --matrices   several classes, and random costs fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -113,14 +113,20 @@ def mean_cost(clf: Any, X: Any, y: np.ndarray, matrix: np.ndarray, *, decide: bo
     return float(matrix[np.searchsorted(labels, y[counted]), np.searchsorted(labels, said[counted])].mean())
 
 
-def rare_classes(streams: dict[str, Callable[[int], Stream]], learners: int, orders: int, rows: int | None) -> None:
-    """A table for each stream."""
+def drawn_streams(
+    streams: dict[str, Callable[[int], Stream]], orders: int, rows: int | None
+) -> Iterator[tuple[str, list[Stream]]]:
+    """Every stream that is at hand, in all orders."""
     for name, make in streams.items():
         try:
-            drawn = [tuple(part[:rows] for part in make(order)) for order in range(orders)]
+            yield name, [tuple(part[:rows] for part in make(order)) for order in range(orders)]
         except DataError as error:
             Console(stderr=True).print(f"[yellow]{name} left out:[/] {error}", highlight=False)
-            continue
+
+
+def rare_classes(streams: dict[str, Callable[[int], Stream]], learners: int, orders: int, rows: int | None) -> None:
+    """A table for each stream."""
+    for name, drawn in drawn_streams(streams, orders, rows):
         share = np.mean([(y == RARE).mean() for _, y in drawn])
         title = f"{name}: {100 * share:.1f} % rare, {len(drawn[0][1])} rows; a miss costs {MISS:g}, a false alarm 1"
         table = Table("model and setting", "cost of 1000", "recall", "precision", "AUC", "accuracy", title=title)
@@ -139,12 +145,7 @@ def random_matrices(streams: dict[str, Callable[[int], Stream]], learners: int, 
     """What mistakes cost beside a model that knows nothing of costs: the geometric mean over matrices and orders."""
     title = f"cost / cost without, {orders} random matrices: with cost_matrix | decided by probabilities"
     table = Table("stream", *MODELS, title=title)
-    for name, make in streams.items():
-        try:
-            drawn = [tuple(part[:rows] for part in make(order)) for order in range(orders)]
-        except DataError as error:
-            Console(stderr=True).print(f"[yellow]{name} left out:[/] {error}", highlight=False)
-            continue
+    for name, drawn in drawn_streams(streams, orders, rows):
         cells = []
         for new in MODELS.values():
             gains = []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+from contextlib import contextmanager
 
 import joblib
 import numpy as np
@@ -276,3 +278,44 @@ def assert_finite(clf):
                     for stretch in (WEIGHT, MEAN, SQUARES, INVERSE):
                         assert np.isfinite(stat[stretch * n : (stretch + 1) * n]).all(), stretch
                     assert np.isfinite(stat[6 * n :]).all()
+
+
+@contextmanager
+def asked_meanwhile(clf, X, n_threads):
+    """Threads that ask a model all the time; at the end they must have met no error."""
+    errors, stop = [], threading.Event()
+
+    def ask():
+        try:
+            while not stop.is_set():
+                assert np.isfinite(clf.predict_proba(X)).all()
+                clf.predict(X)
+                clf.predict_one(list(X[0]))
+                clf.snapshot()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert not errors
+
+
+def lost_weight(clf, data, weight):
+    """Weight of the rows, after the first, whose label is not strictly ahead when they are learned one by one."""
+    y = np.searchsorted(data.classes, data.y)
+    clf.partial_fit(data.X[:1], data.y[:1], classes=data.classes)
+    lost = 0.0
+    for t in range(1, len(y)):
+        votes = clf.predict_proba(data.X[t : t + 1])[0]
+        own = votes[y[t]]
+        votes[y[t]] = -1.0
+        lost += weight[t] * (votes.max() >= own - 1e-9)
+        clf.partial_fit(data.X[t : t + 1], data.y[t : t + 1])
+    return lost

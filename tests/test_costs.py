@@ -7,7 +7,7 @@ import pytest
 
 import reference_costs as reference
 from contract.kinds import every_estimator
-from helpers import assert_finite, in_blocks, mixed_stream, model_state, number_stream
+from helpers import assert_finite, in_blocks, lost_weight, mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OnlineMBBM, load_dataset
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.chain.experts import Combiner, play
@@ -157,17 +157,9 @@ def as_dict(matrix):
 def test_theorem_1_holds_by_weight(settings):
     """Weight of the labels not strictly ahead = phi(0) W + sum_i (gamma_i - edge_i) W_i / k; W: weight of all."""
     data = load_dataset("balance").shuffled(1)
-    y = np.searchsorted(data.classes, data.y)
     clf = OnlineMBBM(15, combiner="last", **settings)
-    weight = reference.factors(data.y, np.ones(len(y)), **settings, classes=data.classes)
-    clf.partial_fit(data.X[:1], data.y[:1], classes=data.classes)
-    lost = 0.0
-    for t in range(1, len(y)):
-        votes = clf.predict_proba(data.X[t : t + 1])[0]
-        own = votes[y[t]]
-        votes[y[t]] = -1.0
-        lost += weight[t] * (votes.max() >= own - 1e-9)
-        clf.partial_fit(data.X[t : t + 1], data.y[t : t + 1])
+    weight = reference.factors(data.y, np.ones(len(data)), **settings, classes=data.classes)
+    lost = lost_weight(clf, data, weight)
     gammas, weights = clf.gammas_, clf._model.chain.gather("weights")
     promised = asymptotic_error(3, 15, gammas) * sum(weight) + float(((gammas - clf.edges_) * weights).sum()) / 3
     # In the first round nothing has been learned, and predict_proba cannot be asked.

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import reference
 import reference_theory
+from helpers import lost_weight
 from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
 from onlineboost.boosters.losses import LOSSES, alpha_bound
 from onlineboost.boosters.potentials import asymptotic_error, build_tables
@@ -408,16 +409,8 @@ def test_only_learners_before_the_first_that_restarted_add_to_the_guarantee(rest
 def test_the_guarantee_of_online_mbbm_counts_the_lost_examples_without_looking(gamma):
     """From edges and weights alone: phi(0) T + sum_i (gamma_i - edge_i) W_i / k."""
     data = load_dataset("balance").shuffled(1)
-    y = np.searchsorted(data.classes, data.y)
     clf = OnlineMBBM(15, gamma=gamma, combiner="last")
-    clf.partial_fit(data.X[:1], data.y[:1], classes=data.classes)
-    lost = 0
-    for t in range(1, len(y)):
-        votes = clf.predict_proba(data.X[t : t + 1])[0]
-        own = votes[y[t]]
-        votes[y[t]] = -1.0
-        lost += votes.max() >= own - 1e-9
-        clf.partial_fit(data.X[t : t + 1], data.y[t : t + 1])
+    lost = lost_weight(clf, data, np.ones(len(data)))
     found = guarantee(clf, 0)
     # In the first round nothing has been learned, and predict_proba cannot be asked.
     assert min(abs(found.lost - lost - first) for first in (0, 1)) < 1e-6

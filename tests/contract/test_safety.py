@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from contract.kinds import every_estimator
-from helpers import frozen, in_blocks, mixed_stream, model_state
+from helpers import asked_meanwhile, frozen, in_blocks, mixed_stream, model_state
 from onlineboost import AdaBoostOLM
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain.segments import Segment
@@ -159,27 +159,9 @@ def test_learning_and_predicting_at_once_wait_for_each_other(kind):
     X, y, weight = mixed_stream(400, seed=5)
     clf, want = kind.make(), kind.make().partial_fit(X, y, sample_weight=weight)
     clf.partial_fit(X[:40], y[:40], sample_weight=weight[:40])
-    errors, stop = [], threading.Event()
-
-    def ask():
-        try:
-            while not stop.is_set():
-                assert np.isfinite(clf.predict_proba(X[:20])).all()
-                clf.predict(X[:20])
-                clf.predict_one(list(X[0]))
-                clf.snapshot()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=ask) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for n in range(40, 400, 20):
-        clf.partial_fit(X[n : n + 20], y[n : n + 20], sample_weight=weight[n : n + 20])
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    with asked_meanwhile(clf, X[:20], 3):
+        for n in range(40, 400, 20):
+            clf.partial_fit(X[n : n + 20], y[n : n + 20], sample_weight=weight[n : n + 20])
     assert model_state(clf) == model_state(want)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from contract.kinds import Kind
-from helpers import assert_finite, frozen, model_state
+from helpers import asked_meanwhile, assert_finite, frozen, model_state
 from onlineboost.estimators import words
 from soak.data import CLASSES, NOMINAL, Batch, as_array, as_row, canonical, draw_batch, in_some_form, joined
 from soak.strikes import Struck, struck_after, struck_in
@@ -95,32 +94,10 @@ class Pair:
         """While other threads predict and copy."""
         if not self._begun:
             return
-        X, stop, errors = as_array(self._draw(rng, least=1).rows), threading.Event(), []
-        clf = self.clf
-
-        def ask() -> None:
-            try:
-                while not stop.is_set():
-                    assert np.isfinite(clf.predict_proba(X)).all()
-                    clf.predict(X)
-                    clf.predict_one(list(X[0]))
-                    clf.snapshot()
-            except BaseException as error:
-                errors.append(error)
-
-        threads = [threading.Thread(target=ask) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        try:
+        with asked_meanwhile(self.clf, as_array(self._draw(rng, least=1).rows), 2):
             for _ in range(3):
                 self.learn(rng)
             self.learn_struck(rng)
-        finally:
-            stop.set()
-            for thread in threads:
-                thread.join()
-        if errors:
-            raise errors[0]
 
     def refuse(self, rng: np.random.Generator) -> None:
         """Input that cannot be learned leaves everything as it was."""

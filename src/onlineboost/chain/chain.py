@@ -18,7 +18,7 @@ from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, new_
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.threads import flow
 from onlineboost.contracts.rows import Rows, new_rows
-from onlineboost.trees.compact import loaded
+from onlineboost.trees.compact import restore
 
 Step = Callable[[Any, np.ndarray, np.ndarray], None]
 
@@ -67,8 +67,7 @@ class Chain:
         return self.joined().__dict__
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, loaded(value))
+        restore(self, state)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.joined()

@@ -35,7 +35,7 @@ import numpy as np
 from onlineboost._compile.random import RESTART, child_key, uniform
 from onlineboost.boosters.olm import edges_from
 from onlineboost.chain.chain import Chain
-from onlineboost.trees.compact import loaded
+from onlineboost.trees.compact import restore
 
 PERIOD = 256  # rounds between reviews
 LEAST_SHARE, MOST_SHARE = 0.01, 0.08  # of the learners restart in a review (one at least)
@@ -67,8 +67,7 @@ class Watch:
     changing: bool = False  # whether the stream is taken to change
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, loaded(value))
+        restore(self, state)
 
     @property
     def nbytes(self) -> int:

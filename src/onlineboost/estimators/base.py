@@ -32,7 +32,7 @@ from onlineboost.estimators.checks import (
     check_weights,
     seed_of,
 )
-from onlineboost.estimators.costs import ClassWeight, CostMatrix, costs_of, count, for_experts
+from onlineboost.estimators.costs import ClassWeight, CostMatrix, Costs, costs_of, count, for_experts
 from onlineboost.estimators.gate import Gate
 from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.trees.state import Columns
@@ -197,6 +197,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         if not self._model.chain.safe:  # learners of another make may still reject the rows
             self._model = deepcopy(self._model)
         model = self._model
+        model.chain.costs = for_experts(costs, model.labels)
         if new:
             self._check_new_classes(model)
         if not model.compiled:
@@ -206,7 +207,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         if costs is not None:
             own = costs.weigh(model.counts, [*model.labels.names, *new], model.k, codes, weight)
         try:
-            out = self._learn_rows(model, encoded, codes, new, own, interrupt)
+            out = self._learn_rows(model, encoded, codes, new, own, costs, interrupt)
         except BaseException as error:
             model.damage = f"{type(error).__name__}: {error}"
             raise
@@ -219,7 +220,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _rehearse(self, model: Model) -> None:
         """Have all kernels compiled before anything is learned."""
-        model.chain.costs = for_experts(self.cost_matrix, model.labels)
         model.chain.rehearse(len(model.encoder.names), max(model.k, 2), self._combiner())
 
     def _learn_rows(
@@ -229,6 +229,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
         codes: np.ndarray,
         new: dict,
         weight: np.ndarray,
+        costs: Costs | None,
         interrupt: Interrupt,
     ) -> np.ndarray:
         """`_learn`, where nothing is left to check.
@@ -251,7 +252,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
                 model.labels.add(names[: k - known])  # now, not later: no tree ever knows a code that has no label
                 names = names[k - known :]
             self._set_classes(model, k)
-            chain.costs = for_experts(self.cost_matrix, model.labels)
+            chain.costs = for_experts(costs, model.labels)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
                 part = slice(done, min(stop, done + self._rounds_to_tuning(chain, chain.t)))

@@ -74,11 +74,11 @@ class Costs:
         return out
 
 
-def for_experts(cost_matrix: CostMatrix, labels: Labels) -> np.ndarray | None:
+def for_experts(costs: Costs | None, labels: Labels) -> np.ndarray | None:
     """What a mistake counts beside the average one about its label, which is in the weights; None: all the same."""
-    if cost_matrix is None:
+    if costs is None or costs.matrix is None:
         return None
-    pairs = _pairs(_matrix(cost_matrix), labels.names)
+    pairs = _pairs(costs.matrix, labels.names)
     return pairs / _means(pairs)[:, None]  # type: ignore[no-any-return]
 
 

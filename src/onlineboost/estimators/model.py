@@ -15,7 +15,7 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
-from onlineboost.trees.compact import loaded
+from onlineboost.trees.compact import restore
 from onlineboost.trees.state import Columns
 
 
@@ -34,8 +34,7 @@ class Model:
         return {**self.__dict__, "compiled": False}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, loaded(value))
+        restore(self, state)
 
     @property
     def k(self) -> int:

@@ -182,6 +182,12 @@ def unpacked(saved: dict[str, Any]) -> Forest:
 RECORDS = {"nodes": NODE, "details": DETAIL, "rows": ROW}
 
 
+def restore(target: Any, state: dict[str, Any]) -> None:
+    """Give an object the state that was saved, its arrays `loaded`."""
+    for name, value in state.items():
+        setattr(target, name, loaded(value))
+
+
 def loaded(group: Any) -> Any:
     """An array that was loaded, or the arrays of a named tuple, as they were before they were saved.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import threading
 import time
 from contextlib import contextmanager
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -163,6 +165,31 @@ def test_learning_and_predicting_at_once_wait_for_each_other(kind):
         for n in range(40, 400, 20):
             clf.partial_fit(X[n : n + 20], y[n : n + 20], sample_weight=weight[n : n + 20])
     assert model_state(clf) == model_state(want)
+
+
+@every_class
+def test_copies_and_pickles_are_of_a_model_between_two_blocks(kind):
+    X, y, _ = mixed_stream(400, seed=5)
+    clf, one_by_one = kind.make(), kind.make()
+    clf.partial_fit(X[:40], y[:40])
+    copies, stop = [], threading.Event()
+
+    def copy():
+        while not stop.is_set():
+            copies.extend([pickle.dumps(clf), deepcopy(clf)])
+
+    thread = threading.Thread(target=copy)
+    thread.start()
+    for n in range(40, 400, 40):
+        clf.partial_fit(X[n : n + 40], y[n : n + 40])
+    stop.set()
+    thread.join()
+    states = {}
+    for n in range(40, 401, 40):
+        states[n] = model_state(deepcopy(one_by_one.partial_fit(X[n - 40 : n], y[n - 40 : n])))
+    for copy in copies:
+        copy = copy if not isinstance(copy, bytes) else pickle.loads(copy)
+        assert model_state(copy) == states[copy.n_samples_seen_]
 
 
 @every_class

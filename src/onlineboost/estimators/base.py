@@ -33,14 +33,14 @@ from onlineboost.estimators.checks import (
     seed_of,
 )
 from onlineboost.estimators.costs import ClassWeight, CostMatrix, Costs, costs_of, count, for_experts
-from onlineboost.estimators.gate import Gate
+from onlineboost.estimators.gate import Guarded
 from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.trees.state import Columns
 
 NEVER = 2**62
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
+class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
     """Learning from blocks and rows. A subclass says what its chain is (`_new_chain`), and whom to follow."""
 
     categorical_features: Sequence[int | str] | None
@@ -345,16 +345,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def snapshot(self) -> Self:
         """A copy as it is now, to predict with while this one goes on learning: compact, and quick for single rows."""
-        with self._gate().reading():
-            chain = self._fitted().chain
-            return deepcopy(self, {id(chain): chain.joined()})
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """As scikit-learn does it, with names that are one object each: equal models then make equal pickles."""
-        super().__setstate__({sys.intern(name): value for name, value in state.items()})
-
-    def __copy__(self) -> Self:
-        """A copy shares nothing that learning changes: otherwise one would learn half of what the other learns."""
+        self._fitted()
         return deepcopy(self)
 
     # ------------------------------------------------------------------------------------------------ checks
@@ -368,14 +359,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"Go back to a copy (snapshot() or pickle), or call fit"
             )
         return self._model
-
-    def _gate(self) -> Gate:
-        """Keeps the threads apart that use this model."""
-        gate: Gate = self.__dict__.get("_gate_") or self.__dict__.setdefault("_gate_", Gate())
-        return gate
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_gate_"}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")

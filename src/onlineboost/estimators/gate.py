@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from threading import Lock, RLock, get_ident
 from types import FrameType
+from typing import Any, Self
 
 LOOK_UP = 0.2  # seconds after which those that wait look for themselves, should nobody have told them
 
@@ -103,3 +106,36 @@ class Gate:
     def _check_not_learning(self, me: int) -> None:
         if self._writer == me:
             raise RuntimeError("this model is learning: it cannot be used from within its own learning")
+
+
+class Guarded:
+    """A model with a gate of its own. Copies and pickles pass it too: they wait while another thread learns."""
+
+    def _gate(self) -> Gate:
+        """Keeps the threads apart that use this model."""
+        gate: Gate = self.__dict__.get("_gate_") or self.__dict__.setdefault("_gate_", Gate())
+        return gate
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing that learning changes: otherwise one would learn half of what the other learns."""
+        return deepcopy(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        with self._gate().reading():
+            memo[id(self)] = copy = type(self).__new__(type(self))
+            copy.__dict__.update(deepcopy(self._without_gate(), memo))
+            return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle reads after the gate has closed: with other threads about, a copy that none of them changes."""
+        with self._gate().reading():
+            state = self._without_gate()
+            return deepcopy(state) if threading.active_count() > 1 else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """As scikit-learn does it, with names that are one object each: equal models then make equal pickles."""
+        super().__setstate__({sys.intern(name): value for name, value in state.items()})  # type: ignore[misc]
+
+    def _without_gate(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return {name: value for name, value in state.items() if name != "_gate_"}

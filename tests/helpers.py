@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import threading
 from contextlib import contextmanager
@@ -82,8 +83,9 @@ def twins_of(forest, past, seed):
     leaf = next(name for name, number in LEAF_RULES.items() if number == forest.leaf)
     settings = zip(forest.grace, np.exp(-forest.log_delta), forest.tie, forest.unit, strict=True)
     root = child_key(0, seed)
+    n_candidates = math.ceil(forest.share * (forest.n_numeric + len(forest.offset) - 1))
     return [
-        reference.Tree(past, leaf, grace, delta, tie, unit, forest.n_candidates, child_key(root, i))
+        reference.Tree(past, leaf, grace, delta, tie, unit, n_candidates, child_key(root, i))
         for i, (grace, delta, tie, unit) in enumerate(settings)
     ]
 

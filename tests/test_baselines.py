@@ -115,7 +115,7 @@ def test_lambda_flows_from_segment_to_segment(sizes):
         whole, segments, at = new_oza(draws=True, seed=5, n_learners=7), [], 0
         for size in cut:
             ones = np.ones(size)
-            settings = TreeSettings(LeafRule.ADAPTIVE, 20.0 * ones, 0.1 * ones, 0.3 * ones, ones, 3)
+            settings = TreeSettings(LeafRule.ADAPTIVE, 20.0 * ones, 0.1 * ones, 0.3 * ones, ones, 0.75)
             forest = plant(Columns(4, []), settings, 5, first=at)
             segments.append(Segment(TreeLearners(forest), whole.part(at, at + size)))
             at += size

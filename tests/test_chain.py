@@ -196,7 +196,7 @@ def segmented(sizes, seed=0, leaf="nba", loss="logistic", n_numeric=3, nominal=(
     segments, at = [], 0
     for size in sizes:
         part = slice(at, at + size)
-        settings = TreeSettings(LEAF_RULES[leaf], grace[part], confidence[part], tie[part], scale[part], 3)
+        settings = TreeSettings(LEAF_RULES[leaf], grace[part], confidence[part], tie[part], scale[part], 0.6)
         forest = plant(Columns(n_numeric, list(nominal)), settings, seed, first=at)
         segments.append(Segment(TreeLearners(forest), whole.part(at, at + size)))
         at += size

@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OnlineMBBM, OzaBoost, load_dataset, prequential
 from onlineboost.cli.main import main
-from onlineboost.data import read_blocks
+from onlineboost.data import Table, read_blocks
 
 PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
 
@@ -45,6 +45,7 @@ def names():
     return {**known, "np": np, "X": X, "y": y, "clf": clf, "fixed": fixed} | {
         "prequential": prequential,
         "load_dataset": load_dataset,
+        "Table": Table,
     }
 
 

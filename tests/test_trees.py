@@ -141,7 +141,7 @@ def test_the_columns_looked_at_are_drawn_evenly_and_anew():
     forest = forest_of(clf)
     tries = []
     for t in range(1, 2001):
-        columns = np.empty(forest.n_candidates, np.int64)
+        columns = np.empty(math.ceil(forest.share * 10), np.int64)
         splits.candidates(12345, t, 10, columns)
         tries.append(tuple(columns.tolist()))
     assert {len(columns) for columns in tries} == {4}

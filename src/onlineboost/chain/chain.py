@@ -14,7 +14,7 @@ import numpy as np
 from onlineboost._compile.jit import kernel
 from onlineboost.chain.experts import Combiner, draw_expert, expert_mass, play
 from onlineboost.chain.learners import array_bytes
-from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, new_numbers
+from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, more_numbers, new_numbers
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.threads import flow
 from onlineboost.contracts.rows import Rows, new_rows
@@ -220,6 +220,13 @@ class Chain:
         """Nominal columns have new values."""
         for segment in self.segments:
             segment.learners.new_values(sizes, births)
+
+    def new_columns(self, numeric: int, nominal: int) -> None:
+        """There are so many more columns of each kind, the last of their kind, in which nothing has been met."""
+        for segment in self.segments:
+            segment.learners.new_columns(numeric, nominal)
+        self.n_numeric += numeric
+        self.numbers = more_numbers(self.numbers, numeric)
 
     # ------------------------------------------------------------------------------------------ what is in it
 

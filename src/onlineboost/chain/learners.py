@@ -19,6 +19,7 @@ from onlineboost.data.encoder import MAX_VALUES
 from onlineboost.trees.binary import BinaryTrees, new_group
 from onlineboost.trees.compact import clear, compacted, join, packed, select, unpacked
 from onlineboost.trees.learner import new_walk
+from onlineboost.trees.new_columns import with_columns
 from onlineboost.trees.state import N_LEAVES, N_NODES, PER_TREE, Forest, make_room, trees_of, widen
 
 SUM = 1e-6  # by how much probabilities may miss 1
@@ -52,6 +53,10 @@ class Learners(ABC):
     @abstractmethod
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """Nominal columns have new values."""
+
+    @abstractmethod
+    def new_columns(self, numeric: int, nominal: int) -> None:
+        """There are so many more columns of each kind, the last of their kind."""
 
     @abstractmethod
     def settings(self) -> dict[str, np.ndarray]:
@@ -108,6 +113,9 @@ class TreeLearners(Learners):
         capacity = np.diff(self.forest.offset) - 1
         wanted = [int(c) if c >= n else min(2 * n, MAX_VALUES) for c, n in zip(capacity, sizes, strict=True)]
         self.forest = widen(self.forest, wanted, births)
+
+    def new_columns(self, numeric: int, nominal: int) -> None:
+        self.forest = with_columns(self.forest, numeric, nominal)
 
     def settings(self) -> dict[str, np.ndarray]:
         return {name: getattr(self.forest, name) for name in SETTINGS}
@@ -240,6 +248,9 @@ class GivenLearners(Learners):
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """Other learners see the codes of nominal columns as numbers: there is nothing to prepare."""
+
+    def new_columns(self, numeric: int, nominal: int) -> None:
+        raise NotImplementedError("learners of another make have the columns that they began with")
 
     def settings(self) -> dict[str, np.ndarray]:
         return {}

@@ -47,6 +47,11 @@ def new_numbers(n_numeric: int) -> Numbers:
     return Numbers(np.zeros((3, n_numeric)), ends)
 
 
+def more_numbers(numbers: Numbers, n_more: int) -> Numbers:
+    """The same with so many more columns that have shown nothing."""
+    return Numbers(*(np.concatenate(parts, axis=-1) for parts in zip(numbers, new_numbers(n_more), strict=True)))
+
+
 @small_kernel
 def column_range(numbers, c):
     """From where to where the numbers of column c are believed without a doubt."""

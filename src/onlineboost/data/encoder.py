@@ -10,9 +10,11 @@ block that turns out to be invalid leaves everything as it was.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -21,6 +23,7 @@ import numpy as np
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table, named_row, numbers_of_values
+from onlineboost.data.open_columns import NewColumn, first_columns, new_columns, new_columns_of_row
 from onlineboost.data.table import Table
 from onlineboost.data.values import category_of
 
@@ -52,6 +55,7 @@ class Encoder:
     codes: list[dict[Key, int]]  # per nominal column: value -> code
     births: list[list[int]] = field(default_factory=list)  # per nominal column and code: round of first appearance
     named: bool = True  # whether the names were given; otherwise the order of the columns is what is known of them
+    opens: str = "fixed"  # where new columns may turn up: a word of `open_columns.COLUMNS`
     _known: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -67,9 +71,9 @@ class Encoder:
         self._known = frozenset(self.names)
 
     @classmethod
-    def settle(cls, X: Any, categorical: Sequence[int | str] | None = None) -> Encoder:
+    def settle(cls, X: Any, categorical: Sequence[int | str] | None = None, opens: str = "fixed") -> Encoder:
         """Find names and kinds of the columns from a first block."""
-        table = as_table(X)
+        table = as_table(X) if opens != "open" else first_columns(as_table(X))
         names = table.names
         if not names:
             raise DataError(
@@ -84,6 +88,7 @@ class Encoder:
             codes=[{} for _ in nominal],
             births=[[] for _ in nominal],
             named=table.named,
+            opens=opens,
         )
         for j, c in enumerate(nominal):
             values = dict.fromkeys(map(category_of, table.categories.get(names[c], ())))
@@ -200,6 +205,36 @@ class Encoder:
             stacklevel=2,
         )
 
+    # -- new columns
+
+    def new_columns(self, X: Any) -> list[NewColumn]:
+        """The columns of a block that are to be added before it can be read."""
+        takes = self.opens == "open" and self.named and isinstance(X, Table) and X.named
+        return new_columns(X, self._known) if takes else []
+
+    def new_columns_of_row(self, x: Any) -> list[NewColumn]:
+        """Those of a single row."""
+        by_name = None if self.opens == "fixed" or not self.named else named_row(x)
+        if by_name is None or by_name.keys() <= self._known:
+            return []
+        return new_columns_of_row(by_name, self._known)
+
+    def grown(self, columns: Sequence[NewColumn]) -> Encoder:
+        """A copy with these columns, to try them on."""
+        copy = deepcopy(self)
+        copy.add_columns(columns)
+        return copy
+
+    def add_columns(self, columns: Sequence[NewColumn]) -> None:
+        """These columns come after those that are known."""
+        for column in columns:
+            (self.nominal if column.nominal else self.numeric).append(len(self.names))
+            self.names = (*self.names, sys.intern(column.name))
+            if column.nominal:
+                self.codes.append({})
+                self.births.append([])
+        self._known = frozenset(self.names)
+
     # -- names and numbers
 
     def _columns(self, table: Table) -> tuple[np.ndarray, ...]:
@@ -207,6 +242,9 @@ class Encoder:
         if table.names == self.names:
             return table.columns
         by_name = dict(zip(table.names, table.columns, strict=True))
+        if table.named and self.named and self.opens == "open":
+            nothing = np.full(len(table), np.nan)
+            return tuple(by_name.get(name, nothing) for name in self.names)
         if table.named and (self.named or self._known == by_name.keys()):
             unknown, missing = sorted(by_name.keys() - self._known), sorted(self._known - by_name.keys())
             if unknown or missing:
@@ -227,7 +265,7 @@ class Encoder:
             unknown = sorted(given.keys() - self._known)
             if unknown and all(isinstance(name, int) for name in by_name):  # a Series without names
                 return list(by_name.values())
-            if unknown:
+            if unknown and (self.opens == "fixed" or not self.named):
                 raise DataError(
                     f"unknown column {', '.join(map(repr, unknown[:5]))}: this model's columns are "
                     f"{', '.join(self.names)}. The first row or block settles the columns: leave the others out, or "

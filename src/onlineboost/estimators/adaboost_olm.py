@@ -62,6 +62,9 @@ class AdaBoostOLM(BoosterClassifier):
         weights only the ratios matter: the examples weigh 1 on the average, times their `sample_weight`.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
+    columns : {"auto", "open", "fixed"}
+        Whether columns may turn up that the first row or block did not have: in rows that are mappings, in blocks with
+        names too, or not at all. A column begins with the first row that has a value in it.
     random_state : int, RandomState or None
         Seed. The same seed gives the same run, however the stream is cut into blocks.
     n_jobs : int or None
@@ -104,6 +107,7 @@ class AdaBoostOLM(BoosterClassifier):
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
+        columns: str = "auto",
         random_state: Any = 0,
         n_jobs: int | None = 1,
     ) -> None:
@@ -119,6 +123,7 @@ class AdaBoostOLM(BoosterClassifier):
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
+        self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
 

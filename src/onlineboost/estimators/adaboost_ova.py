@@ -31,7 +31,7 @@ class AdaBoostOVA(BoosterClassifier):
         N, the number of weak learners.
     learner : HoeffdingTree, optional
         Settings of the trees; by default ``HoeffdingTree()``.
-    loss, weight_scale, combiner, vote, class_weight, cost_matrix, categorical_features, random_state, n_jobs
+    loss, weight_scale, combiner, vote, class_weight, cost_matrix, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -61,6 +61,7 @@ class AdaBoostOVA(BoosterClassifier):
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
+        columns: str = "auto",
         random_state: Any = 0,
         n_jobs: int | None = 1,
     ) -> None:
@@ -73,6 +74,7 @@ class AdaBoostOVA(BoosterClassifier):
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
+        self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
 

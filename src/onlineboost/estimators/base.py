@@ -24,12 +24,14 @@ from onlineboost.data.encoder import Encoded, Encoder
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of, table_of_row
 from onlineboost.data.labels import Labels, object_array, sorted_labels, stretches
+from onlineboost.data.open_columns import NewColumn, check_word, stages
 from onlineboost.estimators.checks import (
     check_columns,
     check_labels,
     check_settles,
     check_weight,
     check_weights,
+    note_columns,
     seed_of,
 )
 from onlineboost.estimators.costs import ClassWeight, CostMatrix, Costs, costs_of, count, for_experts
@@ -45,6 +47,7 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
 
     categorical_features: Sequence[int | str] | None
     random_state: Any
+    columns: str = "auto"
     class_weight: ClassWeight = None  # of a classifier that has no such setting
     cost_matrix: CostMatrix = None
     _model: Model  # there once something has been learned
@@ -132,6 +135,8 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
             if not keep.all():
                 table, y, weight = table[keep], y[keep], weight[keep]
             model = self._begin(table, classes) if first else self._fitted()
+            if columns := model.encoder.new_columns(table):
+                return self._learn_in_stages(model, columns, table, y, weight, interrupt)
             encoded = model.encoder.read(table)
             codes, new = model.labels.read(y)
             if interrupt.pending is not None:
@@ -158,11 +163,30 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
                 model = self._begin(table, None)
             else:
                 model = self._fitted()
+            if columns := model.encoder.new_columns_of_row(x):
+                model.with_columns(columns).read_row(x), model.labels.read_one(y)  # errors, before anything changes
+                note_columns(self, model.add_columns(columns))
             encoded = model.encoder.read_row(x)
             codes, new = model.labels.read_one(y)
             self._model = model
             self._learn(encoded, codes, new, np.array([weight], np.float64), interrupt)
         return self
+
+    def _learn_in_stages(
+        self, model: Model, columns: list[NewColumn], table: Any, y: Any, weight: np.ndarray, interrupt: Interrupt
+    ) -> np.ndarray:
+        """Learn a block in which new columns turn up: each is added just before the first row that has a value."""
+        model.with_columns(columns).read(table), model.labels.read(y)  # errors, before anything changes
+        if interrupt.pending is not None:
+            raise interrupt.pending
+        self._model, said = model, np.empty(0, np.int64)
+        for rows, new in stages(columns, len(y)):
+            if rows.start and (interrupt.pressed() or len(said) < rows.start):
+                break
+            note_columns(self, model.add_columns(new))
+            part = model.encoder.read(table[rows]), *model.labels.read(y[rows])
+            said = np.concatenate([said, self._learn(*part, weight[rows], interrupt)])
+        return model.labels.of(said)
 
     @contextmanager
     def _as_before_on_error(self) -> Iterator[None]:
@@ -179,7 +203,7 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
             raise
 
     def _begin(self, X: Any, classes: Any) -> Model:
-        encoder = Encoder.settle(X, self.categorical_features)
+        encoder = Encoder.settle(X, self.categorical_features, check_word(self.columns))
         known = np.empty(0) if classes is None else sorted_labels(check_labels(classes, type(self).__name__))
         labels = Labels(known, classes is not None)
         columns = Columns(len(encoder.numeric), encoder.sizes)

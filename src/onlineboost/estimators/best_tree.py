@@ -31,7 +31,7 @@ class BestTree(OnlineClassifier):
         Number of trees. They differ in the settings drawn from ranges, and in the columns they look at.
     learner : HoeffdingTree, optional
         Settings of the trees; by default ``HoeffdingTree()``.
-    class_weight, cost_matrix, categorical_features, random_state, n_jobs
+    class_weight, cost_matrix, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -60,6 +60,7 @@ class BestTree(OnlineClassifier):
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
+        columns: str = "auto",
         random_state: Any = 0,
         n_jobs: int | None = 1,
     ) -> None:
@@ -68,6 +69,7 @@ class BestTree(OnlineClassifier):
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
+        self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
 

@@ -31,10 +31,8 @@ def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
     """Names and number of the columns, as scikit-learn checks them; the encoder goes by names where there are any."""
     if isinstance(X, Table):
         if reset:
-            estimator.n_features_in_ = len(X.names)
             estimator.__dict__.pop("feature_names_in_", None)
-            if X.named:
-                estimator.feature_names_in_ = np.array(X.names, object)
+            note_columns(estimator, X.names, named=X.named)
         return
     has_names = hasattr(X, "columns")
     if not reset and has_names and hasattr(estimator, "feature_names_in_"):
@@ -43,6 +41,13 @@ def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
         return
     if getattr(X, "ndim", 2) == 2 or has_names:
         validate_data(estimator, X, skip_check_array=True, reset=reset)
+
+
+def note_columns(estimator: Any, names: tuple[str, ...], *, named: bool = True) -> None:
+    """Number and names of the columns, where scikit-learn looks for them."""
+    if named:
+        estimator.feature_names_in_ = np.array(names, object)
+    estimator.n_features_in_ = len(names)
 
 
 def check_weight(weight: float) -> None:

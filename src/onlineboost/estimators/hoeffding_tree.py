@@ -40,6 +40,9 @@ class HoeffdingTree(OnlineClassifier):
         As in :class:`AdaBoostOLM`, for a tree by itself: a booster has settings of its own.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
+    columns : {"auto", "open", "fixed"}
+        Whether columns may turn up that the first row or block did not have: in rows that are mappings, in blocks with
+        names too, or not at all. A column begins with the first row that has a value in it.
     random_state : int, RandomState or None
         Seed of the settings drawn from ranges.
 
@@ -51,6 +54,7 @@ class HoeffdingTree(OnlineClassifier):
     ['low', 'high']
     """
 
+    # arguments: an estimator has one for every setting
     def __init__(
         self,
         *,
@@ -63,6 +67,7 @@ class HoeffdingTree(OnlineClassifier):
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
+        columns: str = "auto",
         random_state: Any = 0,
     ) -> None:
         self.grace_period = grace_period
@@ -74,6 +79,7 @@ class HoeffdingTree(OnlineClassifier):
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
+        self.columns = columns
         self.random_state = random_state
 
     @classmethod
@@ -102,7 +108,7 @@ class HoeffdingTree(OnlineClassifier):
             confidence=confidence,
             tie=draw(self.tie_threshold, n, seed, TIE, "tie_threshold", log=log, first=first),
             unit=unit,
-            n_candidates=int(np.ceil(share * (columns.n_numeric + len(columns.nominal_sizes)))),
+            share=float(share),
         )
         return plant(columns, settings, seed, first)
 

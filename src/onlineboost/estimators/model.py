@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
+from onlineboost.data.open_columns import NewColumn, no_new_columns
 from onlineboost.trees.compact import restore
 from onlineboost.trees.state import Columns
 
@@ -43,6 +44,23 @@ class Model:
     @property
     def columns(self) -> Columns:
         return Columns(len(self.encoder.numeric), self.encoder.sizes)
+
+    def with_columns(self, columns: Sequence[NewColumn]) -> Encoder:
+        """The encoder with these columns, to try them on; an error if the chain cannot have them."""
+        if not self.chain.safe:
+            raise no_new_columns(columns)
+        return self.encoder.grown(columns)
+
+    def add_columns(self, columns: Sequence[NewColumn]) -> tuple[str, ...]:
+        """These columns come after those that are known, and hold nothing so far; the names of all columns."""
+        nominal = sum(column.nominal for column in columns)
+        try:
+            self.encoder.add_columns(columns)
+            self.chain.new_columns(len(columns) - nominal, nominal)
+        except BaseException as error:
+            self.damage = f"{type(error).__name__}: {error}"
+            raise
+        return self.encoder.names
 
     def shares(self, X: np.ndarray, combiner: Combiner) -> np.ndarray:
         """Probabilities of the classes for encoded rows; before the first is learned all are as likely."""

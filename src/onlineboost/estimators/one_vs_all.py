@@ -31,7 +31,7 @@ class OneVsAll(OnlineClassifier):
     ----------
     n_learners : int
         Number of weak learners of each booster; there are as many boosters as classes.
-    loss, learner, weight_scale, vote, class_weight, cost_matrix, categorical_features, random_state, n_jobs
+    loss, learner, weight_scale, vote, class_weight, cost_matrix, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -60,6 +60,7 @@ class OneVsAll(OnlineClassifier):
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
+        columns: str = "auto",
         random_state: Any = 0,
         n_jobs: int | None = 1,
     ) -> None:
@@ -71,6 +72,7 @@ class OneVsAll(OnlineClassifier):
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
+        self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
 

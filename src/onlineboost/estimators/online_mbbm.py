@@ -38,7 +38,7 @@ class OnlineMBBM(BoosterClassifier):
     weights : {"relative", "plain"}
         What examples weigh, before `weight_scale`: the paper's weight over its mean so far (docs/mbbm.md), or the
         paper's weight itself.
-    learner, weight_scale, vote, class_weight, cost_matrix, categorical_features, random_state, n_jobs
+    learner, weight_scale, vote, class_weight, cost_matrix, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
     combiner : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the majority of the first i votes) to follow, as in :class:`AdaBoostOLM`.
@@ -78,6 +78,7 @@ class OnlineMBBM(BoosterClassifier):
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
+        columns: str = "auto",
         random_state: Any = 0,
         n_jobs: int | None = 1,
     ) -> None:
@@ -93,6 +94,7 @@ class OnlineMBBM(BoosterClassifier):
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
+        self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
 

@@ -35,7 +35,7 @@ class OzaBoost(OnlineClassifier):
         Settings of the trees; by default ``HoeffdingTree()``.
     poisson : bool
         Whether trees learn an example as often as drawn (as published), or once with weight lambda.
-    class_weight, cost_matrix, categorical_features, random_state, n_jobs
+    class_weight, cost_matrix, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -63,6 +63,7 @@ class OzaBoost(OnlineClassifier):
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
         categorical_features: Names = None,
+        columns: str = "auto",
         random_state: Any = 0,
         n_jobs: int | None = 1,
     ) -> None:
@@ -72,6 +73,7 @@ class OzaBoost(OnlineClassifier):
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
         self.categorical_features = categorical_features
+        self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
 

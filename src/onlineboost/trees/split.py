@@ -60,21 +60,22 @@ def best_split(forest, i, leaf, t):
         detail.mass,
         forest.log_delta[i],
         forest.tie[i],
-        forest.n_candidates,
+        forest.share,
         t,
     )
 
 
 # arguments: a whole forest would be twenty arrays to hand over, as long as looking at a column takes.
 @kernel
-def _best_split(rows, table, offset, n, first, key, mass, log_delta, tie, n_candidates, t):
+def _best_split(rows, table, offset, n, first, key, mass, log_delta, tie, share, t):
     """`best_split` with the few arrays it needs: handing over a whole forest takes as long as looking at a column."""
     classes = learned_classes(rows, first, np.empty(0, np.int64))
     if classes < 2:
         return -1, math.nan  # one class: no split gains anything
-    stats, columns = np.empty(classes, np.int64), np.empty(n_candidates, np.int64)
+    n_columns = n + offset.size - 1
+    stats, columns = np.empty(classes, np.int64), np.empty(math.ceil(share * n_columns), np.int64)
     learned_classes(rows, first, stats)
-    candidates(key, t, n + offset.size - 1, columns)
+    candidates(key, t, n_columns, columns)
     bound = math.log2(classes) * math.sqrt(log_delta / (2.0 * mass))
     return best_column(table, offset, n, stats, columns, bound, bound < tie, np.empty((N_WORK, LANES)))
 

@@ -94,7 +94,7 @@ class Forest(NamedTuple):
         np.ndarray
     )  # int64 (nominal columns + 1,) where each column's weight stands in a row of stats, its values after it
     birth: np.ndarray  # int64, laid out as the nominal part of stats: round in which each value appeared first
-    n_candidates: int  # columns a leaf looks at in a split try
+    share: float  # of the columns, that a leaf looks at in a split try
     leaf: int  # a LeafRule
 
 
@@ -124,7 +124,7 @@ class TreeSettings(NamedTuple):
     confidence: np.ndarray  # delta of the Hoeffding bound
     tie: np.ndarray
     unit: np.ndarray
-    n_candidates: int
+    share: float
 
 
 def plant(columns: Columns, settings: TreeSettings, seed: int = 0, first: int = 0) -> Forest:
@@ -151,7 +151,7 @@ def plant(columns: Columns, settings: TreeSettings, seed: int = 0, first: int = 
         n_numeric=columns.n_numeric,
         offset=offset,
         birth=np.full(offset[-1] - offset[0], -1, np.int64),
-        n_candidates=settings.n_candidates,
+        share=settings.share,
         leaf=int(settings.leaf),
     )
 
@@ -203,7 +203,7 @@ def nbytes(forest: Forest) -> dict[str, int]:
 
     Examples
     --------
-    >>> forest = plant(Columns(4, []), TreeSettings(LeafRule.ADAPTIVE, [10], [0.1], [0.05], [1.0], 2))
+    >>> forest = plant(Columns(4, []), TreeSettings(LeafRule.ADAPTIVE, [10], [0.1], [0.05], [1.0], 0.5))
     >>> nbytes(forest)["used"] < nbytes(forest)["allocated"]
     True
     """

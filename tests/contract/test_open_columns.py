@@ -1,0 +1,153 @@
+"""Columns that turn up later and vanish again, for every estimator: one rule, however the stream is cut."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from contract.kinds import every_estimator
+from helpers import frozen, model_state
+from onlineboost import AdaBoostOLM, HoeffdingTree
+from onlineboost.data.open_columns import MOST_COLUMNS
+
+every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
+
+
+def stream(n=240, seed=0):
+    """Columns b and c turn up in rows 60 and 133, d (with a value now and then) in row 90; class "q" in row 90 too."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "c": rng.choice(list("xyz"), n)})
+    X["d"] = np.where(np.arange(n) % 3 == 0, rng.normal(size=n), np.nan)
+    y = np.where(X.a > 0, "o", "p").astype(object)
+    y[(np.arange(n) >= 90) & (X.b > 0.5)] = "q"
+    y[90] = "q"
+    X.loc[:59, "b"], X.loc[:132, "c"], X.loc[:89, "d"] = np.nan, None, np.nan
+    return X, y
+
+
+def records(X):
+    rows = X.to_dict("records")
+    return [{name: value for name, value in row.items() if not pd.isna(value)} for row in rows]
+
+
+def learned(kind, X, y, cuts, **settings):
+    clf = kind.make(columns="open", **settings)
+    for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
+        part = X[start:stop]
+        clf.partial_fit(part.loc[:, part.notna().any()], y[start:stop])  # without columns that are empty here
+    return clf
+
+
+@every_class
+def test_a_column_begins_with_its_first_value_however_the_stream_is_cut(kind):
+    X, y = stream()
+    by_rows = kind.make()
+    for row, label in zip(records(X), y, strict=True):
+        by_rows.learn_one(row, label)
+    want = model_state(by_rows)
+    assert by_rows.feature_names_in_.tolist() == ["a", "b", "d", "c"]
+    assert by_rows.n_features_in_ == 4
+    for cuts in ([50], [60], [61, 90, 133], [100, 132, 200], list(range(7, 240, 7))):
+        assert model_state(learned(kind, X, y, cuts)) == want
+    again = deepcopy(by_rows)
+    row = {"a": 0.3, "c": "y"}  # what is not there is missing, what is unknown is left out
+    assert again.predict_proba_one(row) == again.predict_proba_one({"never": 4, "c": "y", "d": None, "a": 0.3})
+    assert model_state(again) == want
+
+
+@every_class
+def test_blocks_to_predict_may_lack_columns_and_have_others(kind):
+    X, y = stream()
+    clf = learned(kind, X, y, [50])
+    X["b"] = np.nan
+    want = clf.predict_proba(X)
+    odd = X[["d", "a", "c"]].assign(never="?")
+    assert clf.predict_proba(odd).tolist() == clf.predict_proba(pl.from_pandas(odd)).tolist() == want.tolist()
+
+
+@every_class
+def test_an_error_in_a_block_with_new_columns_changes_nothing(kind):
+    X, y = stream()
+    clf = learned(kind, X[:50], y[:50], [])
+    before = frozen(clf)
+    bad = X[50:].astype({"d": object})
+    bad.iloc[-1, 0] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        clf.partial_fit(bad, y[50:])
+    with pytest.raises(ValueError, match="row 3"):
+        clf.partial_fit(X[50:], [*y[50:53], None, *y[54:]])
+    with pytest.raises(ValueError, match="infinity"):
+        clf.learn_one({"a": float("inf"), "new": 1.0}, "o")
+    with pytest.raises(ValueError, match="label"):
+        clf.learn_one({"a": 1.0, "new": 1.0}, None)
+    with pytest.raises((ValueError, TypeError), match="date"):
+        clf.learn_one({"a": 1.0, "new": pd.Timestamp("2024-01-01")}, "o")
+    assert frozen(clf) == before
+
+
+@every_class
+def test_fixed_columns_are_fixed(kind):
+    X, y = stream()
+    clf = kind.make(columns="fixed").partial_fit(X[["a"]], y)
+    for use in (clf.predict_one, lambda row: clf.learn_one(row, "o")):
+        with pytest.raises(ValueError, match="unknown column 'b'"):
+            use({"a": 1.0, "b": 2.0})
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        kind.make().partial_fit(X[["a"]], y).partial_fit(X[["a", "b"]], y)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_make_no_difference(threads):
+    X, y = stream(1500)
+    clf = AdaBoostOLM(20, columns="open", n_jobs=threads).partial_fit(X[["a"]][:50], y[:50]).partial_fit(X[50:], y[50:])
+    want = AdaBoostOLM(20)
+    for row, label in zip(records(X), y, strict=True):
+        want.learn_one(row, label)
+    assert model_state(clf) == model_state(want)
+
+
+def test_a_new_column_is_as_one_that_was_always_missing():
+    """With all columns looked at in every split: the trees are the same, and numbers but for rounding."""
+    X, y = stream(600, seed=3)
+    clf = HoeffdingTree(columns="open", max_features=1.0, grace_period=20, split_confidence=0.1)
+    whole = deepcopy(clf).partial_fit(X[["a", "b", "d", "c"]], y)
+    clf.partial_fit(X[["a"]][:50], y[:50]).partial_fit(X[50:], y[50:])
+    trees = [model._model.chain.segments[0].learners.forest for model in (whole, clf)]
+    assert trees[0].used[0] == trees[1].used[0] > 5
+    np.testing.assert_array_equal(*(tree.nodes["feature"][: tree.used[0]] for tree in trees))
+    np.testing.assert_allclose(whole.predict_proba(X), clf.predict_proba(X), atol=1e-9)
+
+
+def test_learners_of_another_make_keep_their_columns():
+    X, y = stream()
+    clf = AdaBoostOLM(2, learner=GaussianNB(), columns="open")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        clf.partial_fit(X[["a"]], y, classes=["o", "p", "q"])
+    before = frozen(clf)
+    with pytest.raises(ValueError, match="weak learners of another make"):
+        clf.learn_one({"a": 1.0, "b": 2.0}, "o")
+    assert frozen(clf) == before
+
+
+def test_there_is_an_end_to_columns():
+    clf = HoeffdingTree().learn_one({"a": 1.0}, "o")
+    with pytest.warns(UserWarning, match="more than 1000 different columns"):
+        clf.learn_one({f"user_{i}": 1.0 for i in range(MOST_COLUMNS + 5)}, "p")
+    assert clf.n_features_in_ == MOST_COLUMNS
+    assert clf.predict_one({"a": 1.0}) == "o"
+
+
+def test_a_model_that_began_without_names_takes_none():
+    clf = HoeffdingTree().partial_fit([[1.0], [2.0]], ["o", "p"])
+    with pytest.raises(ValueError, match="unknown column 'b'"):
+        clf.learn_one({"x0": 1.0, "b": 2.0}, "o")
+
+
+def test_a_word_that_is_none_is_named():
+    with pytest.raises(ValueError, match="columns must be one of auto, open, fixed, got 'new'"):
+        HoeffdingTree(columns="new").partial_fit([[1.0]], ["o"])

@@ -211,7 +211,8 @@ class GivenLearners(Learners):
         if not self.started[i]:
             return np.full(len(self.classes), 1.0 / len(self.classes))
         learner, k = self.learners[i], len(self.classes)
-        p = np.ascontiguousarray(learner.predict_proba(x.copy()), np.float64)
+        with np.errstate(all="ignore"):  # what is not finite is seen to below
+            p = np.ascontiguousarray(learner.predict_proba(x.copy()), np.float64)
         if p.shape != (1, k):
             raise ValueError(
                 f"{type(learner).__name__}.predict_proba gave an array of shape {p.shape} for one row and {k} classes; "

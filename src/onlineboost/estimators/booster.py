@@ -14,6 +14,7 @@ from onlineboost.chain.segments import Segment
 from onlineboost.contracts.booster import Booster
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
+from onlineboost.estimators.one_by_one import learns_one_by_one, one_by_one
 from onlineboost.estimators.settings import COMBINERS, word
 from onlineboost.trees.state import Columns
 
@@ -65,11 +66,14 @@ def weak_learners(learner: Any, booster: Booster, columns: Columns, k: int) -> L
         return TreeLearners(_of_a_booster(learner)._trees(columns, booster.scale, booster.seed))
     if isinstance(learner, type):
         raise ValueError(f"learner must be an object, not a class: {learner.__name__}()")
+    rows_alone = learns_one_by_one(learner)
     for method in ("partial_fit", "predict_proba"):
-        if not hasattr(learner, method):
+        if not (hasattr(learner, method) or rows_alone):
             raise ValueError(f"learner {learner!r} has no {method}; a weak learner needs partial_fit and predict_proba")
     if k == 0:
         raise ValueError("learners other than HoeffdingTree need `classes` on the first call of partial_fit")
+    if rows_alone:
+        return GivenLearners([one_by_one(learner, (booster.seed + i) % 2**32) for i in range(booster.n_learners)], k)
     copies = [clone(learner) for _ in range(booster.n_learners)]
     if "random_state" in learner.get_params():
         copies = [copy.set_params(random_state=(booster.seed + i) % 2**32) for i, copy in enumerate(copies)]

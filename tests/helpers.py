@@ -81,12 +81,13 @@ def in_blocks(clf, X, y, block, weight=None, **first):
 def twins_of(forest, past, seed):
     """Trees of the twin with the settings of a forest."""
     leaf = next(name for name, number in LEAF_RULES.items() if number == forest.leaf)
-    settings = zip(forest.grace, np.exp(-forest.log_delta), forest.tie, forest.unit, strict=True)
+    most = forest.budget[["most_nodes", "most_rows", "most_stats"]].tolist()
+    settings = zip(forest.grace, np.exp(-forest.log_delta), forest.tie, forest.unit, most, strict=True)
     root = child_key(0, seed)
     n_candidates = math.ceil(forest.share * (forest.n_numeric + len(forest.offset) - 1))
     return [
-        reference.Tree(past, leaf, grace, delta, tie, unit, n_candidates, child_key(root, i))
-        for i, (grace, delta, tie, unit) in enumerate(settings)
+        reference.Tree(past, leaf, grace, delta, tie, unit, n_candidates, child_key(root, i), most)
+        for i, (grace, delta, tie, unit, most) in enumerate(settings)
     ]
 
 
@@ -176,7 +177,7 @@ def tree_state(forest, at, sizes):
         record = forest.rows[row]
         learned = _learned(forest, record["stat"], sizes) if record["stat"] >= 0 else None
         classes.append((int(record["label"]), record["mass"].tobytes(), record["prior"].tobytes(), learned))
-    counters = tuple(node[name].tobytes() for name in ("mass", "since", "bayes_lead", "key"))
+    counters = tuple(node[name].tobytes() for name in ("mass", "since", "bayes_lead", "key", "heavy"))
     return counters, tuple(classes)
 
 
@@ -209,9 +210,9 @@ def learners_state(chain, sizes):
         learners = segment.learners
         if hasattr(learners, "forest"):
             forest = learners.forest
-            settings = zip(*(getattr(forest, name) for name in PER_TREE), strict=True)
+            settings = zip(*(getattr(forest, name).tolist() for name in PER_TREE), strict=True)
             trees = [tree_state(forest, root, sizes) for root in forest.roots]
-            out += zip((tuple(map(float, each)) for each in settings), trees, strict=True)
+            out += zip(settings, trees, strict=True)
         else:
             out += zip(map(joblib.hash, learners.learners), learners.started.tolist(), strict=True)
     return out

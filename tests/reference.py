@@ -25,6 +25,7 @@ from onlineboost.trees.split import N_THRESHOLDS
 from reference_numbers import Column
 from reference_potentials import recursion
 
+UNLIMITED = 2**40  # nodes of a tree, and what else it counts: more than it ever has
 ROUNDING = 1e-12  # two sums whose difference is smaller than this, relative to their terms, are equal
 SAME_MERIT = (
     1e-9  # bits: columns (and thresholds) whose merits differ by less are equally good, and the first one is taken
@@ -352,15 +353,69 @@ class Node:
         self.learned = {}  # label -> Learned
         self.since = 0.0
         self.bayes_lead = 0.0
+        self.gave_up = False  # for lack of memory it goes without statistics
+        self.denied = set()  # labels that there were no statistics for
+
+    def promise(self):
+        """The weight of all classes but the heaviest."""
+        return sum(sorted(self.masses.values())[:-1])
 
 
 class Tree:
-    """A VFDT. `past` is shared by the trees of a run and told of every example before it is learned."""
+    """A VFDT. `past` is shared by the trees of a run and told of every example before it is learned.
 
-    def __init__(self, past, leaf, grace, delta, tie, unit, n_candidates, key):
+    It may have so many nodes, masses of a class at a leaf, and Learned: `most`.
+    """
+
+    def __init__(self, past, leaf, grace, delta, tie, unit, n_candidates, key, most=(UNLIMITED,) * 3):
         self.past, self.leaf, self.grace, self.delta, self.tie = past, leaf, grace, delta, tie
         self.unit, self.n_candidates = unit, n_candidates
         self.root = Node(key)
+        self.most = self.most_nodes, self.most_masses, self.most_learned = most
+        self.bar = -1.0  # a leaf that gave up must promise more than this to have statistics again
+        self.refused = 0  # splits that there was no room for
+
+    # -- memory
+
+    def nodes(self):
+        found = [self.root]
+        for node in found:
+            found += node.children
+        return found
+
+    def leaves(self):
+        return [node for node in self.nodes() if node.column is None]
+
+    def may_split(self, branches, classes):
+        masses = sum(len(leaf.masses) for leaf in self.leaves()) + branches * classes
+        fits = len(self.nodes()) + branches <= self.most_nodes and masses <= 3 * (self.most_masses // 4)
+        self.refused += not fits
+        return fits
+
+    def may_learn(self, node, label):
+        """Whether this leaf can have statistics of one more class; others may have to give theirs up."""
+        if node.gave_up or label in node.denied:
+            return False
+        if self.n_learned() < self.most_learned:
+            return True
+        others = sorted((leaf for leaf in self.leaves() if leaf is not node and leaf.learned), key=Node.promise)
+        if others:
+            self.bar = others[(len(others) - 1) // 4].promise()
+        for leaf in others:
+            if leaf.promise() <= self.bar:
+                self.give_up(leaf)
+        if node.learned:
+            if not others:
+                node.denied.add(label)
+        elif not others or node.promise() <= self.bar:
+            self.give_up(node)
+        return self.n_learned() < self.most_learned and not node.gave_up
+
+    def n_learned(self):
+        return sum(len(leaf.learned) for leaf in self.leaves())
+
+    def give_up(self, leaf):
+        leaf.learned, leaf.denied, leaf.gave_up, leaf.since = {}, set(), True, 0.0
 
     # -- predicting
 
@@ -424,13 +479,28 @@ class Tree:
         if weight <= 0.0:
             return
         node = self.route(x)
+        if y not in node.masses and sum(len(leaf.masses) for leaf in self.leaves()) >= self.most_masses:
+            return
         majority_right = self.majority(node) == y
         bayes_right = self.bayes(in_order(self.bayes_scores(node, x), node.masses)) == y
         node.bayes_lead += weight * (bayes_right - majority_right)
 
         node.masses[y] = node.masses.get(y, 0.0) + weight
         node.since += weight
-        learned = node.learned.setdefault(y, Learned(len(x)))
+        if y not in node.learned and self.may_learn(node, y):
+            node.learned[y] = Learned(len(x))
+        if y in node.learned:
+            self.learn_values(node.learned[y], x, weight)
+
+        if node.since > self.grace:
+            node.since = 0.0
+            if node.gave_up:
+                if node.promise() > self.bar:
+                    node.gave_up, node.bayes_lead = False, -self.grace
+            elif self.may_split(2, 1) and len(node.learned) >= 2:
+                self.try_split(node, t)
+
+    def learn_values(self, learned, x, weight):
         for c, value in enumerate(x):
             if value is not None:
                 learned.shown[c].append((value, weight))
@@ -439,11 +509,6 @@ class Tree:
             learned.moments[c] = w, _, squares = moments(learned.shown[c])
             variance = (squares + prior * self.past.spread[c]) / (w + prior)
             learned.variance[c] = variance if w > 0.0 and variance > 0.0 else None
-
-        if node.since > self.grace:
-            node.since = 0.0
-            if len(node.learned) >= 2:
-                self.try_split(node, t)
 
     def candidates(self, key, n, t):
         """n_candidates of n columns, every choice as likely as any other (selection sampling)."""
@@ -461,7 +526,9 @@ class Tree:
         merits = sorted([merit for merit, _, _ in tried] + [0.0, 0.0], reverse=True)  # 0: no split
         if merits[0] > SAME_MERIT and (merits[0] - merits[1] > bound or bound < self.tie):
             _, threshold, column = next(entry for entry in tried if entry[0] >= merits[0] - SAME_MERIT)
-            self.split(node, column, threshold, t)
+            branches = 2 if threshold is not None else self.n_values(column, t)
+            if self.may_split(branches, len(node.masses)):
+                self.split(node, column, threshold, t)
 
     def n_values(self, column, t):
         """Values of a nominal column that the stream has shown up to round t."""

@@ -197,7 +197,7 @@ class Restarting(AdaboostOLM):
             grace, log_delta, tie = settings
             key = child_key(tree.root.key, t)
             self.learners[i] = Tree(
-                tree.past, tree.leaf, grace, math.exp(-log_delta), tie, tree.unit, tree.n_candidates, key
+                tree.past, tree.leaf, grace, math.exp(-log_delta), tie, tree.unit, tree.n_candidates, key, tree.most
             )
             self.alpha[i], self.cost_sums[i], self.born[i] = 0.0, [0.0, 0.0], t - self.head_start
             self.restarted.append((t, i))

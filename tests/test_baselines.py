@@ -24,7 +24,7 @@ from onlineboost.boosters.oza import new_oza, poisson, vote_weight
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
-from onlineboost.trees.state import Columns, LeafRule, TreeSettings, plant
+from onlineboost.trees.state import PER_TREE, Columns, LeafRule, TreeSettings, plant
 from reference_baselines import Group, OzaBoosting, TreesTwin
 from reference_baselines import OneVsAll as OneVsAllTwin
 
@@ -225,7 +225,7 @@ def test_adaboost_ova_is_adaboost_olm_with_groups_of_binary_trees(loss, leaf):
     made = {}
 
     def make(i, j):
-        part = {name: getattr(forest, name)[j::k] for name in ("grace", "log_delta", "tie", "unit")}
+        part = {name: getattr(forest, name)[j::k] for name in PER_TREE}
         made[i, j] = twins_of(forest._replace(**part), past, child_key(5, j))[i]
         return made[i, j]
 

@@ -16,6 +16,7 @@ import bench
 import bench_page
 import guard
 import learners
+import memory
 import peers
 import profile_parts
 import scaling
@@ -191,3 +192,22 @@ def test_growth_with_learners_counts_the_pairs_that_were_new():
     points = learners.measure("car", [2], 50, Console(quiet=True))
     assert [point["new"] is None for point in points] == [True, False, False]
     assert all(0.0 < point["new"] < 1.0 for point in points[1:])
+
+
+# --------------------------------------------------------------------------------------------------------- memory
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured on Linux")
+def test_memory_is_measured_at_a_limit():
+    free = memory.run("synthetic", 1500, None, "adaboost-olm", 5)
+    bound = memory.run("synthetic", 1500, "100KB", "adaboost-olm", 5)
+    assert free["full"] == free["leaves"] == 0 < bound["full"] + bound["leaves"]
+    assert bound["model"] <= 0.1 < free["model"]
+    assert 0.2 < bound["accuracy"] <= 1.0
+    assert len(memory.cells(bound)) == len(memory.COLUMNS)
+
+
+def test_the_stream_of_text_has_many_values():
+    X, y, classes = memory.text_stream(300)
+    assert (len(X), len(y), classes) == (300, 300, [0, 1, 2])
+    assert all(len(set(column)) > 100 for column in X.columns)

@@ -22,6 +22,7 @@ import drift
 import guard
 import imbalance
 import machine
+import memory
 import scaling
 import threads
 import turns
@@ -293,3 +294,12 @@ def test_threads_that_are_alone_finish_when_the_last_task_does():
     assert threads.schedule(np.ones((2, 2)), 2) == 3.0
     assert threads.schedule(np.ones((2, 2)), 1) == 4.0
     assert threads.schedule(np.array([[1.0, 5.0], [1.0, 5.0]]), 2) == 11.0
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured on Linux")
+def test_memory_stays_within_the_limit(capfd):
+    """Not what the model says of itself, but what its process takes, while tables grow and get wider."""
+    output = run("memory", "--rows", 16_000, "--learners", 50, "--limit", "12MB", "text")
+    cells = rows_of(output)["text"]
+    assert cells[1] == "12MB"
+    assert 6.0 < float(cells[memory.COLUMNS.index("MB at most") - 1]) <= 12.0

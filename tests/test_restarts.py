@@ -139,7 +139,7 @@ def test_nothing_of_a_cleared_tree_is_left_and_the_others_stay_as_they_are(mixed
     grown = forest.used[N_NODES]
     assert grown > 20
     for i in (2, 0, 3):
-        clear(forest, forest.roots[i], 300)
+        clear(forest, i, 300)
         accounts(forest)
         assert forest.nodes[forest.roots[i]]["feature"] == forest.nodes[forest.roots[i]]["first"] == -1
         assert tree_state(forest, forest.roots[1], sizes) == others[1]

@@ -26,6 +26,7 @@ from onlineboost.cli.main import main
 from onlineboost.data.labels import stretches
 from onlineboost.estimators import base as online
 from onlineboost.trees.compact import join, select
+from onlineboost.trees.state import PER_TREE
 from soak.strikes import Struck, struck_after
 
 TREE = HoeffdingTree(grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
@@ -279,7 +280,7 @@ def test_trees_are_the_same_in_any_forest(mixed):
         assert [tree_state(part, root, sizes) for part in trees for root in part.roots] == want
         assert sum(part.used[5] for part in trees) == forest.used[5]
         assert all(len(part.free_stats) == len(part.stats) for part in trees)
-        for name in ("grace", "log_delta", "tie", "unit"):
+        for name in PER_TREE:
             got = np.concatenate([getattr(part, name) for part in trees])
             np.testing.assert_array_equal(got, getattr(forest, name))
     assert len(join(parts).nodes) < len(forest.nodes)  # no room that is not used
@@ -405,7 +406,7 @@ def test_the_size_is_that_of_all_arrays(make, mixed, eager):
     tables = forests(clf._model.chain)
     assert len(tables) == len(clf._model.chain.segments) > 1
     assert parts["nodes"] == sum(forest.nodes.nbytes + forest.details.nbytes for forest in tables)
-    assert parts["statistics"] == sum(forest.stats.nbytes for forest in tables)
+    assert parts["statistics"] == sum(forest.stats.nbytes + forest.free_stats.nbytes for forest in tables)
     assert ("potentials" in parts) == (make is mbbm)
     compact = clf.snapshot()
     assert compact.nbytes_ < clf.nbytes_

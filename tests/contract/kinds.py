@@ -88,7 +88,17 @@ def every_kind() -> list[Kind]:
                     for value in values
                     if value != default[setting]
                 ]
-    return kinds
+    return kinds + with_little_memory()
+
+
+TINY_TREE = 8_000  # bytes for a tree: room for some 20 nodes
+TREES = {"hoeffding-tree": 1, "adaboost-ova": 24, "one-vs-all": 24}  # of streams with four classes; others have 6
+
+
+def with_little_memory() -> list[Kind]:
+    """Each estimator with so little memory that trees of short streams have to do without."""
+    limits = {entry.name: TINY_TREE * TREES.get(entry.name, 6) for entry in ENTRIES}
+    return [_kind(name, f"{name} memory_limit={limit}", memory_limit=limit) for name, limit in limits.items()]
 
 
 def every_estimator() -> list[Kind]:

@@ -17,13 +17,20 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from contract.kinds import every_estimator, every_kind, shortened, with_costs, with_learners_of_another_make
+from contract.kinds import (
+    every_estimator,
+    every_kind,
+    shortened,
+    with_costs,
+    with_learners_of_another_make,
+    with_little_memory,
+)
 from helpers import assert_finite, frozen, in_blocks, mixed_stream, model_state, number_stream, with_glitches
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain.segments import Segment
 
 KINDS = every_kind()
-ESTIMATORS = every_estimator()
+ESTIMATORS = every_estimator() + with_little_memory()
 OTHERS = with_learners_of_another_make()
 SEEDS = (0, 1)
 

@@ -12,6 +12,7 @@ from contract.kinds import Kind, every_estimator
 from helpers import assert_same_tree, forest_of, plain, twins_of
 from onlineboost._compile.random import child_key
 from onlineboost.data.values import category_of
+from onlineboost.trees.state import PER_TREE
 from reference_baselines import Group, OneVsAll, OzaBoosting, TreesTwin
 from soak.data import NOMINAL, as_array, joined
 from soak.pair import Pair
@@ -54,7 +55,7 @@ def _adaboost_ova(clf: Any, past: Any) -> tuple[Any, list[Any]]:
     forest, k, n = forest_of(clf), len(clf.classes_), SETTINGS["n_learners"]
     by_class = []
     for j in range(k):
-        part = {name: getattr(forest, name)[j::k] for name in ("grace", "log_delta", "tie", "unit")}
+        part = {name: getattr(forest, name)[j::k] for name in PER_TREE}
         by_class.append(twins_of(forest._replace(**part), past, child_key(SEED, j)))
     trees = [by_class[j][i] for i in range(n) for j in range(k)]
     return _olm(clf, [Group(lambda j, i=i: by_class[j][i]) for i in range(n)]), trees

@@ -34,8 +34,7 @@ from onlineboost.contracts.booster import BOOSTER, booster
 from onlineboost.contracts.rows import Rows, leader
 
 TYPICAL, MOST = 0.3, 3.0  # weights before scaling: of an example of mean weight, and the largest
-CACHE_MEGABYTES = 64.0  # the most that a chain keeps of costs met before, and
-PREDICTING_MEGABYTES = 32.0  # the most that a thread keeps which predicts
+CACHE_MEGABYTES = 64.0  # for costs met before, unless there is less memory
 
 
 class MbbmNotes(NamedTuple):
@@ -57,6 +56,7 @@ class Mbbm(NamedTuple):
     vote_cost: np.ndarray  # float64 (learners,) sum_t (C[y, l] - C[y, y]), times the example's weight
     weights: np.ndarray  # float64 (learners,) sum_t w_t, times the same
     seen: np.ndarray  # float64 (learners,) weight of all examples
+    megabytes: float  # the most that a chain keeps of costs met before; a thread that predicts keeps half of it at most
     tables: Tables  # the potentials, for as many classes as there are (two at least)
     cache: Cache | None  # costs met before; for one thread at a time
 
@@ -83,17 +83,27 @@ class Mbbm(NamedTuple):
     def with_cache(self, cache: Cache | None = None) -> Mbbm:
         if cache is None:
             share = len(self.scale) / self.n_learners
-            cache = build_cache(self.tables, CACHE_MEGABYTES * min(1.0, 2.0 * share))  # those in the middle need most
+            cache = build_cache(self.tables, self.megabytes * min(1.0, 2.0 * share))  # those in the middle need most
         return self._replace(cache=cache)
 
     def without_cache(self) -> Mbbm:
         return self._replace(cache=None)
 
     def new_cache(self) -> Cache:
-        return build_cache(self.tables, PREDICTING_MEGABYTES)
+        return build_cache(self.tables, self.megabytes / 2.0)
+
+    def cache_bytes(self) -> int:
+        return int(1.5e6 * self.megabytes)
 
 
-def new_mbbm(vote: Vote, seed: int, scale: np.ndarray, tables: Tables, plain: bool = False) -> Mbbm:
+def new_mbbm(
+    vote: Vote,
+    seed: int,
+    scale: np.ndarray,
+    tables: Tables,
+    plain: bool = False,
+    megabytes: float = CACHE_MEGABYTES,
+) -> Mbbm:
     """A whole chain at t = 1."""
     n = len(scale)
     return Mbbm(
@@ -106,6 +116,7 @@ def new_mbbm(vote: Vote, seed: int, scale: np.ndarray, tables: Tables, plain: bo
         vote_cost=np.zeros(n),
         weights=np.zeros(n),
         seen=np.zeros(n),
+        megabytes=megabytes,
         tables=tables,
         cache=None,
     ).with_cache()

@@ -217,7 +217,7 @@ class Chain:
         self.segments = [original.segments[0].join(original.segments[1:])]
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
-        """Nominal columns have new values."""
+        """There is room for so many values of each nominal column, which appeared first in these rounds."""
         for segment in self.segments:
             segment.learners.new_values(sizes, births)
 
@@ -246,11 +246,17 @@ class Chain:
     def nbytes(self) -> dict[str, int]:
         """Bytes of what has been learned, part by part; of the room kept for growth too, but not of caches."""
         parts = [segment.nbytes() for segment in self.segments]
-        total = {name: sum(part[name] for part in parts) for name in parts[0]}
-        tables = array_bytes(getattr(self.segments[0].booster, "tables", None))
-        experts = sum(log_v.nbytes for log_v in self.log_vs) + array_bytes(self.numbers)
-        experts += self.watch.nbytes if self.watch is not None else 0
-        return {**total, **({"potentials": tables} if tables else {}), "experts": experts}
+        total = {name: sum(part[name] for part in parts) for name in (parts[0] if parts else ())}
+        tables = self._table_bytes()
+        return {**total, **({"potentials": tables} if tables else {}), "experts": self.fixed_bytes() - tables}
+
+    def fixed_bytes(self) -> int:
+        """Bytes of what belongs to no learner."""
+        watch = self.watch.nbytes if self.watch is not None else 0
+        return sum(log_v.nbytes for log_v in self.log_vs) + array_bytes(self.numbers) + watch + self._table_bytes()
+
+    def _table_bytes(self) -> int:
+        return array_bytes(getattr(self.segments[0].booster, "tables", None)) if self.segments else 0
 
 
 def _blocks(n: int, threads: int, most: int) -> list[slice]:

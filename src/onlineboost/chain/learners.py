@@ -15,12 +15,12 @@ from onlineboost._compile.random import SAMPLE, uniform
 from onlineboost.chain.given import Given, new_given
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
-from onlineboost.data.encoder import MAX_VALUES
 from onlineboost.trees.binary import BinaryTrees, new_group
 from onlineboost.trees.compact import clear, compacted, join, packed, select, unpacked
 from onlineboost.trees.learner import new_walk
 from onlineboost.trees.new_columns import with_columns
-from onlineboost.trees.state import N_LEAVES, N_NODES, PER_TREE, Forest, make_room, trees_of, widen
+from onlineboost.trees.shrink import allotted, pack_nodes, widen
+from onlineboost.trees.state import N_LEAVES, N_LOST, N_NODES, PER_TREE, Forest, make_room, trees_of
 
 SUM = 1e-6  # by how much probabilities may miss 1
 SETTINGS = ("grace", "log_delta", "tie")  # of a tree, that a fresh one takes from a good one
@@ -52,7 +52,7 @@ class Learners(ABC):
 
     @abstractmethod
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
-        """Nominal columns have new values."""
+        """There is room for so many values of each nominal column, which appeared first in these rounds."""
 
     @abstractmethod
     def new_columns(self, numeric: int, nominal: int) -> None:
@@ -96,6 +96,9 @@ class TreeLearners(Learners):
 
     def supply(self, state: Any, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any) -> Any:
         if any(room):
+            forest = self.forest
+            if forest.used[N_LOST] and forest.used[N_NODES] + room[0] > forest.budget["most_nodes"].sum():
+                pack_nodes(forest)
             self.forest = make_room(self.forest, *room)
         return self.forest
 
@@ -110,9 +113,11 @@ class TreeLearners(Learners):
         return type(self)(join([learners.forest for learners in (self, *others)]))
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
-        capacity = np.diff(self.forest.offset) - 1
-        wanted = [int(c) if c >= n else min(2 * n, MAX_VALUES) for c, n in zip(capacity, sizes, strict=True)]
-        self.forest = widen(self.forest, wanted, births)
+        self.forest = widen(self.forest, sizes, births)
+
+    def allot(self, share: float, width: int) -> None:
+        """Each tree may have so many bytes; rows of statistics will be `width` numbers wide."""
+        self.forest = allotted(self.forest, share, width)
 
     def new_columns(self, numeric: int, nominal: int) -> None:
         self.forest = with_columns(self.forest, numeric, nominal)
@@ -121,7 +126,7 @@ class TreeLearners(Learners):
         return {name: getattr(self.forest, name) for name in SETTINGS}
 
     def restart(self, i: int, t: int, settings: dict[str, float]) -> None:
-        clear(self.forest, self.forest.roots[i], t)
+        clear(self.forest, i, t)
         for name, value in settings.items():
             getattr(self.forest, name)[i] = value
 
@@ -130,7 +135,11 @@ class TreeLearners(Learners):
 
     def nbytes(self) -> dict[str, int]:
         forest = self.forest
-        tables = {"nodes": (forest.nodes, forest.details), "class rows": forest.rows, "statistics": forest.stats}
+        tables = {
+            "nodes": (forest.nodes, forest.details),
+            "class rows": forest.rows,
+            "statistics": (forest.stats, forest.free_stats),
+        }
         parts = {name: array_bytes(table) for name, table in tables.items()}
         return {**parts, "settings": array_bytes(forest) - sum(parts.values())}
 

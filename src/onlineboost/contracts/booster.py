@@ -129,3 +129,7 @@ class Methods:
     def new_cache(self: Any) -> Any:
         """A cache for a thread that predicts; None: it needs none."""
         return None
+
+    def cache_bytes(self: Any) -> int:
+        """The most bytes of the caches of a whole chain, one for predicting included."""
+        return 0

@@ -12,6 +12,7 @@ from onlineboost.chain.chain import Chain
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
+from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.settings import GRADIENTS, RESTARTS, Names, Scale, adapts, loss_of, scales, vote_of, word
 from onlineboost.trees.state import Columns
 
@@ -60,6 +61,9 @@ class AdaBoostOLM(BoosterClassifier):
         What it costs to predict l where r is right: ``cost_matrix[r][l]``. Pairs that are not in the dict cost 1. An
         array is in the order of `classes_`, and needs `classes` on the first call of ``partial_fit``. Of costs and of
         weights only the ratios matter: the examples weigh 1 on the average, times their `sample_weight`.
+    memory_limit : int, str such as "64MB" or "1GB", or None
+        The most bytes that the model takes, kept at every moment (docs/memory.md); None: no limit. Read when
+        learning begins.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
     columns : {"auto", "open", "fixed"}
@@ -106,6 +110,7 @@ class AdaBoostOLM(BoosterClassifier):
         alpha_steps: str = "auto",
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
         random_state: Any = 0,
@@ -122,6 +127,7 @@ class AdaBoostOLM(BoosterClassifier):
         self.alpha_steps = alpha_steps
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns
         self.random_state = random_state

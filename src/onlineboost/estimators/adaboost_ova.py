@@ -13,6 +13,7 @@ from onlineboost.chain.learners import BinaryTreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.booster import BoosterClassifier, only_tree
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
+from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import Names, Scale, adapts, loss_of, scales, vote_of
 from onlineboost.trees.state import Columns, no_trees
@@ -31,7 +32,9 @@ class AdaBoostOVA(BoosterClassifier):
         N, the number of weak learners.
     learner : HoeffdingTree, optional
         Settings of the trees; by default ``HoeffdingTree()``.
-    loss, weight_scale, combiner, vote, class_weight, cost_matrix, categorical_features, columns, random_state, n_jobs
+    loss, weight_scale, combiner, vote
+        The booster, as in :class:`AdaBoostOLM`.
+    class_weight, cost_matrix, memory_limit, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -60,6 +63,7 @@ class AdaBoostOVA(BoosterClassifier):
         vote: str = "tempered",
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
         random_state: Any = 0,
@@ -73,6 +77,7 @@ class AdaBoostOVA(BoosterClassifier):
         self.vote = vote
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns
         self.random_state = random_state

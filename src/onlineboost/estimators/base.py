@@ -6,7 +6,6 @@ A classifier is an :class:`~onlineboost.data.encoder.Encoder` for the columns, a
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -25,6 +24,7 @@ from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of, table_of_row
 from onlineboost.data.labels import Labels, object_array, sorted_labels, stretches
 from onlineboost.data.open_columns import NewColumn, check_word, stages
+from onlineboost.estimators import memory
 from onlineboost.estimators.checks import (
     check_columns,
     check_labels,
@@ -36,13 +36,14 @@ from onlineboost.estimators.checks import (
 )
 from onlineboost.estimators.costs import ClassWeight, CostMatrix, Costs, costs_of, count, for_experts
 from onlineboost.estimators.gate import Guarded
+from onlineboost.estimators.memory import Memory, MemoryLimit
 from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.trees.state import Columns
 
 NEVER = 2**62
 
 
-class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
+class OnlineClassifier(Guarded, Memory, ClassifierMixin, BaseEstimator, ABC):
     """Learning from blocks and rows. A subclass says what its chain is (`_new_chain`), and whom to follow."""
 
     categorical_features: Sequence[int | str] | None
@@ -50,6 +51,7 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
     columns: str = "auto"
     class_weight: ClassWeight = None  # of a classifier that has no such setting
     cost_matrix: CostMatrix = None
+    memory_limit: MemoryLimit
     _model: Model  # there once something has been learned
 
     @abstractmethod
@@ -62,10 +64,15 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
 
     def _check_settings(self) -> None:
         """Settings that are read in every call: a bad one shows before anything is learned."""
-        self._combiner(), self._threads(), costs_of(self.class_weight, self.cost_matrix)
+        self._combiner(), self._threads(), memory.bytes_of(self.memory_limit)
+        costs_of(self.class_weight, self.cost_matrix)
 
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""
+
+    def _per_class(self) -> int:
+        """Learners that each class brings with it."""
+        return 0
 
     def _rounds_to_tuning(self, chain: Chain, t: int) -> int:
         """Rounds after round t until `_tune` is due: by what was learned alone, so that how blocks are cut makes no
@@ -136,16 +143,17 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
                 table, y, weight = table[keep], y[keep], weight[keep]
             model = self._begin(table, classes) if first else self._fitted()
             if columns := model.encoder.new_columns(table):
-                return self._learn_in_stages(model, columns, table, y, weight, interrupt)
-            encoded = model.encoder.read(table)
-            codes, new = model.labels.read(y)
-            if interrupt.pending is not None:
-                raise interrupt.pending
-            self._model = model
-            if first and not len(y):
-                self._set_classes(model, model.k)  # classes without a row
-            said = self._learn(encoded, codes, new, weight, interrupt)
-            return self._model.labels.of(said)
+                said = self._learn_in_stages(model, columns, table, y, weight, interrupt)
+            else:
+                part = model.encoder.read(table), *model.labels.read(y)
+                if interrupt.pending is not None:
+                    raise interrupt.pending
+                self._model = model
+                if first and not len(y):
+                    self._set_classes(model, model.k)  # classes without a row
+                said = self._model.labels.of(self._learn(*part, weight, interrupt))
+        memory.warn_at_limit(self._model, len(said))
+        return said
 
     def learn_one(self, x: Mapping[str, Any] | Sequence[Any], y: Any, weight: float = 1.0) -> Self:
         """Learn one example: x is a row in the order of the columns, or a mapping from their names.
@@ -164,26 +172,27 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
             else:
                 model = self._fitted()
             if columns := model.encoder.new_columns_of_row(x):
-                model.with_columns(columns).read_row(x), model.labels.read_one(y)  # errors, before anything changes
-                note_columns(self, model.add_columns(columns))
+                memory.try_columns(model, columns).read_row(x), model.labels.read_one(y)  # errors before any change
+                note_columns(self, memory.add_columns(model, columns))
             encoded = model.encoder.read_row(x)
             codes, new = model.labels.read_one(y)
             self._model = model
             self._learn(encoded, codes, new, np.array([weight], np.float64), interrupt)
+        memory.warn_at_limit(self._model, 1)
         return self
 
     def _learn_in_stages(
         self, model: Model, columns: list[NewColumn], table: Any, y: Any, weight: np.ndarray, interrupt: Interrupt
     ) -> np.ndarray:
         """Learn a block in which new columns turn up: each is added just before the first row that has a value."""
-        model.with_columns(columns).read(table), model.labels.read(y)  # errors, before anything changes
+        memory.try_columns(model, columns).read(table), model.labels.read(y)  # errors, before anything changes
         if interrupt.pending is not None:
             raise interrupt.pending
         self._model, said = model, np.empty(0, np.int64)
         for rows, new in stages(columns, len(y)):
             if rows.start and (interrupt.pressed() or len(said) < rows.start):
                 break
-            note_columns(self, model.add_columns(new))
+            note_columns(self, memory.add_columns(model, new))
             part = model.encoder.read(table[rows]), *model.labels.read(y[rows])
             said = np.concatenate([said, self._learn(*part, weight[rows], interrupt)])
         return model.labels.of(said)
@@ -207,7 +216,10 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
         known = np.empty(0) if classes is None else sorted_labels(check_labels(classes, type(self).__name__))
         labels = Labels(known, classes is not None)
         columns = Columns(len(encoder.numeric), encoder.sizes)
-        return Model(encoder, labels, self._new_chain(columns, len(labels.classes), seed_of(self.random_state)))
+        chain = self._new_chain(columns, len(labels.classes), seed_of(self.random_state))
+        model = Model(encoder, labels, chain, limit=memory.bytes_of(self.memory_limit), per_class=self._per_class())
+        memory.check_limit(model, model.k)
+        return model
 
     def _learn(
         self, encoded: Encoded, codes: np.ndarray, new: dict, weight: np.ndarray, interrupt: Interrupt
@@ -224,6 +236,7 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
         model.chain.costs = for_experts(costs, model.labels)
         if new:
             self._check_new_classes(model)
+            memory.check_limit(model, model.k + len(new))
         if not model.compiled:
             with interrupt.let_through() if is_new(self) else nullcontext():  # Ctrl-C need not wait for the compiler
                 compiled_by(self._rehearse, model, type(self))
@@ -263,8 +276,7 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
         """
         chain = model.chain
         X, combiner = encoded.X, self._combiner()
-        if model.encoder.commit(encoded, chain.t + 1):
-            chain.new_values(model.encoder.sizes, model.encoder.births)
+        model.encoder.commit(encoded, chain.t + 1)
         out = np.full(len(X), -1, np.int64)
         known, done, names = model.k, 0, list(new)
         for start, stop, k in stretches(codes, known):
@@ -279,7 +291,8 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
             chain.costs = for_experts(costs, model.labels)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
-                part = slice(done, min(stop, done + self._rounds_to_tuning(chain, chain.t)))
+                rounds = min(memory.make_ready(model, k), self._rounds_to_tuning(chain, chain.t))
+                part = slice(done, min(stop, done + rounds))
                 block = X[part], codes[part], weight[part]
                 done += chain.stream(*block, k, combiner, out[part], self._threads(), interrupt.pressed)
                 if self._rounds_to_tuning(chain, chain.t - 1) == 1:
@@ -287,7 +300,7 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
             if first is not None:
                 out[start] = first
         if done < len(X) and model.encoder.forget(chain.t):
-            chain.new_values(model.encoder.sizes, model.encoder.births)
+            memory.make_ready(model, known)
         return out[:done]
 
     def _threads(self) -> int:
@@ -352,20 +365,6 @@ class OnlineClassifier(Guarded, ClassifierMixin, BaseEstimator, ABC):
     def n_samples_seen_(self) -> int:
         """Number of examples learned."""
         return self._fitted().chain.t
-
-    @property
-    def nbytes_by_part_(self) -> dict[str, int]:
-        """Bytes of everything learned, part by part, room that is kept for growth included."""
-        model = self._fitted()
-        encoder = sum(
-            sys.getsizeof(part) for part in (model.encoder.names, *model.encoder.codes, *model.encoder.births)
-        )
-        return {**model.chain.nbytes(), "columns and labels": encoder + model.labels.classes.nbytes}
-
-    @property
-    def nbytes_(self) -> int:
-        """Size of the model in bytes."""
-        return sum(self.nbytes_by_part_.values())
 
     def snapshot(self) -> Self:
         """A copy as it is now, to predict with while this one goes on learning: compact, and quick for single rows."""

@@ -15,6 +15,7 @@ from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import only_tree
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
+from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.settings import Names, count
 from onlineboost.trees.state import Columns
 
@@ -31,7 +32,7 @@ class BestTree(OnlineClassifier):
         Number of trees. They differ in the settings drawn from ranges, and in the columns they look at.
     learner : HoeffdingTree, optional
         Settings of the trees; by default ``HoeffdingTree()``.
-    class_weight, cost_matrix, categorical_features, columns, random_state, n_jobs
+    class_weight, cost_matrix, memory_limit, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -59,6 +60,7 @@ class BestTree(OnlineClassifier):
         learner: Any = None,
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
         random_state: Any = 0,
@@ -68,6 +70,7 @@ class BestTree(OnlineClassifier):
         self.learner = learner
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns
         self.random_state = random_state

@@ -13,6 +13,7 @@ from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
+from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.settings import CONFIDENCE, DRAWS, GRACE, TIE, Names, Range, draw, word
 from onlineboost.trees.state import LEAF_RULES, Columns, Forest, TreeSettings, plant
 
@@ -38,6 +39,9 @@ class HoeffdingTree(OnlineClassifier):
         Share of the columns looked at in a split try, drawn anew for every try: trees that differ make a better chain.
     class_weight, cost_matrix
         As in :class:`AdaBoostOLM`, for a tree by itself: a booster has settings of its own.
+    memory_limit : int, str such as "64MB" or "1GB", or None
+        The most bytes that the model takes, kept at every moment (docs/memory.md); None: no limit. Read when learning
+        begins. In a booster the booster's own limit counts.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
     columns : {"auto", "open", "fixed"}
@@ -66,6 +70,7 @@ class HoeffdingTree(OnlineClassifier):
         max_features: float = 0.3,
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
         random_state: Any = 0,
@@ -78,6 +83,7 @@ class HoeffdingTree(OnlineClassifier):
         self.max_features = max_features
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns
         self.random_state = random_state

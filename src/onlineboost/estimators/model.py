@@ -28,11 +28,15 @@ class Model:
     labels: Labels
     chain: Chain
     counts: np.ndarray = field(default_factory=lambda: np.zeros(0))  # weight of each class, where costs need it
+    limit: int | None = None  # bytes that it may take
+    per_class: int = 0  # learners that each class brings with it
+    ready: tuple = ()  # the classes and values that there is room for: see `memory.make_ready`
+    warned: bool = False  # whether the user knows that it has reached its limit
     damage: str = ""  # what went wrong in the middle of a row, if anything did: it cannot be used any more
     compiled: bool = False  # whether its kernels are, in this process
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "compiled": False}
+        return {**self.__dict__, "compiled": False, "ready": ()}  # tables are saved without room
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         restore(self, state)

@@ -15,6 +15,7 @@ from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import weak_learners
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
+from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import Names, Scale, adapts, count, loss_of, scales, vote_of
 from onlineboost.trees.state import Columns
@@ -31,7 +32,9 @@ class OneVsAll(OnlineClassifier):
     ----------
     n_learners : int
         Number of weak learners of each booster; there are as many boosters as classes.
-    loss, learner, weight_scale, vote, class_weight, cost_matrix, categorical_features, columns, random_state, n_jobs
+    loss, learner, weight_scale, vote
+        The boosters, as in :class:`AdaBoostOLM`.
+    class_weight, cost_matrix, memory_limit, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -59,6 +62,7 @@ class OneVsAll(OnlineClassifier):
         vote: str = "tempered",
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
         random_state: Any = 0,
@@ -71,6 +75,7 @@ class OneVsAll(OnlineClassifier):
         self.vote = vote
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns
         self.random_state = random_state
@@ -106,9 +111,10 @@ class OneVsAll(OnlineClassifier):
         chain = model.chain
         assert isinstance(chain, OneVsAllChain)
         for j in range(len(chain.boosters), k):
-            segment = self._new_segment(model, j)
-            segment.learners.new_values(model.encoder.sizes, model.encoder.births)
-            chain.add_class(segment)
+            chain.add_class(self._new_segment(model, j))
+
+    def _per_class(self) -> int:
+        return count("n_learners", self.n_learners)
 
     def _combiner(self) -> Combiner:
         return Combiner.LAST

@@ -7,12 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from onlineboost.boosters.mbbm import new_mbbm
+from onlineboost.boosters.mbbm import CACHE_MEGABYTES, new_mbbm
 from onlineboost.boosters.potentials import Tables, build_tables
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.shares import CACHE_PART
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
+from onlineboost.estimators.memory import DEFAULT, MemoryLimit, bytes_of
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import WEIGHTS, Names, Scale, scales, vote_of, word
 from onlineboost.trees.state import Columns
@@ -38,7 +40,9 @@ class OnlineMBBM(BoosterClassifier):
     weights : {"relative", "plain"}
         What examples weigh, before `weight_scale`: the paper's weight over its mean so far (docs/mbbm.md), or the
         paper's weight itself.
-    learner, weight_scale, vote, class_weight, cost_matrix, categorical_features, columns, random_state, n_jobs
+    learner, weight_scale, vote, class_weight, cost_matrix, memory_limit
+        As in :class:`AdaBoostOLM`.
+    categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
     combiner : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the majority of the first i votes) to follow, as in :class:`AdaBoostOLM`.
@@ -77,6 +81,7 @@ class OnlineMBBM(BoosterClassifier):
         vote: str = "tempered",
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
         random_state: Any = 0,
@@ -93,6 +98,7 @@ class OnlineMBBM(BoosterClassifier):
         self.vote = vote
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns
         self.random_state = random_state
@@ -124,8 +130,13 @@ class OnlineMBBM(BoosterClassifier):
         self._combiner()  # a bad setting shows here
         scale = scales(self.weight_scale, self.n_learners, seed)
         plain = word("weights", self.weights, WEIGHTS) == "plain"
-        booster = new_mbbm(vote_of(self.vote), seed, scale, self._tables(2, seed, len(scale)), plain)
+        booster = new_mbbm(vote_of(self.vote), seed, scale, self._tables(2, seed, len(scale)), plain, self._cache())
         return boosted_chain(self.learner, booster, columns, k)
+
+    def _cache(self) -> float:
+        """Megabytes for costs met before."""
+        limit = bytes_of(self.memory_limit)
+        return CACHE_MEGABYTES if limit is None else min(CACHE_MEGABYTES, limit * CACHE_PART / 1.5e6)
 
     def _tables(self, k: int, seed: int, n: int) -> Tables:
         return build_tables(k, n, self._gammas(n), loss=self.loss, potential=self.potential, seed=seed)

@@ -12,6 +12,7 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import boosted_chain, only_tree
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
+from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.settings import Names, count
 from onlineboost.trees.state import Columns
 
@@ -35,7 +36,7 @@ class OzaBoost(OnlineClassifier):
         Settings of the trees; by default ``HoeffdingTree()``.
     poisson : bool
         Whether trees learn an example as often as drawn (as published), or once with weight lambda.
-    class_weight, cost_matrix, categorical_features, columns, random_state, n_jobs
+    class_weight, cost_matrix, memory_limit, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -62,6 +63,7 @@ class OzaBoost(OnlineClassifier):
         poisson: bool = True,
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
         random_state: Any = 0,
@@ -72,6 +74,7 @@ class OzaBoost(OnlineClassifier):
         self.poisson = poisson
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns
         self.random_state = random_state

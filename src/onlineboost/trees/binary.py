@@ -12,7 +12,7 @@ import numpy as np
 
 from onlineboost._compile.jit import inlined_kernel
 from onlineboost.contracts.learner import LEARNER
-from onlineboost.trees.learn import has_room, learn, room_needed
+from onlineboost.trees.learn import has_room, learn, room_allowed
 from onlineboost.trees.predict import leaf_distribution, route
 from onlineboost.trees.state import Forest
 
@@ -68,7 +68,7 @@ def room(learner, i, what, weight, scratch):
     forest, k = learner.forest, scratch.leaves.size
     nodes = rows = stats = 0
     for j in range(k):
-        more_nodes, more_rows, more_stats = room_needed(forest, i * k + j, scratch.leaves[j], weight)
+        more_nodes, more_rows, more_stats = room_allowed(forest, i * k + j, scratch.leaves[j], weight)
         nodes, rows, stats = nodes + more_nodes, rows + more_rows, stats + more_stats
     return has_room(forest, nodes, rows, stats), nodes, rows, stats
 

@@ -15,18 +15,21 @@ import numpy as np
 from onlineboost._compile.jit import kernel
 from onlineboost._compile.random import child_key
 from onlineboost.trees.learn import free_rows, start_leaf
+from onlineboost.trees.shrink import pack_nodes, widen
 from onlineboost.trees.state import (
+    BUDGET,
     DETAIL,
     N_LEAVES,
     N_LOST,
     N_NODES,
+    N_STATS,
     NODE,
     NOT_BORN,
+    NOTHING_GIVEN_UP,
     PER_TREE,
     ROW,
     Forest,
     in_use,
-    widen,
 )
 
 
@@ -128,9 +131,9 @@ def _rows_of(forest: Forest, first: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def clear(forest, root, t):
-    """Make the tree at this root a single leaf that has learned nothing. Its other nodes stay behind, unused."""
-    nodes, used = forest.nodes, forest.used
+def clear(forest, i, t):
+    """Make tree i a single leaf that has learned nothing. Its other nodes stay behind, unused."""
+    nodes, used, root, own = forest.nodes, forest.used, forest.roots[i], forest.budget[i]
     todo = [np.int64(root)]
     while len(todo):
         at = todo.pop()
@@ -141,15 +144,18 @@ def clear(forest, root, t):
             for child in range(nodes[at].first, nodes[at].first + n_children):
                 todo.append(np.int64(child))
             continue
-        free_rows(forest, nodes[at].first)
+        free_rows(forest, i, nodes[at].first)
+    own.nodes = 1
+    own.refused = 0
+    own.bar = NOTHING_GIVEN_UP
     start_leaf(forest, root, child_key(forest.details[root].key, t))
 
 
 def compacted(forest: Forest) -> Forest:
     """The same trees without the nodes that restarts left behind, once these are the greater part."""
-    if 2 * forest.used[N_LOST] < forest.used[N_NODES]:
-        return forest
-    return select(forest, 0, len(forest.roots))
+    if 2 * forest.used[N_LOST] >= forest.used[N_NODES]:
+        pack_nodes(forest)
+    return forest
 
 
 def packed(forest: Forest) -> dict[str, Any]:
@@ -163,7 +169,8 @@ def packed(forest: Forest) -> dict[str, Any]:
     birth = [born[born < NOT_BORN].tolist() for born in rounds]
     compact = widen(select(forest, 0, len(forest.roots)), [len(born) for born in birth], birth)
     fields = compact._asdict()
-    leaves = int(fields.pop("used")[N_LEAVES])
+    used = fields.pop("used")
+    leaves, fields["stats"] = int(used[N_LEAVES]), fields["stats"][: used[N_STATS]]
     del fields["free_stats"]
     records = {name: fields[name].view(np.uint8) for name in RECORDS}
     return {**fields, **records, "leaves": leaves}
@@ -179,7 +186,7 @@ def unpacked(saved: dict[str, Any]) -> Forest:
     return Forest(free_stats=np.empty(stats, np.int32), used=in_use(nodes, rows, stats, leaves), **fields)
 
 
-RECORDS = {"nodes": NODE, "details": DETAIL, "rows": ROW}
+RECORDS = {"nodes": NODE, "details": DETAIL, "rows": ROW, "budget": BUDGET}
 
 
 def restore(target: Any, state: dict[str, Any]) -> None:

@@ -9,20 +9,24 @@ import numpy as np
 from onlineboost._compile.fastmath import log
 from onlineboost._compile.jit import bare_kernel, inlined_kernel, small_kernel
 from onlineboost._compile.random import child_key
+from onlineboost.trees.budget import ask_again, free_stat, may_split, wanted_stat
 from onlineboost.trees.predict import MANY, log_product, long_log_product
 from onlineboost.trees.split import best_split, share_below
 from onlineboost.trees.state import (
     FREE_ROW,
+    GAVE_UP,
     HIGH,
     INVERSE,
     LOW,
     MEAN,
+    N_FREE_ROWS,
     N_FREE_STATS,
     N_LEAVES,
     N_NODES,
     N_ROWS,
     N_STATS,
     SQUARES,
+    WAITING,
     WEIGHT,
     LeafRule,
 )
@@ -38,12 +42,19 @@ def room_needed(forest, i, leaf, weight):
     branches = 2
     for j in range(forest.offset.size - 1):
         branches = max(branches, forest.offset[j + 1] - forest.offset[j] - 1)
-    classes = 1
-    row = forest.nodes[leaf].first
+    classes = 1 + n_classes(forest.rows, forest.nodes[leaf].first)
+    return branches, branches * classes, 1
+
+
+@bare_kernel
+def n_classes(rows, first):
+    """Number of class rows in the list that begins here."""
+    classes = 0
+    row = np.int64(first)
     while row >= 0:
         classes += 1
-        row = forest.rows[row].next
-    return branches, branches * classes, 1
+        row = np.int64(rows[row].next)
+    return classes
 
 
 @inlined_kernel
@@ -51,25 +62,39 @@ def has_room(forest, nodes, rows, stats):
     used = forest.used
     return (
         used[N_NODES] + nodes <= forest.nodes.size
-        and used[N_ROWS] + rows <= forest.rows.size
-        and (used[N_FREE_STATS] >= stats or used[N_STATS] + stats <= forest.stats.shape[0])
+        and used[N_ROWS] + rows <= forest.rows.size + used[N_FREE_ROWS]
+        and used[N_STATS] + stats <= forest.stats.shape[0] + used[N_FREE_STATS]
+    )
+
+
+@inlined_kernel
+def room_allowed(forest, i, leaf, weight):
+    """`room_needed`, but no more than tree i may still take."""
+    nodes, rows, stats = room_needed(forest, i, leaf, weight)
+    own = forest.budget[i]
+    return (
+        min(nodes, own.most_nodes - own.nodes),
+        min(rows, own.most_rows - own.rows),
+        min(stats, own.most_stats - own.stats),
     )
 
 
 @bare_kernel
-def new_row(forest, leaf, label, mass):
-    """Append a class row to a leaf's list."""
+def new_row(forest, i, leaf, label, mass):
+    """Append a class row to the list of a leaf of tree i."""
     rows, used = forest.rows, forest.used
     row = used[FREE_ROW]
     if row >= 0:
         used[FREE_ROW] = rows[row].next
+        used[N_FREE_ROWS] -= 1
     else:
         row = used[N_ROWS]
         used[N_ROWS] += 1
+    forest.budget[i].rows += 1
     rows[row].label = label
     rows[row].next = -1
     rows[row].stat = -1
-    rows[row].unused = 0
+    rows[row].denied = 0
     rows[row].mass = mass
     rows[row].prior = 0.0
     last = forest.nodes[leaf].first
@@ -80,23 +105,6 @@ def new_row(forest, leaf, label, mass):
             last = rows[last].next
         rows[last].next = row
     return row
-
-
-@bare_kernel
-def new_stat(forest):
-    used = forest.used
-    if used[N_FREE_STATS] > 0:
-        used[N_FREE_STATS] -= 1
-        s = np.int64(forest.free_stats[used[N_FREE_STATS]])
-    else:
-        s = used[N_STATS]
-        used[N_STATS] += 1
-    n = forest.n_numeric
-    stat = forest.stats[s]
-    stat[:] = 0.0
-    stat[LOW * n : (LOW + 1) * n] = math.inf
-    stat[HIGH * n : (HIGH + 1) * n] = -math.inf
-    return s
 
 
 @small_kernel
@@ -144,18 +152,35 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
     `leaf_distribution` returned for x. The caller has made room.
     """
     nodes, details, rows = forest.nodes, forest.details, forest.rows
-    details[leaf].bayes_lead += weight * (int(bayes == y) - int(majority == y))
-    details[leaf].mass += weight
-    details[leaf].since += weight
-
     row = np.int64(nodes[leaf].first)
     while row >= 0 and rows[row].label != y:
         row = np.int64(rows[row].next)
     if row < 0:
-        row = new_row(forest, leaf, y, 0.0)
+        if forest.budget[i].rows >= forest.budget[i].most_rows:
+            return  # no memory for one more class here
+        row = new_row(forest, i, leaf, y, 0.0)
+    details[leaf].bayes_lead += weight * (int(bayes == y) - int(majority == y))
+    details[leaf].mass += weight
+    details[leaf].since += weight
     rows[row].mass += weight
     if rows[row].stat < 0:
-        rows[row].stat = new_stat(forest)
+        rows[row].stat = wanted_stat(forest, i, leaf, row)
+    if rows[row].stat >= 0:
+        learn_values(forest, i, row, x, spread, weight)
+    if details[leaf].since > forest.grace[i]:
+        details[leaf].since = 0.0
+        if details[leaf].heavy == GAVE_UP:
+            ask_again(forest, i, leaf)
+        elif may_split(forest, i, 2, 1):
+            feature, threshold = best_split(forest, i, leaf, t)
+            if feature >= 0:
+                split(forest, i, leaf, feature, threshold, t)
+
+
+@inlined_kernel
+def learn_values(forest, i, row, x, spread, weight):
+    """The statistics of a class row of tree i learn x."""
+    rows = forest.rows
     stat = forest.stats[rows[row].stat]
     n = forest.n_numeric
     if n:
@@ -170,12 +195,6 @@ def learn(forest, i, leaf, x, spread, y, weight, majority, bayes, t):
             stat[forest.offset[j]] += weight
             stat[forest.offset[j] + 1 + int(x[n + j])] += weight
 
-    if details[leaf].since > forest.grace[i]:
-        details[leaf].since = 0.0
-        feature, threshold = best_split(forest, i, leaf, t)
-        if feature >= 0:
-            split(forest, leaf, feature, threshold, t)
-
 
 @bare_kernel
 def start_leaf(forest, at, key):
@@ -185,7 +204,7 @@ def start_leaf(forest, at, key):
     node.first = -1
     node.threshold = math.nan
     detail.n_children = 0
-    detail.heavy = -1
+    detail.heavy = WAITING
     detail.mass = 0.0
     detail.since = 0.0
     detail.bayes_lead = 0.0
@@ -193,37 +212,47 @@ def start_leaf(forest, at, key):
 
 
 @bare_kernel
-def free_rows(forest, first_row):
-    """Class rows of a leaf, and their statistics, may be used again."""
-    rows, used = forest.rows, forest.used
+def free_rows(forest, i, first_row):
+    """Class rows of a leaf of tree i, and their statistics, may be used again."""
+    rows, used, own = forest.rows, forest.used, forest.budget[i]
     row = np.int64(first_row)
     while row >= 0:
         following = np.int64(rows[row].next)
-        if rows[row].stat >= 0:
-            forest.free_stats[used[N_FREE_STATS]] = rows[row].stat
-            used[N_FREE_STATS] += 1
+        free_stat(forest, i, row)
         rows[row].next = used[FREE_ROW]
         used[FREE_ROW] = row
+        used[N_FREE_ROWS] += 1
+        own.rows -= 1
         row = following
 
 
 @bare_kernel
-def split(forest, leaf, feature, threshold, t):
-    """Turn a leaf into an inner node whose children inherit its class masses, branch by branch."""
+def n_branches(forest, feature, t):
+    """Branches of a split on this column in round t."""
+    j = feature - forest.n_numeric
+    if j < 0:
+        return 2
+    branches = 0  # every value the column has shown up to this round, seen at this leaf or not
+    born = forest.birth[forest.offset[j] - forest.offset[0] + 1 : forest.offset[j + 1] - forest.offset[0]]
+    while branches < born.size and born[branches] <= t:
+        branches += 1
+    return branches
+
+
+@bare_kernel
+def split(forest, i, leaf, feature, threshold, t):
+    """Turn a leaf of tree i into an inner node whose children inherit its class masses, branch by branch."""
     nodes, details, rows, used = forest.nodes, forest.details, forest.rows, forest.used
     n = forest.n_numeric
     j = feature - n
-    if feature < n:
-        branches = 2
-    else:  # every value the column has shown up to this round, seen at this leaf or not
-        branches = 0
-        born = forest.birth[forest.offset[j] - forest.offset[0] + 1 : forest.offset[j + 1] - forest.offset[0]]
-        while branches < born.size and born[branches] <= t:
-            branches += 1
+    branches = n_branches(forest, feature, t)
+    first_row = nodes[leaf].first
+    if not may_split(forest, i, branches, n_classes(rows, first_row)):
+        return
     first = used[N_NODES]
     used[N_NODES] += branches
     used[N_LEAVES] += branches - 1
-    first_row = nodes[leaf].first
+    forest.budget[i].nodes += branches
     heavy = first
     for b in range(branches):
         child = first + b
@@ -238,7 +267,7 @@ def split(forest, leaf, feature, threshold, t):
                 else:
                     mass = forest.stats[s, forest.offset[j] + 1 + b]
                 if mass > 0.0:
-                    new_row(forest, child, rows[row].label, mass)
+                    new_row(forest, i, child, rows[row].label, mass)
                     details[child].mass += mass
             row = rows[row].next
         if details[child].mass > details[heavy].mass:
@@ -246,10 +275,10 @@ def split(forest, leaf, feature, threshold, t):
         if details[child].mass == 0.0:  # a value not seen here: the parent's classes, with next to no weight
             row = first_row
             while row >= 0:
-                new_row(forest, child, rows[row].label, 1e-6 * rows[row].mass)
+                new_row(forest, i, child, rows[row].label, 1e-6 * rows[row].mass)
                 details[child].mass += 1e-6 * rows[row].mass
                 row = rows[row].next
-    free_rows(forest, first_row)
+    free_rows(forest, i, first_row)
     nodes[leaf].feature = feature
     nodes[leaf].first = first
     nodes[leaf].threshold = threshold

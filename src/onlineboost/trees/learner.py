@@ -8,7 +8,7 @@ import numpy as np
 
 from onlineboost._compile.jit import inlined_kernel
 from onlineboost.contracts.learner import LEARNER
-from onlineboost.trees.learn import has_room, learn, room_needed
+from onlineboost.trees.learn import has_room, learn, room_allowed, room_needed
 from onlineboost.trees.predict import fetch_leaf, find_leaves, leaf_distribution, route
 from onlineboost.trees.state import Forest
 
@@ -44,6 +44,8 @@ def ask(forest, i, rows, b, scratch, work):
 @inlined_kernel
 def room(forest, i, what, weight, scratch):
     nodes, rows, stats = room_needed(forest, i, what[0], weight)
+    if not has_room(forest, nodes, rows, stats):
+        nodes, rows, stats = room_allowed(forest, i, what[0], weight)
     return has_room(forest, nodes, rows, stats), nodes, rows, stats
 
 

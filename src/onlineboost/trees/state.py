@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlineboost._compile.random import child_key
+from onlineboost.trees.tables import alike, empty
 
 NODE = np.dtype(
     [
@@ -35,7 +36,7 @@ NODE = np.dtype(
 DETAIL = np.dtype(
     [
         ("n_children", np.int32),
-        ("heavy", np.int32),  # the child for a missing value and for a value with no branch of its own
+        ("heavy", np.int32),  # the child for a missing value and for a value with no branch of its own; leaf: see below
         ("mass", np.float64),  # leaf: weight of its classes, inherited weight included
         ("since", np.float64),  # leaf: weight learned since the last split try
         ("bayes_lead", np.float64),  # leaf: weight predicted rightly by naive Bayes, less that by the majority class
@@ -47,18 +48,36 @@ ROW = np.dtype(
         ("label", np.int32),
         ("next", np.int32),  # next class row of this leaf (or next free row), -1: none
         ("stat", np.int32),  # its row of `stats`, -1: nothing learned, only inherited
-        ("unused", np.int32),
+        ("denied", np.int32),  # 1: there was no row of `stats` for it, and it does not ask again
         ("mass", np.float64),
         ("prior", np.float64),  # log(mass) - (sum of log variances of the numeric columns) / 2, for naive Bayes
     ]
 )
-NODE, DETAIL, ROW = (np.dtype((np.record, kind.descr)) for kind in (NODE, DETAIL, ROW))  # attributes for Python too
-assert (NODE.itemsize, DETAIL.itemsize, ROW.itemsize) == (16, 40, 32)
+BUDGET = np.dtype(
+    [
+        ("nodes", np.int64),  # of the tree, in use, and likewise:
+        ("rows", np.int64),  # class rows
+        ("stats", np.int64),  # rows of `stats`
+        ("most_nodes", np.int64),  # that it may have, and likewise:
+        ("most_rows", np.int64),
+        ("most_stats", np.int64),
+        ("bar", np.float64),  # promise that a leaf without statistics must be above to get some (budget.py)
+        ("refused", np.int64),  # splits that there was no room for
+    ]
+)
+NODE, DETAIL, ROW, BUDGET = (np.dtype((np.record, kind.descr)) for kind in (NODE, DETAIL, ROW, BUDGET))  # attributes
+assert (NODE.itemsize, DETAIL.itemsize, ROW.itemsize, BUDGET.itemsize) == (16, 40, 32, 64)
 
-N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES, N_LOST = range(7)  # what Forest.used holds
+WAITING, GAVE_UP = -1, -2  # DETAIL.heavy of a leaf: it may have statistics, or has given them up for lack of memory
+UNLIMITED = 2**40  # rows of a table: more than a tree ever has
+NOTHING_GIVEN_UP = -1.0  # BUDGET.bar of a tree that has never lacked memory for statistics: below all promises
+
+N_NODES, N_ROWS, FREE_ROW, N_STATS, N_FREE_STATS, N_LEAVES, N_LOST, N_FREE_ROWS = range(8)  # what Forest.used holds
 # (N_LOST: nodes that belong to no tree any more, left behind by restarts)
+SPARE = 1.25  # addresses that a table at its limit has: rows get wider, and a tree has whole rows only, four at least
 NOT_BORN = np.iinfo(np.int64).max  # in Forest.birth: no value yet, room for one
-MEAN, INVERSE, WEIGHT, SQUARES, LOW, HIGH = range(6)  # the stretches of a row of stats; naive Bayes reads the first two
+STRETCHES = 6  # of the numeric columns in a row of stats; naive Bayes reads the first two:
+MEAN, INVERSE, WEIGHT, SQUARES, LOW, HIGH = range(STRETCHES)
 
 
 class LeafRule(IntEnum):
@@ -72,7 +91,7 @@ class LeafRule(IntEnum):
 LEAF_RULES = {"majority": LeafRule.MAJORITY, "nb": LeafRule.BAYES, "nba": LeafRule.ADAPTIVE}
 
 
-PER_TREE = ("grace", "log_delta", "tie", "unit")  # fields of Forest: settings of the trees, beside `roots`
+PER_TREE = ("grace", "log_delta", "tie", "unit", "budget")  # fields of Forest with an entry per tree, beside `roots`
 
 
 class Forest(NamedTuple):
@@ -89,6 +108,7 @@ class Forest(NamedTuple):
     log_delta: np.ndarray  # float64 (trees,) ln(1/delta) of the Hoeffding bound
     tie: np.ndarray  # float64 (trees,) tau: a bound below this splits without a clear winner
     unit: np.ndarray  # float64 (trees,) weight that stands for one example, for the priors of naive Bayes
+    budget: np.ndarray  # BUDGET (trees,) what each tree has in the tables, and may have
     n_numeric: int
     offset: (
         np.ndarray
@@ -99,12 +119,12 @@ class Forest(NamedTuple):
 
 
 def nominal_layout(n_numeric: int, nominal_sizes: list[int]) -> np.ndarray:
-    return np.cumsum([6 * n_numeric, *(size + 1 for size in nominal_sizes)]).astype(np.int64)
+    return np.cumsum([STRETCHES * n_numeric, *(size + 1 for size in nominal_sizes)]).astype(np.int64)
 
 
 def in_use(nodes: int, rows: int, stats: int, leaves: int) -> np.ndarray:
     """Forest.used of tables that are full up to here, with nothing free or lost."""
-    used = np.zeros(7, np.int64)
+    used = np.zeros(8, np.int64)
     used[[N_NODES, N_ROWS, FREE_ROW, N_STATS, N_LEAVES]] = nodes, rows, -1, stats, leaves
     return used
 
@@ -148,6 +168,7 @@ def plant(columns: Columns, settings: TreeSettings, seed: int = 0, first: int = 
         log_delta=np.log(1.0 / np.asarray(settings.confidence, float)),
         tie=np.array(settings.tie, float),
         unit=np.array(settings.unit, float),
+        budget=_no_limits(n_trees),
         n_numeric=columns.n_numeric,
         offset=offset,
         birth=np.full(offset[-1] - offset[0], -1, np.int64),
@@ -156,31 +177,54 @@ def plant(columns: Columns, settings: TreeSettings, seed: int = 0, first: int = 
     )
 
 
-def _longer(array: np.ndarray, needed: int) -> np.ndarray:
-    """A copy of an array with room for `needed` rows, and for more to come: several times as many as before.
+def _no_limits(n_trees: int) -> np.ndarray:
+    """The budgets of trees that are single leaves and may grow for ever."""
+    budget = np.zeros(n_trees, BUDGET)
+    budget["nodes"] = 1
+    budget["bar"] = NOTHING_GIVEN_UP
+    for name in ("most_nodes", "most_rows", "most_stats"):
+        budget[name] = UNLIMITED
+    return budget
+
+
+def longer(array: np.ndarray, needed: int, most: int) -> np.ndarray:
+    """A copy of an array with room for `needed` rows, and for more to come: several times as many, at most `most`.
 
     Room that is not in use takes addresses but no memory. Small arrays grow fast, so that little is ever copied: on the
-    way to any size, about half of it in all.
+    way to any size, about half of it in all. From a sixteenth of `most` on there is room for all of it: while it is
+    copied, an array is there twice.
     """
     factor = 4.0 if array.nbytes < 2**26 else 2.0 if array.nbytes < 2**30 else 1.5
-    longer = np.empty((max(int(factor * len(array)), needed), *array.shape[1:]), array.dtype)
-    longer[: len(array)] = array
-    return longer
+    copy = with_room(max(int(factor * len(array)), needed), needed, most, array.shape[1:], array.dtype)
+    copy[: len(array)] = array
+    return copy
+
+
+def with_room(room: int, needed: int, most: int, shape: tuple[int, ...], kind: Any) -> np.ndarray:
+    """A table with so much room, or for `most` rows if that is not much more; `needed` in any case.
+
+    Small ones are left to malloc, which is faster: it has memory at hand.
+    """
+    if 4 * room > most:
+        return empty((max(most, needed), *shape), kind, SPARE)
+    return empty((room, *shape), kind) if 16 * room > most else np.empty((room, *shape), kind)
 
 
 def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
     """The same forest with room for so many more nodes, class rows and rows of statistics."""
-    used = forest.used
+    used, budget = forest.used, forest.budget
     new: dict[str, Any] = {}
     if used[N_NODES] + nodes > len(forest.nodes):
-        new["nodes"] = _longer(forest.nodes, used[N_NODES] + nodes)
-        new["details"] = np.empty(len(new["nodes"]), DETAIL)
+        new["nodes"] = longer(forest.nodes, used[N_NODES] + nodes, int(budget["most_nodes"].sum()))
+        new["details"] = alike(new["nodes"], DETAIL)
         new["details"][: len(forest.details)] = forest.details
-    if used[N_ROWS] + rows > len(forest.rows):
-        new["rows"] = _longer(forest.rows, used[N_ROWS] + rows)
-    if used[N_STATS] + stats > len(forest.stats):
-        new["stats"] = _longer(forest.stats, used[N_STATS] + stats)
-        new["free_stats"] = np.empty(len(new["stats"]), np.int32)
+    if used[N_ROWS] + rows > len(forest.rows) + used[N_FREE_ROWS]:
+        needed = used[N_ROWS] - used[N_FREE_ROWS] + rows
+        new["rows"] = longer(forest.rows, needed, int(budget["most_rows"].sum()))
+    if used[N_STATS] + stats > len(forest.stats) + used[N_FREE_STATS]:
+        needed = used[N_STATS] - used[N_FREE_STATS] + stats
+        new["stats"] = longer(forest.stats, needed, int(budget["most_stats"].sum()))
+        new["free_stats"] = alike(new["stats"], np.int32)
         new["free_stats"][: len(forest.free_stats)] = forest.free_stats
     return forest._replace(**new)
 
@@ -208,30 +252,9 @@ def nbytes(forest: Forest) -> dict[str, int]:
     True
     """
     used = forest.used
-    free_rows = 0
-    at = used[FREE_ROW]
-    while at >= 0:
-        free_rows += 1
-        at = forest.rows["next"][at]
     live = (
         int(used[N_NODES]) * (NODE.itemsize + DETAIL.itemsize)
-        + (int(used[N_ROWS]) - free_rows) * ROW.itemsize
+        + int(used[N_ROWS] - used[N_FREE_ROWS]) * ROW.itemsize
         + int(used[N_STATS] - used[N_FREE_STATS]) * forest.stats.strides[0]
     )
     return {"used": live, "allocated": sum(part.nbytes for part in forest if isinstance(part, np.ndarray))}
-
-
-def widen(forest: Forest, nominal_sizes: list[int], birth: list[list[int]]) -> Forest:
-    """The same forest with room for so many values of its nominal columns, and the rounds of their first appearance."""
-    offset = nominal_layout(forest.n_numeric, nominal_sizes)
-    born = np.full(offset[-1] - offset[0], NOT_BORN)
-    for start, rounds in zip(offset - offset[0] + 1, birth, strict=False):
-        born[start : start + len(rounds)] = rounds
-    if np.array_equal(offset, forest.offset):
-        return forest._replace(birth=born)
-    stats = np.zeros((len(forest.stats), offset[-1]))
-    stats[:, : offset[0]] = forest.stats[:, : offset[0]]
-    for j in range(len(nominal_sizes)):
-        size = min(offset[j + 1] - offset[j], forest.offset[j + 1] - forest.offset[j])
-        stats[:, offset[j] : offset[j] + size] = forest.stats[:, forest.offset[j] : forest.offset[j] + size]
-    return forest._replace(stats=stats, offset=offset, birth=born)

@@ -1,0 +1,99 @@
+"""How the memory of a model is shared out: a part is fixed, and all trees have the same share of what is left.
+
+What a tree may have is decided by the settings, and by how many classes and nominal values have been met up to a round:
+by nothing that depends on how the stream is cut into blocks, or the chain into segments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlineboost.chain.chain import BLOCK, Chain
+from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners, array_bytes
+from onlineboost.trees.budget import leaves_of
+from onlineboost.trees.shrink import least_share
+from onlineboost.trees.state import BUDGET, GAVE_UP, NOTHING_GIVEN_UP, nbytes, nominal_layout
+
+BLOCK_PART, CACHE_PART = 1 / 16, 3 / 16  # of the limit, at most, for the rows at hand and for a booster's caches
+PER_TREE_BYTES = 4 + 4 * 8 + BUDGET.itemsize  # its root, settings and budget
+PER_SEGMENT_BYTES = 8 * 8  # counters; there are no more segments than learners
+
+
+def capacity(n_values: int) -> int:
+    """Values of a nominal column that there is room for when so many are known: up to 8, 12, 16, 24, 32, 48, ...
+
+    Every step copies all statistics, and room that is not needed makes all of them wider.
+    """
+    if n_values <= 8:
+        return n_values
+    above = 1 << (n_values - 1).bit_length()
+    return above if 4 * n_values > 3 * above else 3 * above // 4
+
+
+def trees_of(chain: Chain) -> list[TreeLearners]:
+    """The learners of a chain that are trees."""
+    return [segment.learners for segment in chain.segments if isinstance(segment.learners, TreeLearners)]
+
+
+class Shares:
+    """The memory of a chain's trees with so many classes, and room for so many values of the nominal columns."""
+
+    def __init__(self, chain: Chain, k: int, n_numeric: int, capacities: list[int], overhead: int) -> None:
+        self.chain, self.k = chain, k
+        layout = nominal_layout(n_numeric, capacities)
+        self.width = int(layout[-1])
+        binary = any(isinstance(learners, BinaryTreeLearners) for learners in trees_of(chain))
+        self.n_trees = max(1, chain.n_learners * k if binary else chain.n_learners)
+        per_learner = PER_SEGMENT_BYTES + 8 * len(layout) + 8 * int(layout[-1] - layout[0])
+        boosters = sum(array_bytes(getattr(part.booster, name)) for part in chain.segments for name in _fields(part))
+        self.fixed = overhead + boosters + chain.fixed_bytes() + chain.n_learners * per_learner
+        self.fixed += self.n_trees * PER_TREE_BYTES
+        columns = n_numeric + len(capacities)
+        self.block = BLOCK * (8 * (3 * columns + 4 * k + 8) + 4 * chain.n_learners)  # rows, votes and experts
+        self.cached = chain.segments[0].booster.cache_bytes() if chain.segments else 0
+
+    @property
+    def least(self) -> int:
+        """The least limit that leaves something to learn with."""
+        parts = 1.0 - BLOCK_PART - (CACHE_PART if self.cached else 0.0)
+        return int((self.fixed + self.n_trees * least_share(self.width, self.k)) / parts) + 1
+
+    def allot(self, limit: int) -> None:
+        """Every tree gets its share of what is left beside the rows at hand and all that is fixed."""
+        left = limit - self.fixed - min(self.block, BLOCK_PART * limit) - min(self.cached, CACHE_PART * limit)
+        for learners in trees_of(self.chain):
+            learners.allot(left / self.n_trees, self.width)
+
+
+def _fields(segment: Any) -> list[str]:
+    names: list[str] = segment.booster.per_learner()
+    return names
+
+
+def reached(chain: Chain) -> bool:
+    """Whether a tree has ever gone without something for lack of memory."""
+    budgets = [learners.forest.budget for learners in trees_of(chain)]
+    return any((own["bar"] > NOTHING_GIVEN_UP).any() or own["refused"].any() for own in budgets)
+
+
+def without_statistics(chain: Chain) -> int:
+    """Number of leaves that have given up their statistics."""
+    total = 0
+    for learners in trees_of(chain):
+        forest = learners.forest
+        for root, own in zip(forest.roots, forest.budget, strict=True):
+            leaves = leaves_of(forest.nodes, forest.details, root, own["nodes"])
+            total += int(np.count_nonzero(forest.details["heavy"][leaves] == GAVE_UP))
+    return total
+
+
+def trees_in_use(chain: Chain) -> int:
+    """Bytes of the nodes, class rows and statistics that trees have."""
+    return sum(nbytes(learners.forest)["used"] for learners in trees_of(chain))
+
+
+def full_trees(chain: Chain) -> int:
+    """Number of trees that had no room for a split."""
+    return sum(int(np.count_nonzero(learners.forest.budget["refused"])) for learners in trees_of(chain))

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from contract.kinds import every_estimator
+from contract.kinds import every_estimator, with_little_memory
 from helpers import frozen, model_state
 from onlineboost import AdaBoostOLM, HoeffdingTree
 from onlineboost.data.open_columns import MOST_COLUMNS
 
-every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
+every_class = pytest.mark.parametrize("kind", every_estimator() + with_little_memory(), ids=str)
 
 
 def stream(n=240, seed=0):
@@ -52,6 +52,7 @@ def test_a_column_begins_with_its_first_value_however_the_stream_is_cut(kind):
     want = model_state(by_rows)
     assert by_rows.feature_names_in_.tolist() == ["a", "b", "d", "c"]
     assert by_rows.n_features_in_ == 4
+    assert by_rows.nbytes_ <= by_rows.memory_["limit"]
     for cuts in ([50], [60], [61, 90, 133], [100, 132, 200], list(range(7, 240, 7))):
         assert model_state(learned(kind, X, y, cuts)) == want
     again = deepcopy(by_rows)

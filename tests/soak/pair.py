@@ -10,12 +10,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import NotFittedError
 
 from contract.kinds import Kind
 from helpers import asked_meanwhile, assert_finite, frozen, model_state
 from onlineboost.estimators import words
-from soak.data import CLASSES, NOMINAL, Batch, as_array, as_row, canonical, draw_batch, in_some_form, joined
+from soak.data import CLASSES, NAMES, NOMINAL, Batch, as_array, as_row, canonical, draw_batch, in_some_form, joined
 from soak.strikes import Struck, struck_after, struck_in
 
 REFUSED = (ValueError, TypeError)  # DataError and NotFittedError are ValueErrors
@@ -36,7 +37,8 @@ class Pair:
 
     def __init__(self, kind: Kind, *, classes: bool, timers: bool = True, tame: bool = False) -> None:
         own = kind.make().get_params(deep=False)
-        self.clf, self.replica = (kind.make(categorical_features=list(NOMINAL)) for _ in range(2))
+        settings = {"categorical_features": list(NOMINAL), "columns": "fixed"}
+        self.clf, self.replica = (kind.make(**settings) for _ in range(2))
         self.threads = "n_jobs" in own
         self.combines = "combiner" in own
         self.classes = CLASSES if classes else None
@@ -132,6 +134,26 @@ class Pair:
         if self._begun:
             _refused(lambda: self.clf.learn_one({"x0": "red", "x9": 1.0}, "a"))
         assert frozen(self.clf) == before, f"input {what} that is refused has left a trace"
+
+    def new_columns(self, rng: np.random.Generator) -> None:
+        """Columns turn up in two copies, in single rows of the one and in a block of the other: they must agree."""
+        if not self._begun or not self.clf._model.chain.safe:
+            return
+        by_rows, by_block = (copy.deepcopy(self.clf) for _ in range(2))
+        for clf in (by_rows, by_block):
+            clf._model.encoder.opens, clf._model.encoder.named = "open", True
+            clf.feature_names_in_ = np.array(NAMES, object)
+        batch = self._draw(rng, 8, least=1).kept()
+        rows = [dict(zip(NAMES, row, strict=True)) for row in batch.rows]
+        for b, row in enumerate(rows):
+            row["late"] = float(rng.normal()) if b and rng.random() < 0.5 else None
+            row["later"] = str(rng.choice(["p", "q", "r"])) if b > 1 and rng.random() < 0.5 else None
+            by_rows.learn_one({name: row[name] for name in sorted(row)}, batch.y[b], float(batch.weight[b]))
+        if rows:
+            columns = {name: pd.Series([row[name] for row in rows], dtype=object) for name in sorted(rows[0])}
+            by_block.partial_fit(pd.DataFrame(columns), batch.y, None, batch.weight)
+        assert_finite(by_rows)
+        assert model_state(by_rows) == model_state(by_block)
 
     # -------------------------------------------------------------------------------------------- predicting
 

@@ -18,6 +18,7 @@ SHARES = {
     "look": 2,
     "go_on_with_copy": 5,
     "cut": 3,
+    "new_columns": 2,
     "set_threads": 5,
     "set_combiner": 1,
     "compare": 2,

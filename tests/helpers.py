@@ -116,7 +116,7 @@ def assert_same_tree(forest, at, node, *, lead=True, rel=1e-8):
     if node.threshold is None:
         assert np.isnan(record["threshold"])
     else:
-        np.testing.assert_allclose(record["threshold"], node.threshold, rtol=1e-12)
+        np.testing.assert_allclose(record["threshold"], node.threshold, rtol=1e-12, atol=1e-15)
     for b, child in enumerate(node.children):
         assert_same_tree(forest, record["first"] + b, child, lead=lead, rel=rel)
 

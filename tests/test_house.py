@@ -24,7 +24,7 @@ SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
 
 MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 400, 60, 10
 
-PUBLIC = ("contracts", "data", "datasets", "estimators", "evaluation", "report", "theory")
+PUBLIC = ("contracts", "data", "datasets", "estimators", "evaluation", "report", "storage", "theory")
 PRIVATE = ("_compile", "boosters", "chain", "cli", "paper", "trees")
 
 
@@ -148,7 +148,7 @@ def test_every_package_with_kernels_counts_for_the_cache():
 
 def test_what_the_package_exports():
     estimators = {entry.class_name for entry in ENTRIES}
-    assert set(onlineboost.__all__) == estimators | {"load_dataset", "prequential"}
+    assert set(onlineboost.__all__) == estimators | {"load", "load_dataset", "prequential"}
     assert onlineboost.__all__ == sorted(onlineboost.__all__)
     for name in onlineboost.__all__:
         assert getattr(onlineboost, name).__doc__

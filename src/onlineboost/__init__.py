@@ -3,7 +3,8 @@
 What happens to an example, package by package: `data` reads it and turns it into numbers, `chain` sends it through the
 learners (`trees`) and their booster's costs and votes (`boosters`), and `estimators` are the face of it all. `datasets`
 has something to learn from, `evaluation` measures, `theory` says what can be expected, `paper` has the paper's
-experiments, `report` draws, `cli` is the command line. `_compile` turns the kernels into machine code.
+experiments, `report` draws, `cli` is the command line. `_compile` turns the kernels into machine code, `storage` has
+the format of model files.
 """
 
 from importlib import import_module
@@ -14,12 +15,14 @@ from onlineboost.estimators.registry import ENTRIES as _ENTRIES
 if TYPE_CHECKING:  # for programs that read the code but do not run it
     from onlineboost.datasets import load_dataset as load_dataset
     from onlineboost.estimators.registry import *  # noqa: F403
+    from onlineboost.estimators.saved.files import load as load
     from onlineboost.evaluation import prequential as prequential
 
 __version__ = "0.2.0.dev0"
 
 # Where each name lives. Loaded when first asked for: scikit-learn alone takes most of a second to import.
 _HOME = {entry.class_name: f"onlineboost.estimators.{entry.module}" for entry in _ENTRIES} | {
+    "load": "onlineboost.estimators.saved.files",
     "load_dataset": "onlineboost.datasets",
     "prequential": "onlineboost.evaluation",
 }

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onlineboost._compile.jit import kernel
 from onlineboost.boosters.potentials.blocks import finish_rows
-from onlineboost.boosters.potentials.checks import check_gammas, check_int, check_loss
+from onlineboost.boosters.potentials.checks import LOSSES, check_gammas, check_int, check_loss
 from onlineboost.boosters.potentials.dense import DENSE_LIMIT, NO_DENSE, Dense, dense_bytes, dense_tables, fill_dense
 from onlineboost.boosters.potentials.draws import Floats, Ints, race_reach, vote_distributions
 from onlineboost.boosters.potentials.monte_carlo import fill_monte_carlo
@@ -53,6 +53,26 @@ class Tables(NamedTuple):
     races: Races  # (FOURIER)
     n_draws: int  # of MONTE_CARLO
     seed: int
+    loss: int  # its number among LOSSES: with the rest, all that the tables follow from (`recipe`)
+
+
+def recipe(tables: Tables) -> dict[str, Any]:
+    """What `build_tables` makes these tables of.
+
+    Examples
+    --------
+    >>> made = build_tables(n_classes=3, n_learners=2, gamma=[0.2, 0.1], loss="hinge")
+    >>> recipe(made)["loss"], recipe(made)["gamma"].tolist(), recipe(made)["potential"]
+    ('hinge', [0.2, 0.1], 'exact')
+    """
+    return {
+        "n_classes": tables.n_classes,
+        "gamma": np.ascontiguousarray(tables.gamma[::-1]),
+        "loss": LOSSES[tables.loss],
+        "potential": "monte_carlo" if tables.method == Method.MONTE_CARLO else "exact",
+        "n_draws": tables.n_draws,
+        "seed": tables.seed,
+    }
 
 
 def build_tables(
@@ -109,6 +129,7 @@ def build_tables(
         races=race_tables(k, gammas) if method == Method.FOURIER else NO_RACES,
         n_draws=n_draws,
         seed=seed,
+        loss=LOSSES.index(loss),
     )
 
 

@@ -1,0 +1,165 @@
+"""Could a model that was read have been learned? Kernels do not check their indices: what they go by is checked here.
+
+Trees are saved in one order alone (`trees.compact`): children after their parent, class rows of a leaf side by side,
+statistics in the order of the class rows. So most of it is a comparison with what that order has to be.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
+from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
+from onlineboost.data.encoder import MAX_VALUES, OWN, SHARED, Encoder
+from onlineboost.estimators.model import Model
+from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
+from onlineboost.storage.errors import DamagedModelFile
+from onlineboost.trees.state import N_LEAVES, NOT_BORN, Forest, nominal_layout
+
+MOST_ROUNDS = 1 << 62
+
+
+def check(good: Any, what: str) -> None:
+    if not good:
+        raise DamagedModelFile(f"{what}: this model cannot have been learned")
+
+
+def check_model(name: str, model: Model) -> None:
+    """Everything in the model of the estimator of this name."""
+    holds, chain, k = HOLDS[name], model.chain, model.k
+    check(STATES.by_kind[type(chain)].name == holds.chain, "the chain is of another kind")
+    check(0 <= chain.t < MOST_ROUNDS and -(1 << 63) <= chain.seed < 1 << 63, "the rounds or the seed are out of range")
+    check_columns(model.encoder, chain.t)
+    check(chain.n_numeric == len(model.encoder.numeric), "the number of numeric columns")
+    check_numbers(chain.numbers, chain.n_numeric)
+    check(len(model.counts) <= k and (chain.costs is None or len(chain.costs) <= k), "the counts of the classes")
+    check((chain.watch is not None) == holds.watch, "the watch of the restarts")
+    if chain.watch is not None:
+        check(len(chain.watch.vote_cost) == chain.n_learners, "the watch of the restarts")
+        check_finite(chain.watch.vote_cost, chain.watch.right_cost)
+    if holds.chain == "one-vs-all":
+        check(len(chain.boosters) == k, "the number of boosters")  # type: ignore[attr-defined]
+        check(len({len(log_v) for log_v in chain.log_vs}) <= 1, "the lengths of the boosters")
+        for booster in chain.boosters:  # type: ignore[attr-defined]
+            check(len(booster.log_v) == len(booster.segment) > 0, "the weights of the experts")
+            check_segment(booster.segment, holds, model, classes=2)
+    else:
+        check(len(chain.segments) == 1, "the number of segments")
+        check(len(chain.log_v) == len(chain.segments[0]) == chain.n_learners > 0, "the weights of the experts")
+        check_segment(chain.segments[0], holds, model, classes=k)
+    check_finite(*chain.log_vs)
+
+
+def check_finite(*arrays: np.ndarray | None) -> None:
+    check(all(array is None or np.isfinite(array).all() for array in arrays), "a number is infinite or none")
+
+
+def check_columns(encoder: Encoder, t: int) -> None:
+    """Names that are text, nominal columns among them, and values in the order in which they came."""
+    names = encoder.names
+    check(names and all(type(name) is str for name in names) and len(set(names)) == len(names), "the column names")
+    nominal = encoder.nominal
+    good = all(type(c) is int and 0 <= c < len(names) for c in nominal) and len(nominal) == len(encoder.codes)
+    check(good and all(a < b for a, b in pairwise(nominal)), "the nominal columns")
+    for codes, births in zip(encoder.codes, encoder.births, strict=True):
+        check(len(codes) == len(births) <= MAX_VALUES, "the values of a nominal column")
+        own = [type(value) is str for value in codes]
+        check(all(own[:OWN]), "the values of a nominal column")
+        check(all(type(v) is str or (type(v) is int and 0 <= v < SHARED) for v in codes), "the values of a column")
+        check(all(-1 <= birth <= t for birth in births), "the rounds of the values")
+        check(all(a <= b for a, b in pairwise(births)), "the rounds of the values")
+
+
+def check_numbers(numbers: Numbers, n_numeric: int) -> None:
+    """How many numbers a column has shown is used to find its place among the smallest and largest."""
+    count = numbers.moments[COUNT]
+    check(numbers.moments.shape[1] == n_numeric, "the number of numeric columns")
+    check_finite(numbers.moments, numbers.ends)
+    check(((count >= 0.0) & (count < MOST_ROUNDS) & (count == np.floor(count))).all(), "the counts of the columns")
+    check((np.diff(numbers.ends[LOW], axis=0) >= 0.0).all(), "the smallest numbers of a column")
+    check((np.diff(numbers.ends[HIGH], axis=0) <= 0.0).all(), "the largest numbers of a column")
+
+
+def check_segment(segment: Any, holds: Holds, model: Model, classes: int) -> None:
+    booster, learners = segment.booster, segment.learners
+    check(STATES.by_kind[type(booster)].name == holds.booster, "the booster is of another kind")
+    check(STATES.by_kind[type(learners)].name in holds.learners, "the learners are of another kind")
+    check(len(learners) == len(booster.scale), "the number of learners")
+    check_finite(*(getattr(booster, name) for name in booster.per_learner()))
+    if hasattr(booster, "born"):
+        check((np.abs(booster.born) <= model.chain.t + (1 << 20)).all(), "the rounds in which learners started")
+    if hasattr(booster, "tables"):
+        check(booster.tables.n_classes == max(classes, 2), "the potentials")
+        check(booster.tables.n_learners == len(booster.scale), "the potentials")
+    if isinstance(learners, GivenLearners):
+        check(isinstance(learners.learners, list) and len(learners.classes) == max(classes, 1), "the learners")
+        check(len(learners.started) == len(learners.learners), "the learners")
+        return
+    assert isinstance(learners, TreeLearners)
+    trees = len(booster.scale)
+    if isinstance(learners, BinaryTreeLearners):
+        trees, classes = trees * classes, 2
+    check_forest(learners.forest, trees, classes, model.encoder)
+
+
+def check_forest(forest: Forest, trees: int, classes: int, encoder: Encoder) -> None:
+    """So many trees, whose leaves know so many classes."""
+    check(len(forest.roots) == trees, "the number of trees")
+    check_finite(forest.grace, forest.log_delta, forest.tie, forest.unit)
+    check(forest.n_numeric == len(encoder.numeric), "the number of numeric columns")
+    check(1 <= forest.n_candidates <= len(encoder.names), "the number of columns to look at")
+    check(np.array_equal(forest.offset, nominal_layout(forest.n_numeric, encoder.sizes)), "the places of the values")
+    check(forest.stats.shape[1] == forest.offset[-1], "the width of the statistics")
+    births: list[int] = []
+    for column in encoder.births:
+        births += [NOT_BORN, *column]
+    check(np.array_equal(forest.birth, births), "the rounds of the values")
+    _check_nodes(forest, len(encoder.names))
+    _check_rows(forest, classes)
+
+
+def _check_nodes(forest: Forest, n_columns: int) -> None:
+    nodes, details, n = forest.nodes, forest.details, len(forest.nodes)
+    check(len(details) == n, "the number of nodes")
+    feature, first, count = nodes["feature"], nodes["first"].astype(np.int64), details["n_children"].astype(np.int64)
+    check(((feature >= -1) & (feature < n_columns)).all(), "the columns of the nodes")
+    at = np.flatnonzero(feature >= 0)
+    numeric = feature[at] < forest.n_numeric
+    check((np.isnan(nodes["threshold"][at]) != numeric).all(), "the thresholds of the nodes")
+    check((count[at] >= 1).all() and (count[at][numeric] == 2).all(), "the number of children")
+    last = first[at] + count[at]
+    check(((first[at] > at) & (last <= n)).all(), "the children of a node")
+    heavy = details["heavy"][at]
+    check(((heavy >= first[at]) & (heavy < last)).all(), "the children of a node")
+    parents = np.zeros(n + 1, np.int64)  # changes of: how many nodes have this one as a child
+    np.add.at(parents, first[at], 1)
+    np.add.at(parents, last, -1)
+    parents = np.cumsum(parents)[:n]
+    roots = forest.roots
+    check(((roots >= 0) & (roots < n)).all() and len(np.unique(roots)) == len(roots), "the roots of the trees")
+    parents[roots] += 1
+    check((parents == 1).all(), "the parents of a node")
+    leaf = feature < 0
+    check(int(forest.used[N_LEAVES]) == int(leaf.sum()), "the number of leaves")
+    check_finite(*(details[name] for name in ("mass", "since", "bayes_lead")))
+
+
+def _check_rows(forest: Forest, classes: int) -> None:
+    """The lists of the leaves' classes: side by side, each with its own statistics, no class twice in one."""
+    rows, n = forest.rows, len(forest.rows)
+    last = rows["next"] == -1
+    check((last | (rows["next"] == np.arange(1, n + 1))).all() and (not n or last[-1]), "the class rows")
+    starts = np.flatnonzero(np.concatenate([[True], last[:-1]])) if n else np.empty(0, np.int64)
+    first = forest.nodes["first"][forest.nodes["feature"] < 0]
+    check((first >= -1).all() and np.array_equal(np.sort(first[first >= 0]), starts), "the class rows of the leaves")
+    label = rows["label"].astype(np.int64)
+    check(((label >= 0) & (label < classes)).all(), "the labels")
+    leaf = np.cumsum(np.concatenate([[0], last[:-1]])) if n else np.empty(0, np.int64)
+    check(len(np.unique(leaf * max(classes, 1) + label)) == n, "a label is there twice in a leaf")
+    learned = rows["stat"][rows["stat"] != -1]
+    check(np.array_equal(learned, np.arange(len(forest.stats))), "the statistics of the class rows")
+    check_finite(rows["mass"], rows["prior"])
+    check((rows["mass"] >= 0.0).all(), "the masses of the classes")

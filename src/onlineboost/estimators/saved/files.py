@@ -1,0 +1,234 @@
+"""Estimators to model files, and back."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlineboost.estimators import lookup
+from onlineboost.estimators.registry import ENTRIES
+from onlineboost.estimators.saved.checks import check, check_model
+from onlineboost.estimators.saved.states import STATES
+from onlineboost.storage.atomic import replacing
+from onlineboost.storage.container import read, write
+from onlineboost.storage.errors import CannotSave, DamagedModelFile, ForeignModelFile, ModelFileError
+from onlineboost.storage.values import Reader, Writer, unknown
+
+NAMES = {entry.class_name: entry.name for entry in ENTRIES}
+OF_SCIKIT_LEARN = ("n_features_in_", "feature_names_in_")  # what it keeps in a fitted estimator
+NOT_SAVED = ("_model", "_gate_")  # the first by itself
+ODD = (TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, ArithmeticError)
+
+
+class Saved(NamedTuple):
+    """An estimator, and what else was put into a file, as the file holds it."""
+
+    content: dict[str, Any]
+    arrays: list[np.ndarray]
+
+    def write(self, path: str | os.PathLike[str]) -> int:
+        """Put it into a file, as a whole or not at all; its bytes."""
+        with replacing(path) as file:
+            return write(file, self.content, self.arrays)
+
+
+def take(estimator: Any, more: dict[str, Any] | None = None, *, pickled_learners: bool = False) -> Saved:
+    """A copy of an estimator to be written; `more` are values that go with it, by name."""
+    pickles = Pickles(pickled_learners)
+    writer = Writer(pickles.write)
+    pickles.writer = writer
+    content = {
+        "onlineboost": import_module("onlineboost").__version__,
+        "estimator": _write_estimator(writer, estimator),
+        "more": {name: writer.value(value) for name, value in (more or {}).items()},
+    }
+    return Saved({**content, "pickles": pickles.count}, writer.arrays)
+
+
+class Savable:
+    """What `save` adds to an estimator."""
+
+    _gate: Callable[[], Any]
+
+    def save(self, path: str | os.PathLike[str], *, pickled_learners: bool = False) -> None:
+        """Put it into a model file, from which `onlineboost.load` makes it again (docs/model-files.md).
+
+        The file takes the place of one that is there as a whole, or not at all. Weak learners of another make can only
+        be pickled, and only if `pickled_learners` says so here and in `load`.
+        """
+        with self._gate().reading():
+            saved = take(self, pickled_learners=pickled_learners)
+        saved.write(path)
+
+
+def load(path: str | os.PathLike[str], *, mapped: bool = False, pickled_learners: bool = False) -> Any:
+    """The estimator that `save` has put into a file. It goes on as the one that was saved, bit for bit.
+
+    Parameters
+    ----------
+    path
+        The file.
+    mapped
+        Leave the large tables in the file: what is asked for is fetched when it is. Quick to load a large model and ask
+        it a little; these tables are then not checked. The file is never changed, and must stay while the model lives.
+    pickled_learners
+        Whether to unpickle weak learners of another make. That runs what is in them: only for files that you trust.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from onlineboost import AdaBoostOLM, load
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.olb")
+    >>> AdaBoostOLM(n_learners=10).fit(X, y).save(path)
+    >>> load(path).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+    return load_with_more(path, mapped=mapped, pickled_learners=pickled_learners)[0]
+
+
+def load_with_more(
+    path: str | os.PathLike[str], *, mapped: bool = False, pickled_learners: bool = False
+) -> tuple[Any, dict[str, Any]]:
+    """`load`, and the values that were saved with the estimator."""
+    found = read(path, mapped=mapped)
+    with _named(path):
+        content = found.content
+        check(
+            isinstance(content, dict) and content.keys() == {"onlineboost", "estimator", "more", "pickles"}, "the parts"
+        )
+        check(type(content["pickles"]) is int and type(content["onlineboost"]) is str, "the parts")
+        pickles = Pickles(pickled_learners)
+        reader = Reader(
+            found.arrays, {"pickle": pickles.read, "estimator": lambda given: _read_estimator(reader, given)}
+        )
+        pickles.reader = reader
+        estimator = _read_estimator(reader, content["estimator"])
+        more = {name: reader.value(value) for name, value in content["more"].items()}
+        reader.check_all_taken()
+        check(pickles.count == content["pickles"], "the number of pickles")
+    return estimator, more
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors name the file; what nobody thought of is a damage too."""
+    try:
+        yield
+    except ModelFileError as error:
+        raise type(error)(f"{os.fspath(path)}: {error}") from None
+    except (ValueError, *ODD) as error:
+        raise DamagedModelFile(
+            f"{os.fspath(path)}: this file holds what no model has ({type(error).__name__}: {error})"
+        ) from error
+
+
+class Pickles:
+    """Weak learners of another make, which only pickle knows how to write."""
+
+    writer: Writer
+    reader: Reader
+
+    def __init__(self, allowed: bool) -> None:
+        self.allowed = allowed
+        self.count = 0
+
+    def write(self, value: Any) -> Any:
+        if type(value).__name__ in NAMES and _is_ours(value):
+            return {"estimator": _write_estimator(self.writer, value)}
+        if not hasattr(value, "partial_fit"):
+            raise unknown(value)
+        if not self.allowed:
+            raise CannotSave(
+                f"the weak learner {value!r} is of another make, and only a pickle can hold it. If whoever is to load "
+                f"the file trusts you, save it with pickled_learners=True, and load it so"
+            )
+        self.count += 1
+        return {"pickle": self.writer.array(np.frombuffer(pickle.dumps(value, protocol=5), np.uint8))}
+
+    def read(self, given: Any) -> Any:
+        if not self.allowed:
+            raise ForeignModelFile(
+                "it holds pickled weak learners of another make, and to unpickle them runs what is in them. If you "
+                "trust whoever made it, load it with pickled_learners=True"
+            )
+        self.count += 1
+        return pickle.loads(self.reader.array(given).tobytes())
+
+
+def _is_ours(value: Any) -> bool:
+    return type(value) is lookup.load(NAMES[type(value).__name__])
+
+
+def _write_estimator(writer: Writer, estimator: Any) -> dict[str, Any]:
+    kind = type(estimator)
+    if kind.__name__ not in NAMES or not _is_ours(estimator):
+        raise CannotSave(
+            f"{kind.__module__}.{kind.__qualname__} is no estimator of onlineboost, and a model file holds those "
+            f"alone: use pickle"
+        )
+    settings = estimator.get_params(deep=False)
+    odd = sorted(estimator.__dict__.keys() - {*settings, *OF_SCIKIT_LEARN, *NOT_SAVED})
+    if odd:
+        raise CannotSave(
+            f"this {kind.__name__} has an attribute {odd[0]!r}, which a model file does not hold. Delete it, or use "
+            f"pickle"
+        )
+    model = estimator._fitted() if "_model" in estimator.__dict__ else None
+    return {
+        "kind": NAMES[kind.__name__],
+        "settings": {name: _write_setting(writer, name, value) for name, value in settings.items()},
+        "columns": {
+            name: writer.value(estimator.__dict__[name]) for name in OF_SCIKIT_LEARN if name in estimator.__dict__
+        },
+        "model": None if model is None else _write_model(writer, model),
+    }
+
+
+def _write_setting(writer: Writer, name: str, value: Any) -> Any:
+    try:
+        return writer.value(value)
+    except CannotSave as error:
+        raise CannotSave(f"the setting {name}: {error}") from None
+
+
+def _write_model(writer: Writer, model: Any) -> Any:
+    try:
+        for label in model.labels.names:
+            Writer().value(label)
+    except CannotSave as error:
+        raise CannotSave(f"the label {error}") from None
+    return STATES.write(writer, model)
+
+
+def _read_estimator(reader: Reader, given: Any) -> Any:
+    check(
+        isinstance(given, dict) and given.keys() == {"kind", "settings", "columns", "model"},
+        "the parts of an estimator",
+    )
+    name = given["kind"]
+    check(name in lookup.names(), f"an estimator {name!r}")
+    kind = lookup.load(name)
+    settings = {key: reader.value(value) for key, value in given["settings"].items()}
+    unknown_settings = settings.keys() - set(lookup.settings_of(name))
+    check(not unknown_settings, f"the settings {', '.join(sorted(unknown_settings))}")
+    estimator = kind(**settings)
+    columns = {key: reader.value(value) for key, value in given["columns"].items()}
+    check(columns.keys() <= set(OF_SCIKIT_LEARN), "what is known of the columns")
+    if given["model"] is not None:
+        model = STATES.read(reader, given["model"], "model")
+        check_model(name, model)
+        n = len(model.encoder.names)
+        check(columns.get("n_features_in_", n) == n, "the number of columns")
+        names = columns.get("feature_names_in_")
+        check(names is None or (isinstance(names, np.ndarray) and len(names) == n), "the names of the columns")
+        estimator._model = model
+    for key, value in columns.items():
+        setattr(estimator, key, value)
+    return estimator

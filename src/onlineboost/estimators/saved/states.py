@@ -1,0 +1,273 @@
+"""Every class that a model is made of, with its name and its fields in files. docs/model-files.md tells what they mean.
+
+A field that is added, renamed or removed changes the format: read the old one too, or files of old versions are lost
+(tests/golden_files). A state that a line here does not know is an error of `save`, and of the contract suite.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlineboost.boosters.mbbm import Mbbm
+from onlineboost.boosters.olm import Olm
+from onlineboost.boosters.oza import Oza
+from onlineboost.boosters.plain import Plain
+from onlineboost.boosters.potentials.tables import Tables, build_tables, recipe
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.independent import IndependentChain
+from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
+from onlineboost.chain.numbers import Numbers
+from onlineboost.chain.ova import ClassBooster, OneVsAllChain
+from onlineboost.chain.restarts import Watch
+from onlineboost.chain.segments import Segment
+from onlineboost.data.encoder import Encoder
+from onlineboost.data.labels import Labels
+from onlineboost.estimators.model import Model
+from onlineboost.estimators.saved.fields import States
+from onlineboost.storage.errors import DamagedModelFile
+from onlineboost.trees.compact import packed, restore
+
+STATES = States()
+
+
+class Holds(NamedTuple):
+    """What the model of an estimator is made of: names of states."""
+
+    chain: str
+    booster: str
+    learners: tuple[str, ...] = ("trees",)
+    watch: bool = False
+
+
+HOLDS = {  # by the name of the estimator in the registry
+    "adaboost-olm": Holds("chain", "olm", ("trees", "given"), watch=True),
+    "online-mbbm": Holds("chain", "mbbm", ("trees", "given")),
+    "oza-boost": Holds("chain", "oza"),
+    "one-vs-all": Holds("one-vs-all", "olm", ("trees", "given")),
+    "adaboost-ova": Holds("chain", "olm", ("binary-trees",)),
+    "best-tree": Holds("independent", "plain"),
+    "hoeffding-tree": Holds("chain", "plain"),
+}
+
+# ------------------------------------------------------------------------------------------------- columns and labels
+
+
+def _take_encoder(encoder: Encoder) -> dict[str, Any]:
+    births = [rounds for column in encoder.births for rounds in column]
+    return {
+        "names": list(encoder.names),
+        "nominal": list(encoder.nominal),
+        "values": [list(codes) for codes in encoder.codes],
+        "births": np.array(births, np.int64),
+        "named": encoder.named,
+    }
+
+
+def _make_encoder(given: dict[str, Any]) -> Encoder:
+    names, nominal, values = given["names"], given["nominal"], given["values"]
+    if not (isinstance(nominal, list) and isinstance(values, list) and all(isinstance(v, list) for v in values)):
+        raise DamagedModelFile("the columns are not as they should be")
+    ends = [0, *accumulate(map(len, values))]
+    if ends[-1] != len(given["births"]):
+        raise DamagedModelFile(f"there are {ends[-1]} nominal values, and rounds for {len(given['births'])}")
+    nominal_set = set(nominal)
+    return Encoder(
+        names=tuple(names),
+        numeric=[c for c in range(len(names)) if c not in nominal_set],
+        nominal=nominal,
+        codes=[{value: code for code, value in enumerate(column)} for column in values],
+        births=[given["births"][a:b].tolist() for a, b in pairwise(ends)],
+        named=given["named"],
+    )
+
+
+def _make_labels(given: dict[str, Any]) -> Labels:
+    """Labels as they were met: an array of them may hold 1.0 for the label 1."""
+    if not (isinstance(given["classes"], np.ndarray) and given["classes"].ndim == 1):
+        raise DamagedModelFile("the classes are no array")
+    labels = Labels(given["classes"], given["fixed"])
+    if (
+        not isinstance(given["names"], list)
+        or given["names"] != labels.names
+        or len(labels.names) != len(set(labels.names))
+    ):
+        raise DamagedModelFile("the labels are not those of the classes")
+    fresh = Labels(np.empty(0), given["fixed"])
+    fresh.add(given["names"])
+    fresh.classes = given["classes"]
+    return fresh
+
+
+STATES.add(
+    "columns",
+    Encoder,
+    {"names": "value", "nominal": "value", "values": "value", "births": "i8[v]", "named": "bool"},
+    _take_encoder,
+    _make_encoder,
+)
+STATES.add(
+    "labels",
+    Labels,
+    {"names": "value", "classes": "value", "fixed": "bool"},
+    lambda labels: {"names": labels.names, "classes": labels.classes, "fixed": labels.fixed},
+    _make_labels,
+)
+
+# ------------------------------------------------------------------------------------------------------ weak learners
+
+FOREST = {
+    "nodes": "u1[nodes]",
+    "details": "u1[details]",
+    "rows": "u1[rows]",
+    "stats": "f8[stats,width]",
+    "roots": "i4[trees]",
+    "grace": "f8[trees]",
+    "log_delta": "f8[trees]",
+    "tie": "f8[trees]",
+    "unit": "f8[trees]",
+    "n_numeric": "int",
+    "offset": "i8[offsets]",
+    "birth": "i8[places]",
+    "n_candidates": "int",
+    "leaf": "0..2",
+    "leaves": "int",
+}
+
+
+def _make_trees(given: dict[str, Any]) -> TreeLearners:
+    learners = TreeLearners.__new__(TreeLearners)
+    learners.__setstate__({"forest": given})
+    return learners
+
+
+def _make_binary_trees(given: dict[str, Any]) -> BinaryTreeLearners:
+    learners = BinaryTreeLearners.__new__(BinaryTreeLearners)
+    learners.__setstate__({"n_learners": given.pop("n_learners"), "forest": given})
+    return learners
+
+
+STATES.add("trees", TreeLearners, FOREST, lambda learners: packed(learners.forest), _make_trees, fresh=True)
+STATES.add(
+    "binary-trees",
+    BinaryTreeLearners,
+    FOREST | {"n_learners": "int"},
+    lambda learners: {**packed(learners.forest), "n_learners": learners.n_learners},
+    _make_binary_trees,
+    fresh=True,
+)
+STATES.add(
+    "given",
+    GivenLearners,
+    {"learners": "value", "n_classes": "int", "started": "b1[n]"},
+    lambda given: {"learners": given.learners, "n_classes": len(given.classes), "started": given.started},
+    lambda given: GivenLearners(given["learners"], given["n_classes"], given["started"]),
+)
+
+# ----------------------------------------------------------------------------------------------------------- boosters
+
+EVERY = {"seed": "int", "n_learners": "=n", "offset": "0..0", "scale": "f8[n]"}
+STATES.add("plain", Plain, EVERY)
+STATES.add(
+    "olm",
+    Olm,
+    EVERY
+    | {"loss": "0..2", "vote": "0..3", "printed": "bool", "alpha": "f8[n]", "vote_cost": "f8[n]"}
+    | {"right_cost": "f8[n]", "seen": "f8[n]", "born": "i8[n]", "squares": "f8[n]?"},
+)
+STATES.add(
+    "oza", Oza, EVERY | {"draws": "bool", "alpha": "f8[n]", "correct": "f8[n]", "wrong": "f8[n]", "total": "f8[n]"}
+)
+STATES.add(
+    "mbbm",
+    Mbbm,
+    EVERY
+    | {"vote": "0..3", "plain": "bool", "vote_cost": "f8[n]", "weights": "f8[n]", "seen": "f8[n]"}
+    | {"tables": "potentials"},
+    lambda mbbm: {name: value for name, value in mbbm._asdict().items() if name != "cache"},
+    lambda given: Mbbm(**given, cache=None),
+)
+MOST_CLASSES = 1 << 20
+
+
+def _make_tables(given: dict[str, Any]) -> Tables:
+    """Computed anew: the same numbers follow from the same few, and take up to 150 MB."""
+    if not 2 <= given["n_classes"] <= MOST_CLASSES:
+        raise DamagedModelFile(f"there are no potentials for {given['n_classes']} classes")
+    return build_tables(given.pop("n_classes"), len(given["gamma"]), **given)
+
+
+STATES.add(
+    "potentials",
+    Tables,
+    {"n_classes": "int", "gamma": "f8[n]", "loss": "value", "potential": "value", "n_draws": "int", "seed": "int"},
+    recipe,
+    _make_tables,
+)
+
+# ------------------------------------------------------------------------------------------------------ chain and model
+
+BOOSTERS, LEARNERS = "olm|mbbm|oza|plain", "trees|binary-trees|given"
+STATES.add(
+    "segment",
+    Segment,
+    {"learners": LEARNERS, "booster": BOOSTERS},
+)
+STATES.add("class-booster", ClassBooster, {"segment": "segment", "log_v": "f8[n]"}, lambda state: dict(state.__dict__))
+STATES.add("numbers", Numbers, {"moments": "f8[3,c]", "ends": "f8[2,4,c]"})
+STATES.add(
+    "watch",
+    Watch,
+    {"vote_cost": "f8[n]", "right_cost": "f8[n]", "lead": "float", "compared": "float", "changing": "bool"},
+    lambda watch: dict(watch.__dict__),
+)
+CHAIN = {
+    "n_numeric": "int",
+    "seed": "int",
+    "t": "int",
+    "numbers": "numbers",
+    "costs": "f8[k,k]?",
+    "watch": "watch?",
+}
+
+
+def _take_chain(chain: Chain) -> dict[str, Any]:
+    """The fields of a chain that is one segment."""
+    one = chain if len(chain.segments) == 1 else chain.joined()  # a copy costs time, and as much memory again
+    return {name: getattr(one, name) for name in (*CHAIN, "segments", "log_v", "n_learners")}
+
+
+def _take_one_vs_all(chain: OneVsAllChain) -> dict[str, Any]:
+    return {name: getattr(chain, name) for name in (*CHAIN, "boosters")}
+
+
+def _make_chain(kind: type[Chain]) -> Any:
+    def make(given: dict[str, Any]) -> Chain:
+        chain = kind([], given["n_numeric"], given["seed"])
+        restore(chain, given)
+        return chain
+
+    return make
+
+
+def _make_one_vs_all(given: dict[str, Any]) -> OneVsAllChain:
+    chain = OneVsAllChain(given["n_numeric"], given["seed"])
+    restore(chain, given)
+    chain.segments = [booster.segment for booster in chain.boosters]
+    chain.n_learners = sum(map(len, chain.log_vs))
+    return chain
+
+
+SEGMENTED = CHAIN | {"segments": "[segment]", "log_v": "f8[n]", "n_learners": "=n"}
+STATES.add("chain", Chain, SEGMENTED, _take_chain, _make_chain(Chain))
+STATES.add("independent", IndependentChain, SEGMENTED, _take_chain, _make_chain(IndependentChain))
+STATES.add("one-vs-all", OneVsAllChain, CHAIN | {"boosters": "[class-booster]"}, _take_one_vs_all, _make_one_vs_all)
+STATES.add(
+    "model",
+    Model,
+    {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all", "counts": "f8[k]"},
+    lambda model: {name: getattr(model, name) for name in ("encoder", "labels", "chain", "counts")},
+    lambda given: Model(**given),
+)

@@ -1,0 +1,275 @@
+"""Labels and settings as JSON: every value of the types below, and back, exactly.
+
+Text, whole numbers, finite floats, truth values, None and lists are JSON as it is. All else is an object with one name,
+which is its type: {"tuple": [1, 2]}. Nothing is imported or called by a name that a file gives.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from onlineboost.storage.container import DTYPES
+from onlineboost.storage.errors import CannotSave, DamagedModelFile, ModelFileError
+
+LARGEST = 1 << 63  # whole numbers below are written as they are
+NUMPY = re.compile(r"[<|]([biufcSU]\d{1,9}|[mM]8(\[\d{0,9}[a-zA-Z]{1,2}\])?)")
+KNOWN = (
+    "text, numbers, truth values, None, bytes, Decimal, Fraction, dates and times, UUID, tuples, frozensets, and what "
+    "NumPy has of these"
+)
+More = Callable[[Any], Any]
+
+
+class Writer:
+    """Values to JSON, and arrays to a list that goes with it. `more` may write what is not known here, or raise."""
+
+    def __init__(self, more: More | None = None) -> None:
+        self.arrays: list[np.ndarray] = []
+        self._more = more
+
+    def array(self, array: np.ndarray) -> int:
+        """The number that an array is known by."""
+        self.arrays.append(array)
+        return len(self.arrays) - 1
+
+    def value(self, value: Any) -> Any:
+        kind = type(value)
+        if value is None or kind in (str, bool):
+            return value
+        if kind is int:
+            return value if -LARGEST <= value < LARGEST else {"int": hex(value)}
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is list:
+            return [self.value(item) for item in value]
+        if kind is tuple:
+            return {"tuple": [self.value(item) for item in value]}
+        if kind is frozenset:  # in an order of its own, which is another one in every process
+            return {"frozenset": sorted((self.value(item) for item in value), key=json.dumps)}
+        if kind is dict:
+            return {"dict": [[self.value(key), self.value(item)] for key, item in value.items()]}
+        if kind in SIMPLE:
+            name, write, _ = SIMPLE[kind]
+            return {name: write(value)}
+        if isinstance(value, np.ndarray) and kind is np.ndarray:
+            return self._ndarray(value)
+        if isinstance(value, np.generic) and NUMPY.fullmatch(value.dtype.str) and kind is value.dtype.type:
+            return {"numpy": [value.dtype.str, base64.b64encode(np.asarray(value).tobytes()).decode()]}
+        if kind is np.random.RandomState:
+            _, keys, *rest = value.get_state(legacy=True)  # type: ignore[misc]
+            return {"random_state": [self.array(keys.astype(np.int64)), *rest]}
+        if kind.__module__.startswith("pandas.") and kind.__name__ == "Timestamp":
+            return {"timestamp": [value.to_numpy().view("i8").item(), value.unit, _zone(value.tzinfo)]}
+        if self._more is not None:
+            return self._more(value)
+        raise unknown(value)
+
+    def _ndarray(self, array: np.ndarray) -> Any:
+        if array.dtype == object:
+            return {"objects": [list(array.shape), [self.value(item) for item in array.ravel().tolist()]]}
+        array = np.ascontiguousarray(array).reshape(array.shape)
+        if array.dtype in DTYPES.values() and array.dtype.isnative:
+            return {"array": self.array(array)}
+        array = array.astype(array.dtype.newbyteorder("<"))
+        if not NUMPY.fullmatch(array.dtype.str):
+            raise CannotSave(f"an array of type {array.dtype} cannot be saved")
+        data = np.frombuffer(array.tobytes(), np.uint8)
+        return {"ndarray": [array.dtype.str, list(array.shape), self.array(data)]}
+
+
+class Reader:
+    """JSON and arrays to values. `more` reads objects of names that are not known here. Every array is taken once."""
+
+    def __init__(self, arrays: Sequence[np.ndarray], more: dict[str, More] | None = None) -> None:
+        self._arrays: list[np.ndarray | None] = list(arrays)
+        self._more = more or {}
+
+    def array(self, number: Any) -> np.ndarray:
+        if type(number) is not int or not 0 <= number < len(self._arrays):
+            raise DamagedModelFile(f"there is no array {number!r}")
+        array, self._arrays[number] = self._arrays[number], None
+        if array is None:
+            raise DamagedModelFile(f"array {number} is there twice")
+        return array
+
+    def check_all_taken(self) -> None:
+        left = [number for number, array in enumerate(self._arrays) if array is not None]
+        if left:
+            raise DamagedModelFile(f"array {left[0]} belongs to nothing")
+
+    def value(self, data: Any) -> Any:
+        if isinstance(data, list):
+            return [self.value(item) for item in data]
+        if not isinstance(data, dict):
+            return data
+        if len(data) != 1:
+            raise DamagedModelFile(f"a value has {len(data)} types")
+        ((name, given),) = data.items()
+        if name in self._more:
+            return self._more[name](given)
+        own = getattr(self, f"_read_{name}", None) if name in OWN else None
+        if own is not None:
+            return own(given)
+        if name in BY_NAME:
+            return BY_NAME[name](given)
+        raise DamagedModelFile(f"there is no type {name!r}")
+
+    def _read_tuple(self, given: list[Any]) -> tuple[Any, ...]:
+        return tuple(map(self.value, given))
+
+    def _read_frozenset(self, given: list[Any]) -> frozenset[Any]:
+        return frozenset(map(self.value, given))
+
+    def _read_dict(self, given: list[Any]) -> dict[Any, Any]:
+        return {self.value(key): self.value(item) for key, item in given}
+
+    def _read_array(self, given: Any) -> np.ndarray:
+        return self.array(given)
+
+    def _read_ndarray(self, given: list[Any]) -> np.ndarray:
+        dtype, shape, number = given
+        return _numpy_bytes(self.array(number).tobytes(), dtype).reshape(shape).copy()
+
+    def _read_objects(self, given: list[Any]) -> np.ndarray:
+        shape, items = given
+        out = np.empty(len(items), object)
+        for i, item in enumerate(items):
+            out[i] = self.value(item)
+        return out.reshape(shape)
+
+    def _read_numpy(self, given: list[Any]) -> Any:
+        dtype, data = given
+        (item,) = _numpy_bytes(base64.b64decode(data, validate=True), dtype)
+        return item
+
+    def _read_random_state(self, given: list[Any]) -> np.random.RandomState:
+        number, *rest = given
+        state = np.random.RandomState(0)
+        state.set_state(("MT19937", self.array(number).astype(np.uint32), *rest))
+        return state
+
+    def _read_timestamp(self, given: list[Any]) -> Any:
+        try:
+            from pandas import Timestamp
+        except ImportError:
+            raise ModelFileError("a label is a Timestamp of pandas: install pandas to load this model") from None
+        number, unit, zone = given
+        if unit not in ("s", "ms", "us", "ns"):
+            raise DamagedModelFile(f"there is no unit {unit!r}")
+        stamp = Timestamp(np.datetime64(number, unit))
+        return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(_zone_of(zone))
+
+
+OWN = {"tuple", "frozenset", "dict", "array", "ndarray", "objects", "numpy", "random_state", "timestamp"}
+
+
+def unknown(value: Any) -> CannotSave:
+    kind = type(value)
+    return CannotSave(
+        f"{_shown(value)} is of type {kind.__module__}.{kind.__qualname__}, which a model file cannot hold. It holds "
+        f"{KNOWN}. Turn it into one of these, or use pickle"
+    )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:76]}..."
+
+
+def _numpy_bytes(data: bytes, name: Any) -> np.ndarray:
+    if not (isinstance(name, str) and NUMPY.fullmatch(name)):
+        raise DamagedModelFile(f"there is no type {name!r}")
+    dtype = np.dtype(name)
+    if dtype.itemsize == 0:
+        raise DamagedModelFile(f"there is no type {name!r}")
+    array = np.frombuffer(data, dtype)
+    if dtype.kind == "b" and np.frombuffer(data, np.uint8).max(initial=0) > 1:
+        raise DamagedModelFile("a truth value is neither true nor false")
+    array.tolist()  # text that is none is an error here
+    return array
+
+
+# ------------------------------------------------------------------------------------------------- dates and others
+
+
+def _zone(zone: tzinfo | None) -> Any:
+    if zone is None:
+        return None
+    if type(zone) is timezone:
+        offset, name = zone.utcoffset(None), zone.tzname(None)
+        return [offset.days, offset.seconds, offset.microseconds, name]
+    if type(zone) is ZoneInfo and zone.key:
+        return zone.key
+    raise CannotSave(f"the time zone {zone!r} cannot be saved: use datetime.timezone or zoneinfo.ZoneInfo")
+
+
+def _zone_of(given: Any) -> tzinfo | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        try:
+            return ZoneInfo(given)
+        except ZoneInfoNotFoundError:
+            raise ModelFileError(f"this machine does not know the time zone {given!r}: install tzdata") from None
+    days, seconds, microseconds, name = given
+    zone = timezone(timedelta(days, seconds, microseconds))
+    return zone if zone.tzname(None) == name else timezone(timedelta(days, seconds, microseconds), name)
+
+
+def _write_datetime(value: datetime) -> list[Any]:
+    parts = [value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond]
+    return [*parts, value.fold, _zone(value.tzinfo)]
+
+
+def _read_datetime(given: list[Any]) -> datetime:
+    *parts, fold, zone = given
+    return datetime(*parts).replace(fold=fold, tzinfo=_zone_of(zone))
+
+
+def _write_time(value: time) -> list[Any]:
+    return [value.hour, value.minute, value.second, value.microsecond, value.fold, _zone(value.tzinfo)]
+
+
+def _read_time(given: list[Any]) -> time:
+    *parts, fold, zone = given
+    return time(*parts).replace(fold=fold, tzinfo=_zone_of(zone))
+
+
+def _read_float(given: str) -> float:
+    if given not in ("nan", "inf", "-inf"):
+        raise DamagedModelFile(f"{given!r} is no number")
+    return float(given)
+
+
+def _read_fraction(given: list[str]) -> Fraction:
+    above, below = (int(text, 16) for text in given)
+    return Fraction(above, below)
+
+
+SIMPLE: dict[type, tuple[str, More, More]] = {
+    bytes: ("bytes", lambda v: base64.b64encode(v).decode(), lambda d: base64.b64decode(d, validate=True)),
+    complex: ("complex", lambda v: [v.real.hex(), v.imag.hex()], lambda d: complex(*map(float.fromhex, d))),
+    Decimal: ("decimal", str, Decimal),
+    Fraction: ("fraction", lambda v: [hex(v.numerator), hex(v.denominator)], _read_fraction),
+    date: ("date", date.isoformat, date.fromisoformat),
+    time: ("time", _write_time, _read_time),
+    datetime: ("datetime", _write_datetime, _read_datetime),
+    timedelta: ("timedelta", lambda v: [v.days, v.seconds, v.microseconds], lambda d: timedelta(*d)),
+    UUID: ("uuid", lambda v: v.hex, UUID),
+}
+BY_NAME: dict[str, More] = {name: read for name, _, read in SIMPLE.values()} | {
+    "int": lambda text: int(text, 16),
+    "float": _read_float,
+}

@@ -1,0 +1,154 @@
+"""Model files, for every estimator: save, load, go on. What a pickle promises, and more."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import onlineboost
+from contract.kinds import every_estimator, every_kind, with_costs, with_learners_of_another_make
+from contract.test_contract import learned, small, stream  # noqa: F401
+from helpers import frozen, in_blocks, model_state, number_stream
+from onlineboost.estimators import lookup
+from onlineboost.estimators.saved.states import HOLDS, STATES
+from onlineboost.storage import CannotSave, ForeignModelFile
+
+every_setting = pytest.mark.parametrize("kind", every_kind(), ids=str)
+every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
+every_class_and_costs = pytest.mark.parametrize("kind", every_estimator() + with_costs(), ids=str)
+
+
+def jobs_of(kind):
+    return {"n_jobs": 3} if "n_jobs" in kind.make().get_params() else {}
+
+
+def assert_same_settings(a, b):
+    assert type(a) is type(b)
+    assert repr(a.get_params()) == repr(b.get_params())
+    assert pickle.dumps(clone(a)) == pickle.dumps(clone(b)) or repr(a) == repr(b)
+
+
+@every_setting
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_loaded_model_goes_on_bit_for_bit(kind, mapped, tmp_path):
+    """Saved in the middle of a stream, from a chain that threads have cut; classes and values still to come."""
+    X, y, weight = stream(1)
+    path = tmp_path / "model.olb"
+    clf, _ = learned(kind, X[:100], y[:100], weight[:100], **jobs_of(kind))
+    before = frozen(clf)
+    clf.save(path)
+    assert frozen(clf) == before
+    twin = onlineboost.load(path, mapped=mapped)
+    assert_same_settings(twin, clf)
+    assert model_state(twin) == model_state(clf)
+    np.testing.assert_array_equal(twin.predict_proba(X), clf.predict_proba(X))
+    file = path.read_bytes()
+    said = in_blocks(twin, X[100:], y[100:], 33, weight[100:])
+    assert path.read_bytes() == file  # a mapped model has changed as well, and not the file
+    assert frozen(clf) == before
+    assert in_blocks(clf, X[100:], y[100:], 70, weight[100:]) == said
+    assert model_state(clf) == model_state(twin)
+
+
+@every_setting
+def test_equal_models_make_equal_files(kind, tmp_path):
+    """However the stream was cut into blocks and the work spread over threads; saved and loaded on the way or not."""
+    X, y, weight = stream(2)
+
+    def saved(clf):
+        if "n_jobs" in clf.get_params():
+            clf.set_params(n_jobs=1)
+        clf.save(tmp_path / "model.olb")
+        return (tmp_path / "model.olb").read_bytes()
+
+    want = saved(learned(kind, X, y, weight, block=len(y))[0])
+    for block, settings in ((1, {}), (60, jobs_of(kind))):
+        assert saved(learned(kind, X, y, weight, block, **settings)[0]) == want
+    clf = kind.make()
+    for a in range(0, len(y), 60):
+        clf.partial_fit(X[a : a + 60], y[a : a + 60], sample_weight=weight[a : a + 60])
+        clf.save(tmp_path / "on the way.olb")
+        clf = onlineboost.load(tmp_path / "on the way.olb")
+    assert saved(clf) == want
+    assert saved(clf.snapshot()) == want
+    assert saved(onlineboost.load(tmp_path / "model.olb")) == want
+
+
+@every_class_and_costs
+def test_models_that_have_learned_nothing(kind, tmp_path):
+    X, y, weight = stream(3)
+    path = tmp_path / "model.olb"
+    fresh = kind.make()
+    fresh.save(path)
+    loaded = onlineboost.load(path)
+    assert_same_settings(loaded, fresh)
+    with pytest.raises(ValueError, match="not fitted"):
+        loaded.predict(X)
+    want, said = learned(kind, X, y, weight)
+    assert in_blocks(loaded, X, y, 60, weight) == said
+    assert model_state(loaded) == model_state(want)
+
+
+@every_class
+def test_classes_without_a_row(kind, tmp_path):
+    X, y = number_stream(60)
+    path = tmp_path / "model.olb"
+    clf = kind.make().partial_fit(X[:0], y[:0], classes=[0, 1, 2])
+    clf.save(path)
+    loaded = onlineboost.load(path)
+    assert model_state(loaded) == model_state(clf)
+    assert in_blocks(loaded, X, y, 20) == in_blocks(clf, X, y, 20)
+    assert model_state(loaded) == model_state(clf)
+
+
+@every_class
+def test_a_damaged_model_is_not_saved(kind, tmp_path):
+    X, y = number_stream(30)
+    clf = kind.make().partial_fit(X, y)
+    clf._model.damage = "MemoryError: no more"
+    with pytest.raises(RuntimeError, match="half way"):
+        clf.save(tmp_path / "model.olb")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # GaussianNB, before it has seen two values
+@pytest.mark.parametrize("kind", with_learners_of_another_make(), ids=str)
+def test_learners_of_another_make_by_request_alone(kind, tmp_path):
+    X, y = number_stream(90)
+    path = tmp_path / "model.olb"
+    clf = kind.make(n_learners=2)
+    try:
+        clf.partial_fit(X[:45], y[:45], classes=[0, 1, 2])
+    except ValueError:
+        pytest.skip("takes trees alone")
+    with pytest.raises(CannotSave, match=r"GaussianNB\(\) is of another make.*pickled_learners=True"):
+        clf.save(path)
+    assert not path.exists()
+    clf.save(path, pickled_learners=True)
+    with pytest.raises(ForeignModelFile, match="pickled_learners=True"):
+        onlineboost.load(path)
+    loaded = onlineboost.load(path, pickled_learners=True)
+    assert model_state(loaded) == model_state(clf)
+    assert in_blocks(loaded, X[45:], y[45:], 20) == in_blocks(clf, X[45:], y[45:], 45)
+    assert model_state(loaded) == model_state(clf)
+
+
+@every_class
+def test_what_a_model_holds_is_listed(kind):
+    """A state that has no line in states.py is found here, by its class, before a user meets it in `save`."""
+    X, y, weight = stream(4)
+    clf, _ = learned(kind, X, y, weight)
+    met, todo = set(), [clf._model]
+    while todo:
+        state = todo.pop()
+        if isinstance(state, list | tuple) and not hasattr(state, "_fields"):
+            todo += state
+        elif type(state).__module__.startswith("onlineboost") and type(state) not in met:
+            met.add(type(state))
+            assert type(state) in STATES.by_kind, f"{type(state)} is not in estimators/saved/states.py"
+            todo += STATES.by_kind[type(state)].take(state).values()
+    assert len(met) >= 7
+    assert {entry for entry in lookup.names()} == set(HOLDS)

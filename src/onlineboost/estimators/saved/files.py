@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -49,22 +49,6 @@ def take(estimator: Any, more: dict[str, Any] | None = None, *, pickled_learners
         "more": {name: writer.value(value) for name, value in (more or {}).items()},
     }
     return Saved({**content, "pickles": pickles.count}, writer.arrays)
-
-
-class Savable:
-    """What `save` adds to an estimator."""
-
-    _gate: Callable[[], Any]
-
-    def save(self, path: str | os.PathLike[str], *, pickled_learners: bool = False) -> None:
-        """Put it into a model file, from which `onlineboost.load` makes it again (docs/model-files.md).
-
-        The file takes the place of one that is there as a whole, or not at all. Weak learners of another make can only
-        be pickled, and only if `pickled_learners` says so here and in `load`.
-        """
-        with self._gate().reading():
-            saved = take(self, pickled_learners=pickled_learners)
-        saved.write(path)
 
 
 def load(path: str | os.PathLike[str], *, mapped: bool = False, pickled_learners: bool = False) -> Any:

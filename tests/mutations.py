@@ -26,7 +26,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 from make_golden_files import FOLDER, golden_stream
-
 from onlineboost import load
 from onlineboost.storage import ModelFileError
 from onlineboost.storage.container import ALIGN, MAGIC, PREAMBLE
@@ -203,8 +202,7 @@ def outcome(data, path, original, rows):
         try:
             clf = load(path)
         except ModelFileError as error:
-            assert path.name in str(error)
-            return "refused"
+            return "refused" if path.name in str(error) else f"refused without a name: {error}"
         clf.save(path)
         if path.read_bytes() == original:
             return "as it was"

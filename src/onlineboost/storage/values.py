@@ -10,6 +10,7 @@ import base64
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
@@ -24,7 +25,7 @@ from onlineboost.storage.container import DTYPES
 from onlineboost.storage.errors import CannotSave, DamagedModelFile, ModelFileError
 
 LARGEST = 1 << 63  # whole numbers below are written as they are
-NUMPY = re.compile(r"[<|]([biufcSU]\d{1,9}|[mM]8(\[\d{0,9}[a-zA-Z]{1,2}\])?)")
+NUMPY = re.compile(r"[<|](b1|[iu][1248]|f[248]|c8|c16|[SU][1-9]\d{0,8}|[mM]8(\[\d{0,9}[a-zA-Z]{1,2}\])?)")
 KNOWN = (
     "text, numbers, truth values, None, bytes, Decimal, Fraction, dates and times, UUID, tuples, frozensets, and what "
     "NumPy has of these"
@@ -191,13 +192,11 @@ def _shown(value: Any) -> str:
 def _numpy_bytes(data: bytes, name: Any) -> np.ndarray:
     if not (isinstance(name, str) and NUMPY.fullmatch(name)):
         raise DamagedModelFile(f"there is no type {name!r}")
-    dtype = np.dtype(name)
-    if dtype.itemsize == 0:
-        raise DamagedModelFile(f"there is no type {name!r}")
-    array = np.frombuffer(data, dtype)
-    if dtype.kind == "b" and np.frombuffer(data, np.uint8).max(initial=0) > 1:
+    array = np.frombuffer(data, np.dtype(name))
+    if array.dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
         raise DamagedModelFile("a truth value is neither true nor false")
-    array.tolist()  # text that is none is an error here
+    if array.dtype.kind == "U" and np.frombuffer(data, np.uint32).max(initial=0) > sys.maxunicode:
+        raise DamagedModelFile("a text holds what is no character")
     return array
 
 

@@ -1,0 +1,365 @@
+"""`save` and `load`: labels and settings of all kinds, files of old versions, and files that are not what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import subprocess
+import sys
+import threading
+import tracemalloc
+from collections import Counter
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+import make_golden_files
+import mutations
+import onlineboost
+from helpers import mixed_stream, model_state, number_stream
+from make_golden_files import FOLDER, HALF, ROWS, digest, go_on
+from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, OzaBoost, storage
+from onlineboost.data.labels import object_array
+from onlineboost.estimators.saved.states import STATES
+from test_golden import AGREE, machine
+
+GOLDEN = {folder.name: json.loads((folder / "index.json").read_text()) for folder in sorted(FOLDER.glob("format-*"))}
+every_golden_file = pytest.mark.parametrize(
+    ("folder", "name"), [(folder, name) for folder, names in GOLDEN.items() for name in names]
+)
+
+
+def saved_and_loaded(clf, tmp_path, **options):
+    clf.save(tmp_path / "model.olb", **options)
+    return onlineboost.load(tmp_path / "model.olb", **options)
+
+
+# ------------------------------------------------------------------------------------------------ files of old versions
+
+
+@every_golden_file
+def test_files_of_all_versions_are_loaded_and_go_on(folder, name):
+    """Learning the rest of the stream leads to the predictions and to the model that it led to then."""
+    known = GOLDEN[folder][name]
+    clf = onlineboost.load(FOLDER / folder / f"{name}, half.olb")
+    whole = onlineboost.load(FOLDER / folder / f"{name}, whole.olb")
+    assert clf.n_samples_seen_ == HALF
+    said = go_on(clf, HALF, ROWS, block=70)
+    if machine() == known["machine"]:
+        assert digest(said) == known["sha256"]
+        assert model_state(clf) == model_state(whole)
+    same = np.mean([a == b for a, b in zip(said, known["predictions"], strict=True)])
+    assert same >= AGREE
+
+
+def test_golden_files_are_small_and_stay_as_they_are(capsys):
+    files = {path: path.read_bytes() for path in FOLDER.rglob("*") if path.is_file()}
+    assert max(map(len, files.values())) <= make_golden_files.LARGEST_FILE
+    assert sum(map(len, files.values())) <= 1_500_000
+    make_golden_files.write_missing(machine())
+    assert capsys.readouterr().out.count("stays as it is") == len(make_golden_files.KINDS)
+    assert {path: path.read_bytes() for path in FOLDER.rglob("*") if path.is_file()} == files
+
+
+# -------------------------------------------------------------------------------------------------- labels and settings
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["a", "b", "ü"],
+        [3, 10**30, -1],
+        [1.0, 2.0, 3.0],
+        [True, False],
+        [b"x", b"y"],
+        [Decimal("1.5"), Decimal("2")],
+        [date(2024, 1, 1), date(2024, 1, 2)],
+        [(1, "a"), (2, "b"), ()],
+        [frozenset({1, 2}), frozenset()],
+        [1, "one", 2.5e300, "none"],
+        [np.datetime64("2024-01-01"), np.datetime64("2024-01-02")],
+    ],
+    ids=lambda labels: type(labels[0]).__name__,
+)
+@pytest.mark.parametrize("fixed", [False, True])
+def test_labels_of_all_types(labels, fixed, tmp_path):
+    X, codes = number_stream(60, n_classes=len(labels))
+    y = object_array([labels[code] for code in codes])
+    classes = None
+    if fixed:
+        classes = object_array(labels)
+    clf = HoeffdingTree().partial_fit(X[:30], y[:30], classes=classes)
+    loaded = saved_and_loaded(clf, tmp_path)
+    assert [type(label) for label in loaded.classes_.tolist()] == [type(label) for label in clf.classes_.tolist()]
+    assert loaded.classes_.dtype == clf.classes_.dtype
+    for each in (clf, loaded):
+        each.partial_fit(X[30:], y[30:])
+    assert model_state(loaded) == model_state(clf)
+    assert loaded.predict_one(X[0]) == clf.predict_one(X[0])
+    assert type(loaded.predict_one(X[0])) is type(clf.predict_one(X[0]))
+
+
+def test_whole_numbers_stay_whole_beside_fractions_of_them(tmp_path):
+    """The array of the classes is one of floats, the labels are not."""
+    X, _ = number_stream(4)
+    clf = HoeffdingTree().partial_fit(X[:2], [1, 2]).partial_fit(X[2:], [3.0, 1])
+    loaded = saved_and_loaded(clf, tmp_path)
+    assert [type(label) for label in loaded._model.labels.names] == [int, int, float]
+    assert loaded.classes_.dtype == clf.classes_.dtype
+
+
+class Colour:
+    def __repr__(self):
+        return "<red>"
+
+
+def test_a_label_that_cannot_be_saved_is_named(tmp_path):
+    X, _ = number_stream(4)
+    y = np.array([Colour(), "b", "b", "b"], object)
+    clf = HoeffdingTree().partial_fit(X, y)
+    with pytest.raises(storage.CannotSave, match=r"the label <red> is of type .*Colour.*Turn it into"):
+        clf.save(tmp_path / "model.olb")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"random_state": np.random.RandomState(3)},
+        {"random_state": None},
+        {"random_state": np.int64(4)},
+        {"weight_scale": [1.0, 2.0]},
+        {"weight_scale": np.array([1.0, 2.0])},
+        {"class_weight": {0: 2.0, 1: 1}},
+        {"cost_matrix": np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [1.0, 2.0, 0.0]])},
+        {"cost_matrix": {0: {1: 5}}},
+        {"categorical_features": [1]},
+        {"categorical_features": np.array([False, True, False, False])},
+        {"learner": HoeffdingTree(grace_period=7, leaf_prediction="nb")},
+        {"n_jobs": None},
+    ],
+    ids=str,
+)
+def test_settings_of_all_kinds(settings, tmp_path):
+    X, y = number_stream(80)
+    X[:, 1] = np.floor(X[:, 1])
+    clf = AdaBoostOLM(2, **settings).fit(X[:40], y[:40])
+    loaded = saved_and_loaded(clf, tmp_path)
+    assert repr(loaded.get_params()) == repr(clf.get_params()) or "random_state" in settings
+    for each in (clf, loaded):
+        each.partial_fit(X[40:], y[40:])
+    assert model_state(loaded) == model_state(clf)
+    if isinstance(settings.get("random_state"), np.random.RandomState):
+        assert loaded.random_state.randint(10**9) == clf.random_state.randint(10**9)
+
+
+@pytest.mark.parametrize("setting", ["random_state", "cost_matrix"])
+def test_a_setting_that_cannot_be_saved_is_named(setting, tmp_path):
+    with pytest.raises(storage.CannotSave, match=f"the setting {setting}: "):
+        AdaBoostOLM(2, **{setting: np.random.default_rng(0)}).save(tmp_path / "model.olb")
+
+
+def test_attributes_and_classes_of_your_own_are_named(tmp_path):
+    clf = AdaBoostOLM(2)
+    clf.note = "of mine"
+    with pytest.raises(storage.CannotSave, match="attribute 'note'"):
+        clf.save(tmp_path / "model.olb")
+
+    class Mine(AdaBoostOLM):
+        pass
+
+    with pytest.raises(storage.CannotSave, match="Mine is no estimator of onlineboost"):
+        Mine(2).save(tmp_path / "model.olb")
+
+
+def test_a_learner_that_is_a_setting_alone(tmp_path):
+    clf = AdaBoostOLM(2, learner=GaussianNB())
+    with pytest.raises(storage.CannotSave, match=r"the setting learner: .*pickled_learners=True"):
+        clf.save(tmp_path / "model.olb")
+    assert isinstance(saved_and_loaded(clf, tmp_path, pickled_learners=True).learner, GaussianNB)
+
+
+def test_names_of_columns_are_kept(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y, _ = mixed_stream(80)
+    frame = pandas.DataFrame(X, columns=["colour", "length", "size", "width", "count"])
+    clf = OzaBoost(2).partial_fit(frame[:40], y[:40])
+    loaded = saved_and_loaded(clf, tmp_path)
+    assert loaded.feature_names_in_.tolist() == list(frame.columns)
+    assert loaded.n_features_in_ == 5
+    shuffled = frame[["size", "count", "colour", "width", "length"]]
+    np.testing.assert_array_equal(loaded.predict_proba(shuffled), clf.predict_proba(frame))
+    for each in (clf, loaded):
+        each.partial_fit(frame[40:], y[40:])
+    assert model_state(loaded) == model_state(clf)
+
+
+def test_more_than_256_values_of_a_column(tmp_path):
+    X = np.array([[f"value {i}"] for i in range(400)], object)
+    y = np.arange(400) % 3
+    with pytest.warns(UserWarning, match="different values"):
+        clf = HoeffdingTree().partial_fit(X, y)
+    assert model_state(saved_and_loaded(clf, tmp_path)) == model_state(clf)
+
+
+def test_potentials_are_computed_again_not_saved(tmp_path):
+    X, y = number_stream(60, n_classes=5)
+    clf = OnlineMBBM(60).fit(X, y)
+    tables = clf._model.chain.segments[0].booster.tables
+    loaded = saved_and_loaded(clf, tmp_path)
+    again = loaded._model.chain.segments[0].booster.tables
+    assert (tmp_path / "model.olb").stat().st_size < 300_000 < tables.dense.phi.nbytes
+    for name, value in tables._asdict().items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(getattr(again, name), value, err_msg=name)
+    np.testing.assert_array_equal(again.dense.phi, tables.dense.phi)
+    clf.set_params(gamma=0.3)  # of a model that has begun, it says what new classes get; the tables stay
+    assert model_state(saved_and_loaded(clf, tmp_path)) == model_state(clf)
+
+
+def test_saving_while_another_thread_learns(tmp_path):
+    """A file is of a moment between two calls: it is that of a model which has learned so many whole blocks."""
+    X, y = number_stream(400)
+    twins = {0: None}
+    twin = AdaBoostOLM(3)
+    for a in range(0, 400, 20):
+        twin.partial_fit(X[a : a + 20], y[a : a + 20])
+        twins[a + 20] = model_state(twin)
+    clf = AdaBoostOLM(3).partial_fit(X[:20], y[:20])
+
+    def learn():
+        for a in range(20, 400, 20):
+            clf.partial_fit(X[a : a + 20], y[a : a + 20])
+
+    learner = threading.Thread(target=learn)
+    learner.start()
+    for _ in range(5):
+        loaded = saved_and_loaded(clf, tmp_path)
+        assert model_state(loaded) == twins[loaded.n_samples_seen_]
+    learner.join()
+
+
+# -------------------------------------------------------------------------------------------- files that are not good
+
+
+def test_nothing_is_unpickled_or_imported(tmp_path):
+    """A model is loaded in a process in which pickle cannot load, and no module outside of the package is named."""
+    X, y = number_stream(40)
+    AdaBoostOLM(2).fit(X, y).save(tmp_path / "model.olb")
+    code = f"""
+import pickle
+def no(*args, **more):
+    raise SystemExit("unpickled")
+pickle.loads = pickle.load = no
+import onlineboost
+print(onlineboost.load({str(tmp_path / "model.olb")!r}).n_samples_seen_)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "40\n"
+
+
+def test_changed_files_are_refused_or_loaded_as_they_were(tmp_path):
+    """300 of the 10,000 of `make fuzz`: bytes flipped, inserted, deleted, doubled; contents forged."""
+    models, rows = mutations.golden_models(), mutations.rows_to_learn()
+    found = Counter(mutations.trial(seed, models, tmp_path, rows)[1] for seed in range(300))
+    assert set(found) <= {"refused", "as it was", "another model", "another model, refused later"}
+    assert found["refused"] > 150
+
+
+@pytest.mark.parametrize("field", ["first", "feature", "n_children", "heavy", "label", "next", "stat", "root"])
+@pytest.mark.parametrize("value", [-2, -(2**31), 2**31 - 1, 10**6])
+def test_no_index_out_of_range_is_let_in(field, value, tmp_path):
+    """In every place of the tables of trees that a kernel goes by."""
+    from onlineboost.trees.state import DETAIL, NODE, ROW
+
+    X, y, weight = mixed_stream(200)
+    clf = AdaBoostOLM(3, learner=HoeffdingTree(grace_period=10, tie_threshold=0.5))
+    clf.partial_fit(X, y, sample_weight=weight).save(tmp_path / "model.olb")
+    header, arrays = mutations.parts((tmp_path / "model.olb").read_bytes())
+    trees = header["content"]["estimator"]["model"]["model"]["chain"]["chain"]["segments"][0]["segment"]["learners"][
+        "trees"
+    ]
+    tables = {"nodes": NODE, "details": DETAIL, "rows": ROW}
+    for table, kind in tables.items():
+        if field not in kind.names:
+            continue
+        good = bytes(arrays[trees[table]])
+        for at in (0, len(good) // kind.itemsize // 2):
+            changed = np.frombuffer(good, kind).copy()
+            inner = np.flatnonzero(np.frombuffer(arrays[trees["nodes"]], NODE)["feature"] >= 0)
+            at = int(inner[0]) if field in ("n_children", "heavy") else at
+            changed[field][at] = value
+            arrays[trees[table]] = bytearray(changed.tobytes())
+            (tmp_path / "forged.olb").write_bytes(mutations.joined(header, arrays))
+            with pytest.raises(storage.DamagedModelFile, match="cannot have been learned"):
+                onlineboost.load(tmp_path / "forged.olb")
+        arrays[trees[table]] = bytearray(good)
+    if field == "root":
+        arrays[trees["roots"]][:4] = (value % 2**32).to_bytes(4, "little")
+        (tmp_path / "forged.olb").write_bytes(mutations.joined(header, arrays))
+        with pytest.raises(storage.DamagedModelFile, match="roots"):
+            onlineboost.load(tmp_path / "forged.olb")
+
+
+def test_memory_while_reading_is_bounded_by_the_file(tmp_path):
+    """Headers that speak of more than is there, and lists of little."""
+    path = tmp_path / "model.olb"
+    X, y = number_stream(40)
+    AdaBoostOLM(2).fit(X, y).save(path)
+    header, arrays = mutations.parts(path.read_bytes())
+    odd = []
+    for shape in ([10**9], [10**6, 10**6]):
+        changed = json.loads(json.dumps(header))
+        changed["arrays"][2][1] = shape
+        odd.append(mutations.joined(changed, arrays))
+    for change in ({"objects": [[0], [[]] * 50_000]}, {"ndarray": ["<U99999999", [1], 0]}, [{}] * 50_000, "x" * 10**6):
+        changed = json.loads(json.dumps(header))
+        changed["content"]["estimator"]["settings"]["learner"] = change
+        odd.append(mutations.joined(changed, arrays))
+    onlineboost.load(path)
+    tracemalloc.start()
+    try:
+        for data in odd:
+            (tmp_path / "odd.olb").write_bytes(data)
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            with contextlib.suppress(storage.ModelFileError):
+                onlineboost.load(tmp_path / "odd.olb")
+            assert tracemalloc.get_traced_memory()[1] - before < 40 * len(data) + 2_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_mapped_model_is_not_read_whole(tmp_path, monkeypatch):
+    from onlineboost.storage import container
+
+    monkeypatch.setattr(container, "MAPPED", 1000)
+    X, y = number_stream(400)
+    clf = HoeffdingTree(grace_period=5, tie_threshold=0.9).fit(X, y)
+    clf.save(tmp_path / "model.olb")
+    mapped, whole = onlineboost.load(tmp_path / "model.olb", mapped=True), onlineboost.load(tmp_path / "model.olb")
+    forest = mapped._model.chain.segments[0].learners.forest
+    root = forest.stats
+    while isinstance(root, np.ndarray):
+        root = root.base
+    assert isinstance(root.obj if isinstance(root, memoryview) else root, mmap.mmap)
+    np.testing.assert_array_equal(mapped.predict_proba(X), whole.predict_proba(X))
+    os.unlink(tmp_path / "model.olb")  # the pages stay for as long as the model lives
+    np.testing.assert_array_equal(mapped.predict_proba(X), whole.predict_proba(X))
+
+
+# ------------------------------------------------------------------------------------------------------------- the page
+
+
+def test_the_page_tells_of_every_state_and_field():
+    page = (Path(__file__).parents[1] / "docs" / "model-files.md").read_text(encoding="utf-8")
+    for state in STATES.by_name.values():
+        assert f"`{state.name}`" in page, state.name
+        for field, kind in state.fields.items():
+            assert f"`{field}: {kind}`" in page, f"{state.name}: `{field}: {kind}`"

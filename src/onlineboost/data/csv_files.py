@@ -10,14 +10,13 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlineboost.data.errors import DataError, file_error, show, way_out
+from onlineboost.data.live import Lines, taken
 from onlineboost.data.source import (
     MISSING_NUMBERS,
     Chunk,
@@ -48,13 +47,13 @@ def open_csv(path: Path) -> Iterator[Source]:
 
 
 class CsvSource:
-    """An open CSV file, with the place in it kept for error messages."""
+    """An open CSV file, with the place in it kept for error messages. Without `raw`, lines come when they come."""
 
-    def __init__(self, path: Path, raw: io.FileIO, lines: BinaryIO) -> None:
+    def __init__(self, path: Path, raw: io.FileIO | None, lines: Lines) -> None:
         self.path = path
         self.names: list[str] = []
         self._raw = raw
-        self._size = path.stat().st_size
+        self._size = 0 if raw is None else path.stat().st_size
         self._bytes = lines
         self._row = 0  # data rows read so far
         self._reader = csv.reader(self._lines(), skipinitialspace=True, strict=True)
@@ -63,11 +62,13 @@ class CsvSource:
     def chunks(self, n_rows: int, names: Sequence[str]) -> Iterator[Chunk]:
         rows = self._rows()
         n_rows = rows_at_once(n_rows, len(self.names))
-        while numbered := list(islice(rows, n_rows)):
+        while numbered := list(taken(rows, n_rows, self._bytes)):
             yield CsvChunk(self, numbered, first_row=self._row - len(numbered))
 
     @property
     def fraction(self) -> float:
+        if self._raw is None:
+            return 0.0
         return min(1.0, self._raw.tell() / self._size)  # the file may be growing
 
     def _lines(self) -> Iterator[str]:

@@ -12,11 +12,11 @@ class DataError(ValueError):
     Examples
     --------
     >>> from onlineboost.data import read_blocks
-    >>> try:
+    >>> try:  # doctest: +ELLIPSIS
     ...     read_blocks("events.xlsx")
     ... except DataError as error:
     ...     print(error)
-    events.xlsx: cannot tell the format from the name: it must end in .csv, .csv.gz, .parquet
+    events.xlsx: cannot tell the format from the name: it must end in .csv, .csv.gz, .parquet, ...
     """
 
 

@@ -1,4 +1,4 @@
-"""Files to blocks: a CSV or Parquet file comes out as a run of small tables, never held whole.
+"""Files to blocks: a CSV, Parquet or NDJSON file comes out as a run of small tables, never held whole.
 
 :func:`read_blocks` is the way in. A block is a :class:`~onlineboost.data.table.Table` of predictors and an array of
 labels. The kind of each column, numeric or nominal, is settled by the first block and holds for the rest of the file.
@@ -9,7 +9,7 @@ value, and the way out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
@@ -17,13 +17,16 @@ from pathlib import Path
 import numpy as np
 
 from onlineboost.data.columns import check_dropped, check_forced, labels_of, numbers_of, target_name, texts_of
-from onlineboost.data.csv_files import open_csv
-from onlineboost.data.errors import did_you_mean, file_error, no_rows
+from onlineboost.data.csv_files import CsvSource, open_csv
+from onlineboost.data.errors import did_you_mean, file_error, no_rows, suggest
+from onlineboost.data.live import FIRST_ROWS, STDIN, standard_input
+from onlineboost.data.ndjson_files import NdjsonSource, open_ndjson
 from onlineboost.data.parquet_files import open_parquet
 from onlineboost.data.source import Source
 from onlineboost.data.table import Block, Table
 
-_SUFFIXES = (".csv", ".csv.gz", ".parquet")
+_NDJSON = (".ndjson", ".ndjson.gz", ".jsonl", ".jsonl.gz")
+_SUFFIXES = (".csv", ".csv.gz", ".parquet", *_NDJSON)
 
 
 def read_blocks(
@@ -35,17 +38,19 @@ def read_blocks(
     numeric: str | Iterable[str] = (),
     drop: str | Iterable[str] = (),
 ) -> Iterator[Block]:
-    """Read a CSV, gzip-compressed CSV or Parquet file block by block.
+    """Read a CSV, Parquet or NDJSON file block by block. Those of text may be compressed with gzip.
 
     A CSV file is UTF-8, comma-separated, with a header row; blank lines and spaces around values are ignored.
     A column is numeric if each of its values in the first block is a number or missing (see
     ``MISSING_NUMBERS``), otherwise nominal. In Parquet the file says itself which columns are numbers. A column of
-    dates is an error, unless it is forced to be nominal or left out.
+    dates is an error, unless it is forced to be nominal or left out. NDJSON has an object of names and values in each
+    line; the first row settles which columns there are and, by their types, which of them are numbers.
 
     Parameters
     ----------
     path
-        A file that ends in .csv, .csv.gz or .parquet.
+        A file that ends in .csv, .parquet, .ndjson or .jsonl, or in .csv.gz, .ndjson.gz or .jsonl.gz. "-" is what is
+        piped in, CSV or NDJSON: blocks are then the rows that are there, however few.
     target
         Name of the column with the labels; the last column by default.
     block_rows
@@ -81,6 +86,20 @@ def read_blocks(
     if block_rows < 1:
         raise ValueError(f"block_rows must be at least 1, got {block_rows}")
     return _blocks(checked, target, block_rows, _names(nominal), _names(numeric), _names(drop))
+
+
+def read_columns(
+    path: str | PathLike[str], names: Iterable[str], nominal: Iterable[str], *, block_rows: int = 4096
+) -> Iterator[Table]:
+    """Some columns of a file, block by block: those with these names, of which some are nominal."""
+    names, categories = tuple(names), frozenset(nominal)
+    with _open(_checked_path(path)) as source:
+        for name in names:
+            if name not in source.names:
+                raise file_error(source.path, f"no column is named {name!r}." + suggest(name, source.names))
+        for chunk in source.chunks(_first_rows(path, block_rows), names):
+            columns = [texts_of(chunk, n) if n in categories else numbers_of(source, chunk, n) for n in names]
+            yield Table(names, tuple(columns))
 
 
 def scan_labels(path: str | PathLike[str], target: str | None = None) -> list[str]:
@@ -126,7 +145,7 @@ def _blocks(
         check_forced(path, predictors, nominal, numeric)
         is_numeric: dict[str, bool] = {}
         first_row = 0
-        for chunk in source.chunks(block_rows, [*predictors, target]):
+        for chunk in source.chunks(_first_rows(path, block_rows), [*predictors, target]):
             if not is_numeric:
                 guessed = {n: n not in nominal and chunk.looks_numeric(n) for n in predictors if n not in numeric}
                 is_numeric = {**guessed, **dict.fromkeys(numeric, True)}
@@ -140,6 +159,8 @@ def _blocks(
 
 def _checked_path(path: str | PathLike[str]) -> Path:
     path = Path(path)
+    if str(path) == STDIN:
+        return path
     if not path.name.lower().endswith(_SUFFIXES):
         raise file_error(path, f"cannot tell the format from the name: it must end in {', '.join(_SUFFIXES)}")
     if not path.is_file():
@@ -148,5 +169,15 @@ def _checked_path(path: str | PathLike[str]) -> Path:
     return path
 
 
+def _first_rows(path: str | PathLike[str], block_rows: int) -> int:
+    return min(FIRST_ROWS, block_rows) if str(path) == STDIN else block_rows
+
+
 def _open(path: Path) -> AbstractContextManager[Source]:
+    if str(path) == STDIN:
+        lines = standard_input()
+        is_ndjson = lines.peek().lstrip()[:1] == b"{"
+        return nullcontext(NdjsonSource(path, None, lines) if is_ndjson else CsvSource(path, None, lines))
+    if path.name.lower().endswith(_NDJSON):
+        return open_ndjson(path)
     return open_parquet(path) if path.name.lower().endswith(".parquet") else open_csv(path)

@@ -1,16 +1,28 @@
 """Measuring a classifier on a stream, public: predict every example, then learn it (test-then-train, or prequential).
 
 `prequential` runs a model and gives a `Result`; `observe` keeps no row and gives a `Tally` of the same figures, and a
-small record for reports. `MajorityClass` and `LastClass` are what any model should beat. `cut` makes blocks of rows in
-memory, `warm_up` compiles what a model needs before it is timed. May be imported by `theory`, `paper`, `report` and
-`cli`.
+small record for reports. `resumable` is a run with checkpoints, which survives a crash. `MajorityClass` and `LastClass`
+are what any model should beat. `cut` makes blocks of rows in memory, `warm_up` compiles what a model needs before it is
+timed. May be imported by `theory`, `paper`, `report` and `cli`.
 """
 
 from onlineboost.evaluation.baselines import LastClass, MajorityClass
 from onlineboost.evaluation.blocks import cut
 from onlineboost.evaluation.records import Record, observe
 from onlineboost.evaluation.result import Result
+from onlineboost.evaluation.resumable import resumable
 from onlineboost.evaluation.run import prequential, warm_up
 from onlineboost.evaluation.tally import Tally
 
-__all__ = ["LastClass", "MajorityClass", "Record", "Result", "Tally", "cut", "observe", "prequential", "warm_up"]
+__all__ = [
+    "LastClass",
+    "MajorityClass",
+    "Record",
+    "Result",
+    "Tally",
+    "cut",
+    "observe",
+    "prequential",
+    "resumable",
+    "warm_up",
+]

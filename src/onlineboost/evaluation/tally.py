@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,19 @@ class Counts:
             more = np.zeros((room - len(self._counts), width), self._counts.dtype)
             self._counts = np.concatenate([self._counts, more])
 
+    def as_values(self) -> list[Any]:
+        """All of it, to be saved."""
+        return [self.rows, self.length, self._counts[: -(-self.rows // self.length)].copy()]
+
+    @classmethod
+    def of_values(cls, saved: list[Any]) -> Counts:
+        rows, length, kept = saved
+        counts = cls(kept.shape[1])
+        counts.rows, counts.length, counts._counts = rows, length, counts._counts.astype(kept.dtype)
+        counts._make_room(len(kept))
+        counts._counts[: len(kept)] = kept
+        return counts
+
     def since(self, row: int) -> np.ndarray:
         """Shares of the rows from this one on, to the nearest stretch."""
         first = min(round(row / self.length), (self.rows - 1) // self.length)
@@ -83,6 +97,16 @@ class Tally:
         if tree_right is not None:
             self.trees = self.trees or Counts(tree_right.shape[1])
             self.trees.add(tree_right)
+
+    def as_values(self) -> dict[str, Any]:
+        """All of it, to be saved."""
+        trees = None if self.trees is None else self.trees.as_values()
+        return {"right": self.right.as_values(), "trees": trees, "seconds": self.seconds}
+
+    @classmethod
+    def of_values(cls, saved: dict[str, Any]) -> Tally:
+        trees = None if saved["trees"] is None else Counts.of_values(saved["trees"])
+        return cls(Counts.of_values(saved["right"]), trees, saved["seconds"])
 
     def __len__(self) -> int:
         return self.right.rows

@@ -71,7 +71,7 @@ class Writer:
         if kind is np.random.RandomState:
             _, keys, *rest = value.get_state(legacy=True)  # type: ignore[misc]
             return {"random_state": [self.array(keys.astype(np.int64)), *rest]}
-        if kind.__module__.startswith("pandas.") and kind.__name__ == "Timestamp":
+        if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "Timestamp":
             return {"timestamp": [value.to_numpy().view("i8").item(), value.unit, _zone(value.tzinfo)]}
         if self._more is not None:
             return self._more(value)

@@ -161,7 +161,7 @@ STATES.add(
 STATES.add(
     "given",
     GivenLearners,
-    {"learners": "value", "n_classes": "int", "started": "b1[n]"},
+    {"learners": "value", "n_classes": "1..1048576", "started": "b1[n]"},
     lambda given: {"learners": given.learners, "n_classes": len(given.classes), "started": given.started},
     lambda given: GivenLearners(given["learners"], given["n_classes"], given["started"]),
 )
@@ -189,20 +189,17 @@ STATES.add(
     lambda mbbm: {name: value for name, value in mbbm._asdict().items() if name != "cache"},
     lambda given: Mbbm(**given, cache=None),
 )
-MOST_CLASSES = 1 << 20
 
 
 def _make_tables(given: dict[str, Any]) -> Tables:
     """Computed anew: the same numbers follow from the same few, and take up to 150 MB."""
-    if not 2 <= given["n_classes"] <= MOST_CLASSES:
-        raise DamagedModelFile(f"there are no potentials for {given['n_classes']} classes")
     return build_tables(given.pop("n_classes"), len(given["gamma"]), **given)
 
 
 STATES.add(
     "potentials",
     Tables,
-    {"n_classes": "int", "gamma": "f8[n]", "loss": "value", "potential": "value", "n_draws": "int", "seed": "int"},
+    {"n_classes": "2..1048576", "gamma": "f8[n]", "loss": "value", "potential": "value", "n_draws": "1..100000", "seed": "int"},
     recipe,
     _make_tables,
 )
@@ -245,7 +242,7 @@ def _take_one_vs_all(chain: OneVsAllChain) -> dict[str, Any]:
 
 def _make_chain(kind: type[Chain]) -> Any:
     def make(given: dict[str, Any]) -> Chain:
-        chain = kind([], given["n_numeric"], given["seed"])
+        chain = kind([], 0, given["seed"])
         restore(chain, given)
         return chain
 
@@ -253,7 +250,7 @@ def _make_chain(kind: type[Chain]) -> Any:
 
 
 def _make_one_vs_all(given: dict[str, Any]) -> OneVsAllChain:
-    chain = OneVsAllChain(given["n_numeric"], given["seed"])
+    chain = OneVsAllChain(0, given["seed"])
     restore(chain, given)
     chain.segments = [booster.segment for booster in chain.boosters]
     chain.n_learners = sum(map(len, chain.log_vs))

@@ -1,0 +1,138 @@
+"""A folder with the last two checkpoints of a run: a model and how far the run has come, in one file each.
+
+A checkpoint is copied in memory when it is due, and written while the run goes on. The newest that can be read counts:
+a file that a crash of the machine has damaged is passed over.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple
+
+from onlineboost.data.errors import DataError
+from onlineboost.storage.atomic import PART
+from onlineboost.storage.errors import ModelFileError
+
+KEPT = 2
+NAME = "checkpoint-{rows:012d}.olb"
+NAMES = "checkpoint-*.olb"
+
+logger = logging.getLogger("onlineboost")
+
+
+class Found(NamedTuple):
+    """A checkpoint that was read."""
+
+    model: Any
+    state: dict[str, Any]
+
+
+class Every(NamedTuple):
+    """How often: after so many rows, or so many seconds."""
+
+    rows: int | None
+    seconds: float | None
+
+    @classmethod
+    def of(cls, given: int | str) -> Every:
+        """From a number of rows, or text: 10000, 30s, 5m, 1h.
+
+        Examples
+        --------
+        >>> Every.of("5m"), Every.of(10_000)
+        (Every(rows=None, seconds=300.0), Every(rows=10000, seconds=None))
+        """
+        found = re.fullmatch(r"([1-9]\d*)([smh]?)", str(given).strip().replace("_", ""))
+        if found is None:
+            raise ValueError(f"checkpoints come every so many rows or so often: 10000, 30s, 5m or 1h, not {given!r}")
+        number, unit = int(found[1]), found[2]
+        return cls(None, float(number * {"s": 1, "m": 60, "h": 3600}[unit])) if unit else cls(number, None)
+
+
+class Checkpoints:
+    """Checkpoints of one run, in a folder of its own."""
+
+    def __init__(self, folder: str | Path, every: int | str, about: dict[str, Any]) -> None:
+        self.folder = Path(folder)
+        self.every = Every.of(every)
+        self.about = {**about, "version": import_module("onlineboost").__version__}
+        self._last_rows, self._last_time = 0, time.monotonic()
+        self._thread: Thread | None = None
+        self._error: BaseException | None = None
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def paths(self) -> list[Path]:
+        """The checkpoints that are there, newest first."""
+        return sorted(self.folder.glob(NAMES), reverse=True)
+
+    def newest(self) -> Found | None:
+        """The newest checkpoint that can be read; None: there is none. An error if it is of another run."""
+        for part in self.folder.glob(PART):
+            part.unlink(missing_ok=True)  # half a file of a run that was killed
+        damaged = None
+        for path in self.paths():
+            try:
+                model, state = _files().load_with_more(path)
+            except ModelFileError as error:
+                logger.warning("%s. The checkpoint before it is tried", error)
+                damaged = error
+                continue
+            self._check_same(state.get("about"), path)
+            self._last_rows, self._last_time = state["rows"], time.monotonic()
+            return Found(model, state)
+        if damaged is not None:
+            raise DataError(f"no checkpoint in {self.folder} can be read: {damaged}") from damaged
+        return None
+
+    def _check_same(self, about: Any, path: Path) -> None:
+        if not isinstance(about, dict):
+            raise DataError(f"{path} is a model, but no checkpoint of a run: give a folder that only runs write to")
+        names = [name for name in {**about, **self.about} if about.get(name) != self.about.get(name)]
+        if names:
+            told = "; ".join(f"{name} was {about.get(name)!r} and is {self.about.get(name)!r}" for name in names)
+            raise DataError(
+                f"the run in {self.folder} is another one: {told}. Start it as it was started, or give another folder"
+            )
+
+    def due(self, rows: int) -> bool:
+        if self.every.rows is not None:
+            return rows - self._last_rows >= self.every.rows
+        return time.monotonic() - self._last_time >= (self.every.seconds or 0.0)
+
+    def write(self, model: Any, rows: int, state: dict[str, Any], before: Callable[[], None]) -> None:
+        """Begin to write a checkpoint, once the one before is written. `before` is called before it counts."""
+        self.wait()
+        saved = _files().take(model, {**state, "rows": rows, "about": self.about})
+        self._last_rows, self._last_time = rows, time.monotonic()
+
+        def work() -> None:
+            try:
+                before()
+                saved.write(self.folder / NAME.format(rows=rows))
+                for old in self.paths()[KEPT:]:
+                    old.unlink(missing_ok=True)
+            except BaseException as error:
+                self._error = error
+
+        self._thread = Thread(target=work, name="checkpoint")
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until all is written; an error that came meanwhile is raised here."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+
+def _files() -> Any:
+    """Loaded when it is needed: with it come scikit-learn and all kinds of chains."""
+    return import_module("onlineboost.estimators.saved.files")

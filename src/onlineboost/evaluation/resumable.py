@@ -1,0 +1,161 @@
+"""Runs that survive: test-then-train with checkpoints, which goes on after a crash as if there had been none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onlineboost.data.errors import DataError
+from onlineboost.data.table import Block, Table
+from onlineboost.evaluation.checkpoints import Checkpoints, Every
+from onlineboost.evaluation.predictions import Predictions, Printed
+from onlineboost.evaluation.run import Step, in_steps
+from onlineboost.evaluation.tally import Tally
+
+
+# arguments: it is `prequential` with all that a long run needs
+def resumable(
+    model: Any,
+    blocks: Iterable[Block],
+    folder: str | os.PathLike[str] | None,
+    *,
+    every: int | str = 10_000,
+    classes: Any = None,
+    out: str | os.PathLike[str] | Printed | None = None,
+    about: dict[str, Any] | None = None,
+    progress: Callable[[int, float], None] | None = None,
+    watch: Callable[[Step], None] | None = None,
+) -> tuple[Any, Tally]:
+    """Test-then-train with checkpoints. Called again after a crash, it goes on where the last one was made.
+
+    Predictions, figures and the model are then those of a run that was never disturbed, bit for bit.
+
+    Parameters
+    ----------
+    model
+        A new classifier of this package. A run that goes on takes the one of its checkpoint instead.
+    blocks
+        The stream, from its first row on, in every call: rows that were learned before are passed over.
+    folder
+        Where the checkpoints are kept, the last two of them; None: there are none.
+    every
+        Rows between checkpoints; or seconds, as text: "30s", "5m", "1h".
+    classes
+        All labels, if they are known.
+    out
+        A CSV file for labels and predictions. A run that goes on cuts it to where its checkpoint was.
+    about
+        What has to be the same when a run goes on: the name of the data, say. The model's settings and the version of
+        the package are always compared, but for `n_jobs`.
+    progress
+        Called after every block with (examples so far, share of the stream so far).
+    watch
+        Called after every block with what was predicted.
+
+    Returns
+    -------
+    model, tally
+        The model that has learned the stream, and the figures of the whole run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from onlineboost import HoeffdingTree
+    >>> from onlineboost.evaluation import cut, resumable
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> X, y = np.tile([[0.0], [1.0]], (200, 1)), np.tile(["low", "high"], 200)
+    >>> model, tally = resumable(HoeffdingTree(), cut(X, y, pieces=4), folder.name, every=100)
+    >>> len(tally), tally.tail_accuracy(0.5)
+    (400, 1.0)
+    >>> again, _ = resumable(HoeffdingTree(), cut(X, y, pieces=4), folder.name, every=100)  # nothing is left to do
+    >>> again.n_samples_seen_
+    400
+    >>> folder.cleanup()
+    """
+    settings = {name: value for name, value in model.get_params(deep=False).items() if name != "n_jobs"}
+    described = {"model": type(model).__name__, **{name: _told(value) for name, value in settings.items()}}
+    checkpoints = None if folder is None else Checkpoints(Path(folder), every, {**(about or {}), **described})
+    found = None if checkpoints is None else checkpoints.newest()
+    tally, rows, length = Tally(), 0, None
+    if found is not None:
+        own = model.get_params(deep=False)
+        model, rows, length = found.model, found.state["rows"], found.state["bytes"]
+        tally = Tally.of_values(found.state["tally"])
+        if "n_jobs" in own:
+            model.set_params(n_jobs=own["n_jobs"])
+    sink = out if out is None or isinstance(out, Printed) else Predictions(out, length)
+    try:
+        left = _cut(_after(blocks, rows), checkpoints.every if checkpoints else Every(None, None), rows)
+        first = next(left, None)
+        if first is None and rows:
+            return model, tally  # all was learned before
+        steps = in_steps(model, chain([] if first is None else [first], left), classes, _counted(progress, rows))
+        for step in steps:
+            tally.add(np.asarray(step.predictions == step.block.y, bool), step.seconds, step.tree_right)
+            rows += len(step.block)
+            if sink is not None:
+                sink.add(step.block.y, step.predictions)
+            if watch is not None:
+                watch(step)
+            if checkpoints is not None and checkpoints.due(rows):
+                _write(checkpoints, model, rows, tally, sink)
+        if checkpoints is not None:
+            _write(checkpoints, model, rows, tally, sink)
+    finally:
+        if checkpoints is not None:
+            checkpoints.wait()
+        if sink is not None:
+            sink.close()
+    return model, tally
+
+
+def _write(checkpoints: Checkpoints, model: Any, rows: int, tally: Tally, sink: Predictions | Printed | None) -> None:
+    length = None if sink is None else sink.flush()
+    state = {"tally": tally.as_values(), "bytes": length}
+    checkpoints.write(model, rows, state, (lambda: None) if sink is None else sink.sync)
+
+
+def _told(setting: Any) -> str:
+    """A setting as it is compared: arrays are told in full, and generators as what they are."""
+    if isinstance(setting, np.random.RandomState):
+        return "a RandomState"
+    return repr(setting.tolist() if isinstance(setting, np.ndarray) else setting)
+
+
+def _counted(progress: Callable[[int, float], None] | None, before: int) -> Callable[[int, float], None] | None:
+    return None if progress is None else lambda seen, share: progress(before + seen, share)
+
+
+def _after(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
+    """The stream without its first rows."""
+    passed = 0
+    for block in blocks:
+        skip = min(rows - passed, len(block))
+        passed += skip
+        if skip < len(block):
+            yield _part(block, skip, len(block)) if skip else block
+    if passed < rows:
+        raise DataError(f"the run had learned {rows:,} rows, and the stream has {passed:,}: it is another one")
+
+
+def _cut(blocks: Iterable[Block], every: Every, rows: int) -> Iterator[Block]:
+    """Cut tables where a checkpoint is due: their columns are of a known kind, so that it changes nothing."""
+    start = rows
+    for block in blocks:
+        at = 0
+        while every.rows is not None and isinstance(block.X, Table) and at < len(block):
+            stop = min(len(block), at + every.rows - (rows - start) % every.rows)
+            yield _part(block, at, stop)
+            rows, at = rows + stop - at, stop
+        if at == 0:
+            yield block
+            rows += len(block)
+
+
+def _part(block: Block, start: int, stop: int) -> Block:
+    return Block(block.X[start:stop], block.y[start:stop], block.first_row + start, block.fraction)

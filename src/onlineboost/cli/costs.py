@@ -37,7 +37,9 @@ def cost_matrix(path: Path, classes: Iterable[Hashable]) -> dict[Hashable, dict[
 
 
 def _by_label(given: Mapping[str, Any], classes: Iterable[Hashable], option: str) -> dict[Hashable, Any]:
-    """The same with the labels themselves in place of how they are written."""
+    """The same with the labels themselves in place of how they are written; of a pipe none are known beforehand."""
+    if not classes:
+        return {name: value for name, value in given.items()}
     labels = {str(label): label for label in classes}
     if unknown := [name for name in given if name not in labels]:
         raise ValueError(f"{option} has {unknown[0]!r}, which is no label; labels: {', '.join(labels)}")

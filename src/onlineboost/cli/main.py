@@ -1,4 +1,4 @@
-"""The command line: onlineboost run | compare | datasets | potential | bounds | reproduce."""
+"""The command line: onlineboost run | predict | show | compare | datasets | potential | bounds | reproduce."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ COMMANDS = {
         "potential",
         "Draw phi_N(0), the error rate of OnlineMBBM, against the number of classes: the paper's figure.",
     ),
+    "predict": ("model", "Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL."),
     "reproduce": ("reproduce", "Run the paper's experiments and put our tables beside its own."),
     "run": (
         "run",
-        "Test-then-train one model on SOURCE: the name of a data set, or a .csv, .csv.gz or .parquet file.",
+        "Test-then-train one model on SOURCE: the name of a data set, a .csv, .parquet or .ndjson file, or - (a pipe).",
     ),
+    "show": ("model", "Tell what is in a saved MODEL: its kind, settings, columns, classes and size."),
 }
 
 

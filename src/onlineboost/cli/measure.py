@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -16,13 +19,16 @@ from rich.table import Table as TextTable
 
 from onlineboost.cli.common import err, visible
 from onlineboost.cli.models import BASELINES, make_model
+from onlineboost.cli.survive import Keep, run_kept
 from onlineboost.data.errors import DataError, did_you_mean
 from onlineboost.data.files import read_blocks, scan_labels
+from onlineboost.data.live import STDIN
 from onlineboost.datasets.catalogue import dataset_names
 from onlineboost.datasets.load import load_dataset
 from onlineboost.evaluation.blocks import cut
+from onlineboost.evaluation.predictions import Printed
 from onlineboost.evaluation.records import SNAPSHOTS, Record, observe
-from onlineboost.evaluation.run import warm_up
+from onlineboost.evaluation.run import Step, warm_up
 from onlineboost.evaluation.tally import Tally
 from onlineboost.report.pictures import need_drawing
 from onlineboost.theory.guarantee import Guarantee, guarantee
@@ -39,10 +45,14 @@ class Stream:
         limit: int | None,
         columns: dict[str, Any],
     ) -> None:
-        self.source, self.target, self.limit = source, target, limit
+        self.source, self.target, self.limit, self.seed = source, target, limit, seed
         self.columns = columns  # of a file: nominal, numeric, drop
         self.dataset = None
-        if source in dataset_names():
+        self.is_file = False
+        if source == STDIN:
+            self.classes = []  # they grow with the labels that are met
+            self.how = "as they came"
+        elif source in dataset_names():
             dataset = load_dataset(source)
             self.dataset = dataset.shuffled(seed) if dataset.order == "shuffle" else dataset
             self.classes = list(self.dataset.classes)
@@ -51,20 +61,22 @@ class Stream:
             near = did_you_mean(get_close_matches(source.lower(), dataset_names()))
             raise DataError(
                 f"{source!r} is neither a data set nor a file.{near} Data sets: {', '.join(dataset_names())}. "
-                f"A file ends in .csv, .csv.gz or .parquet"
+                f"A file ends in .csv, .csv.gz, .parquet, .ndjson or .jsonl; - is what is piped in"
             )
         else:
+            self.is_file = True
             self.classes = scan_labels(source, target)
             self.how = "in the order of the file"
 
     def run(self, model: Any, progress: Callable[[int, float], None], snapshots: bool = False) -> tuple[Tally, Record]:
-        blocks = self._blocks()
+        return observe(model, self.blocks(snapshots), self.classes, snapshots=snapshots, progress=progress)
+
+    def blocks(self, snapshots: bool = False) -> Iterator[Any]:
+        """The rows, in blocks; those of a data set in more of them if a snapshot is taken after each."""
         if self.dataset is not None:
             n = self.limit or len(self.dataset)
-            blocks = cut(self.dataset.X[:n], self.dataset.y[:n], pieces=SNAPSHOTS if snapshots else 1)
-        return observe(model, blocks, self.classes, snapshots=snapshots, progress=progress)
-
-    def _blocks(self) -> Iterator[Any]:
+            yield from cut(self.dataset.X[:n], self.dataset.y[:n], pieces=SNAPSHOTS if snapshots else 1)
+            return
         left = self.limit
         for block in read_blocks(self.source, self.target, **self.columns):
             if left is not None and left < len(block):
@@ -83,23 +95,40 @@ def run_models(
     as_json: bool,
     report: Path | None = None,
     verbose: bool = False,
+    keep: Keep | None = None,
 ) -> None:
     """Run the models over the stream, one after the other, and print what came of it; draw it to `report`."""
     if report is not None:
         need_drawing()
     records: list[Record] | None = None if report is None else []
-    _print(stream, _measure(stream, names, as_json, records, settings), as_json, settings, verbose)
+    if stream.source == STDIN:
+        rows = _measure_once(stream, names, settings, keep or Keep())
+    else:
+        rows = _measure(stream, names, as_json, records, settings, keep)
+    _print(stream, rows, as_json, settings, verbose, to=err if stream.source == STDIN else None)
     if report is not None:
         _write_page(stream, records or [], settings, report)
 
 
-def _measure(
-    stream: Stream, names: list[str], quiet: bool, records: list[Record] | None, settings: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """Run every model over the stream, with a progress bar, and return the rows of the table. Fills `records`."""
+def _warm_up(names: list[str], settings: dict[str, Any]) -> None:
     any_labels = {name: value for name, value in settings.items() if name not in ("class_weight", "cost_matrix")}
     for name in set(names) - set(BASELINES):
         warm_up(make_model(name, **any_labels))
+
+
+def _measure(
+    stream: Stream,
+    names: list[str],
+    quiet: bool,
+    records: list[Record] | None,
+    settings: dict[str, Any],
+    keep: Keep | None,
+) -> list[dict[str, Any]]:
+    """Run every model over the stream, with a progress bar, and return the rows of the table. Fills `records`.
+
+    If something is to be kept, it is of the first model.
+    """
+    _warm_up(names, settings)
     out = []
     columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, disable=quiet) as bar:
@@ -111,33 +140,65 @@ def _measure(
                 bar.update(task, completed=seen, total=max(seen, round(seen / share)) if share else None)
 
             model = make_model(name, **settings)
-            result, record = stream.run(model, show, snapshots=records is not None)
-            if records is not None:
-                records.append({"dataset": stream.source, "system": name, **record})
-            promised = guarantee(model, result.mistakes)
-            out.append(
-                {
-                    "model": name,
-                    "examples": len(result),
-                    "accuracy": result.accuracy,
-                    "tail_accuracy": result.tail_accuracy(0.2),
-                    "seconds": result.seconds,
-                    "examples_per_second": result.examples_per_second,
-                    **({"guarantee": promised} if promised else {}),
-                }
-            )
+            if keep and name == names[0]:
+                model, result = run_kept(model, stream, keep, show)
+            else:
+                result, record = stream.run(model, show, snapshots=records is not None)
+                if records is not None:
+                    records.append({"dataset": stream.source, "system": name, **record})
+            out.append(_row(name, model, result))
     return out
 
 
-def _print(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings: dict[str, Any], verbose: bool) -> None:
+def _measure_once(stream: Stream, names: list[str], settings: dict[str, Any], keep: Keep) -> list[dict[str, Any]]:
+    """`_measure` of a stream that can be read once: predictions are printed as they come, and no bar is drawn."""
+    _warm_up(names[:1], settings)
+    others = {name: (make_model(name, **settings), Tally()) for name in names[1:]}
+
+    def watch(step: Step) -> None:
+        for other, tally in others.values():
+            start = time.perf_counter()
+            said = other.test_then_train(step.block.X, step.block.y)
+            tally.add(np.asarray(said == step.block.y, bool), time.perf_counter() - start)
+
+    printed = Printed(sys.stdout) if keep.out is None else None
+    model, result = run_kept(make_model(names[0], **settings), stream, keep, lambda *seen: None, printed, watch)
+    stream.classes = list(getattr(model, "classes_", [])) or stream.classes
+    rows = [_row(names[0], model, result)]
+    return rows + [_row(name, other, tally) for name, (other, tally) in others.items() if len(tally) == len(result)]
+
+
+def _row(name: str, model: Any, result: Tally) -> dict[str, Any]:
+    """A row of the table."""
+    promised = guarantee(model, result.mistakes)
+    return {
+        "model": name,
+        "examples": len(result),
+        "accuracy": result.accuracy,
+        "tail_accuracy": result.tail_accuracy(0.2),
+        "seconds": result.seconds,
+        "examples_per_second": result.examples_per_second,
+        **({"guarantee": promised} if promised else {}),
+    }
+
+
+def _print(
+    stream: Stream,
+    rows: list[dict[str, Any]],
+    as_json: bool,
+    settings: dict[str, Any],
+    verbose: bool,
+    to: Console | None = None,
+) -> None:
+    """Print the figures; `to` another console, if predictions go where they would go."""
     if as_json:
         for row in rows:
             if "guarantee" in row:
                 row["guarantee"] = row["guarantee"].as_dict()
-        click.echo(
-            json.dumps({"source": stream.source, "classes": stream.classes, **settings, "results": rows}, indent=2)
-        )
+        answer = {"source": stream.source, "classes": stream.classes, **settings, "results": rows}
+        click.echo(json.dumps(answer, indent=2), err=to is not None)
         return
+    console = to or Console()
     table = TextTable(
         title=f"{escape(visible(stream.source))}: {rows[0]['examples']:,} examples, {len(stream.classes)} classes, "
         f"{stream.how}"
@@ -154,18 +215,18 @@ def _print(stream: Stream, rows: list[dict[str, Any]], as_json: bool, settings: 
             f"{row['seconds']:.2f}",
         )
         table.add_row(*cells, f"{row['examples_per_second']:,.0f}", style=style)
-    Console().print(table)
+    console.print(table)
     for row in rows:
         if "guarantee" in row and len(rows) <= 1 + len(BASELINES):  # `run`, not `compare`
-            _print_guarantee(row["model"], row["guarantee"], verbose)
+            _print_guarantee(row["model"], row["guarantee"], verbose, console)
 
 
-def _print_guarantee(name: str, promised: Guarantee, verbose: bool) -> None:
+def _print_guarantee(name: str, promised: Guarantee, verbose: bool, console: Console) -> None:
     table = TextTable(title=f"{name}: what its theorem guarantees, with probability {1 - promised.delta:.0%}")
     table.show_header = False
     for line in promised.lines(verbose):
         table.add_row(*line)
-    Console().print(table)
+    console.print(table)
 
 
 def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any], path: Path) -> None:

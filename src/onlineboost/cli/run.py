@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,10 @@ from onlineboost.cli.common import check_writable, comma_separated, number
 from onlineboost.cli.models import BASELINES, MODELS, settings_of
 from onlineboost.estimators.words import ALPHA_STEPS, COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
 
+if TYPE_CHECKING:
+    from onlineboost.cli.survive import Keep
+
+FILE = click.Path(path_type=Path, dir_okay=False)
 SEEDS = click.IntRange(0, 2**63 - 1)
 OPTIONS = (  # that both commands have
     click.argument("source"),
@@ -64,14 +68,37 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @_options
 @click.option("--model", default="adaboost-olm", show_default=True, type=click.Choice(MODELS))
+@click.option("--save", type=FILE, help="Put the model into this file at the end.")
+@click.option("--out", type=FILE, help="Write labels and predictions to this CSV file.")
+@click.option(
+    "--checkpoint", type=click.Path(path_type=Path, file_okay=False), help="Folder for checkpoints of this run alone."
+)
+@click.option("--every", default="10000", show_default=True, help="Rows between checkpoints, or time: 30s, 5m, 1h.")
+@click.option("--resume", is_flag=True, help="Go on with the run whose checkpoints are in the folder.")
 @click.option("--verbose", is_flag=True, help="Print bounds on the mistakes that exceed the number of examples, too.")
-def run(model: str, **options: Any) -> None:
-    """Test-then-train one model on SOURCE: the name of a data set, or a .csv, .csv.gz or .parquet file.
+def run(
+    model: str,
+    save: Path | None,
+    out: Path | None,
+    checkpoint: Path | None,
+    every: str,
+    resume: bool,
+    **options: Any,
+) -> None:
+    """Test-then-train one model on SOURCE: the name of a data set, a .csv, .parquet or .ndjson file, or - (a pipe).
+
+    Files of text may be compressed (.csv.gz). Of a pipe, predictions are printed as they come.
 
     \b
     onlineboost run nursery
-    onlineboost run events.csv --target label --learners 50
+    onlineboost run events.csv --target label --learners 50 --save model.olb
+    onlineboost run events.csv --checkpoint kept --every 30s --resume --out predictions.csv
+    tail -f events.ndjson | onlineboost run - --target label
     """
+    from onlineboost.cli.survive import Keep
+
+    keep = Keep(save, out, checkpoint, every, resume)
+    keep.check(model)
     names = (
         "loss",
         "combiner",
@@ -86,7 +113,7 @@ def run(model: str, **options: Any) -> None:
     for name in names:
         if options[name] is not None and name not in settings_of(model):
             raise click.BadParameter(f"{model} has no such setting", param_hint=f"--{name.replace('_', '-')}")
-    _run([model, *(name for name in BASELINES if name != model)], **options)
+    _run([model, *(name for name in BASELINES if name != model)], keep=keep, **options)
 
 
 @click.command()
@@ -98,6 +125,8 @@ def compare(models: str, **options: Any) -> None:
     report = options["report"]
     if report is not None:
         check_writable(report, "--report")
+    if options["source"] == "-":
+        raise click.BadParameter("a pipe can be read once: use run, or put the rows into a file", param_hint="SOURCE")
     names = comma_separated(models)
     if not names:
         raise click.BadParameter(f"name at least one of {', '.join(MODELS)}", param_hint="--models")
@@ -122,6 +151,7 @@ def _run(
     as_json: bool,
     report: Path | None = None,
     verbose: bool = False,
+    keep: Keep | None = None,
     **settings: Any,
 ) -> None:
     from onlineboost.cli.costs import class_weight, cost_matrix
@@ -138,4 +168,4 @@ def _run(
         settings["class_weight"] = class_weight(settings["class_weight"], stream.classes)
     if "cost_matrix" in settings:
         settings["cost_matrix"] = cost_matrix(settings["cost_matrix"], stream.classes)
-    run_models(stream, names, settings, as_json, report, verbose)
+    run_models(stream, names, settings, as_json, report, verbose, keep)

@@ -62,7 +62,9 @@ class CsvSource:
     def chunks(self, n_rows: int, names: Sequence[str]) -> Iterator[Chunk]:
         rows = self._rows()
         n_rows = rows_at_once(n_rows, len(self.names))
-        while numbered := list(taken(rows, n_rows, self._bytes)):
+        lines: Lines | None = None  # the first block is waited for: it settles which columns are numbers
+        while numbered := list(taken(rows, n_rows, lines)):
+            lines = self._bytes
             yield CsvChunk(self, numbered, first_row=self._row - len(numbered))
 
     @property

@@ -199,7 +199,8 @@ def _make_tables(given: dict[str, Any]) -> Tables:
 STATES.add(
     "potentials",
     Tables,
-    {"n_classes": "2..1048576", "gamma": "f8[n]", "loss": "value", "potential": "value", "n_draws": "1..100000", "seed": "int"},
+    {"n_classes": "2..1048576", "gamma": "f8[n]", "loss": "value", "potential": "value"}
+    | {"n_draws": "1..100000", "seed": "int"},
     recipe,
     _make_tables,
 )

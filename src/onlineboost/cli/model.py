@@ -1,0 +1,107 @@
+"""onlineboost predict and onlineboost show: what to do with a saved model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from onlineboost.cli.common import check_writable, visible
+
+MODEL = click.argument("model", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+
+
+@click.command()
+@MODEL
+@click.argument("source")
+@click.option("--proba", is_flag=True, help="Print the probability of every class, too.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this CSV file.")
+def predict(model: Path, source: str, proba: bool, out: Path | None) -> None:
+    """Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL.
+
+    Columns are found by their names, and others are left out: the label may be there or not.
+
+    \b
+    onlineboost predict model.olb events.csv --proba --out predictions.csv
+    """
+    from onlineboost.storage.atomic import replacing
+
+    clf = _load(model)
+    if "_model" not in clf.__dict__:
+        raise ValueError(f"{model}: this model has learned nothing yet: there is nothing to predict with")
+    if out is None:
+        _predict(clf, source, proba, sys.stdout)
+        return
+    check_writable(out, "--out")
+    with replacing(out) as file:
+        import io
+
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        _predict(clf, source, proba, text)
+        text.flush()
+        text.detach()
+
+
+def _predict(clf: Any, source: str, proba: bool, out: TextIO) -> None:
+    from onlineboost.data.files import read_columns
+    from onlineboost.evaluation.predictions import lines
+
+    encoder = clf._model.encoder
+    classes = [str(label) for label in clf.classes_.tolist()]
+    out.write(lines(*([name] for name in ["prediction", *(f"p({label})" for label in classes if proba)])))
+    for table in read_columns(source, encoder.names, [encoder.names[c] for c in encoder.nominal]):
+        columns = [clf.predict(table)]
+        if proba:
+            columns += list(clf.predict_proba(table).T)
+        out.write(lines(*columns))
+        out.flush()
+
+
+@click.command()
+@MODEL
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def show(model: Path, as_json: bool) -> None:
+    """Tell what is in a saved MODEL: its kind, settings, columns, classes and size."""
+    told = _told(model)
+    if as_json:
+        click.echo(json.dumps(told, indent=2, default=str))
+        return
+    width = max(map(len, told))
+    for name, value in told.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else f"{value:,}" if type(value) is int else value
+        click.echo(f"{name:<{width}}  {visible(str(text))}")
+
+
+def _told(path: Path) -> dict[str, Any]:
+    from onlineboost.storage.container import FORMAT, read
+
+    found = read(path)
+    pickles = found.content.get("pickles") if isinstance(found.content, dict) else 0
+    told: dict[str, Any] = {"file": str(path), "bytes": found.size, "format": FORMAT}
+    if pickles:  # nobody has asked to run what is in them
+        estimator = found.content["estimator"]
+        told |= {"model": estimator["kind"], "written by": f"onlineboost {found.content['onlineboost']}"}
+        return told | {"pickled learners": f"{pickles}: load it in Python with pickled_learners=True if you trust it"}
+    clf = _load(path)
+    told |= {"written by": f"onlineboost {found.content['onlineboost']}", "model": repr(clf)}
+    for name, value in clf.get_params(deep=False).items():
+        told[f"  {name}"] = repr(value)
+    if "_model" not in clf.__dict__:
+        return told | {"rows learned": 0}
+    encoder = clf._model.encoder
+    kinds = {c: f" ({len(codes)} values)" for c, codes in zip(encoder.nominal, encoder.codes, strict=True)}
+    return told | {
+        "rows learned": clf.n_samples_seen_,
+        "columns": [name + kinds.get(c, "") for c, name in enumerate(encoder.names)],
+        "classes": [str(label) for label in clf.classes_.tolist()],
+        "bytes in memory": clf.nbytes_,
+    }
+
+
+def _load(path: Path) -> Any:
+    from onlineboost.estimators.saved.files import load
+
+    return load(path)

@@ -63,6 +63,7 @@ class Checkpoints:
         self.every = Every.of(every)
         self.about = {**about, "version": import_module("onlineboost").__version__}
         self._last_rows, self._last_time = 0, time.monotonic()
+        self._room = _saved("frozen").Room()
         self._thread: Thread | None = None
         self._error: BaseException | None = None
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -78,7 +79,7 @@ class Checkpoints:
         damaged = None
         for path in self.paths():
             try:
-                model, state = _files().load_with_more(path)
+                model, state = _saved("files").load_with_more(path)
             except ModelFileError as error:
                 logger.warning("%s. The checkpoint before it is tried", error)
                 damaged = error
@@ -108,11 +109,13 @@ class Checkpoints:
     def write(self, model: Any, rows: int, state: dict[str, Any], before: Callable[[], None]) -> None:
         """Begin to write a checkpoint, once the one before is written. `before` is called before it counts."""
         self.wait()
-        saved = _files().take(model, {**state, "rows": rows, "about": self.about})
+        copy = _saved("frozen").frozen(model, self._room)
         self._last_rows, self._last_time = rows, time.monotonic()
 
         def work() -> None:
             try:
+                saved = _saved("files").take(copy, {**state, "rows": rows, "about": self.about})
+                self._room.prepare()
                 before()
                 saved.write(self.folder / NAME.format(rows=rows))
                 for old in self.paths()[KEPT:]:
@@ -133,6 +136,6 @@ class Checkpoints:
             raise error
 
 
-def _files() -> Any:
+def _saved(name: str) -> Any:
     """Loaded when it is needed: with it come scikit-learn and all kinds of chains."""
-    return import_module("onlineboost.estimators.saved.files")
+    return import_module(f"onlineboost.estimators.saved.{name}")

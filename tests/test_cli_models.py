@@ -1,0 +1,311 @@
+"""The command line with models in files: run --save, predict, show; checkpoints; rows from a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from threading import Thread
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from kills import write_stream
+
+import onlineboost
+from helpers import model_state
+from onlineboost.cli.main import main
+from onlineboost.data import files, read_blocks
+from onlineboost.data.live import LiveLines
+from onlineboost.storage.container import FORMAT
+from test_resumable import kills  # noqa: F401  (its folder is on the path then)
+
+QUICK = ["--learners", "2"]
+COMMAND = [sys.executable, "-c", "from onlineboost.cli.main import main; main()"]
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def told(done):
+    assert done.exit_code == 2, done.output
+    assert "Traceback" not in done.output
+    return " ".join(done.stderr.split())
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sources")
+    paths = write_stream(folder, rows=500)
+    names, *lines = paths["csv"].read_text().splitlines()
+    names = names.split(",")
+    with (folder / "events.ndjson").open("w") as file:
+        for line in lines:
+            row = dict(zip(names, line.split(","), strict=True))
+            row |= {name: float(row[name]) if row[name] else None for name in ("length", "width")}
+            file.write(json.dumps(row) + "\n")
+    return {**paths, "ndjson": folder / "events.ndjson"}
+
+
+@pytest.fixture(scope="module")
+def saved(sources, tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "model.olb"
+    done = call("run", sources["csv"], *QUICK, "--save", path)
+    assert done.exit_code == 0, done.output
+    return path
+
+
+# ----------------------------------------------------------------------------------------------------- save and predict
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "ndjson"])
+def test_the_model_that_is_saved_has_learned_the_file(kind, sources, saved, tmp_path):
+    if kind not in sources:
+        pytest.skip("needs pyarrow")
+    path = tmp_path / "model.olb"
+    done = call("run", sources[kind], *QUICK, "--save", path, "--out", tmp_path / "said.csv", "--json")
+    assert done.exit_code == 0, done.output
+    model = onlineboost.load(path)
+    assert model.n_samples_seen_ == 500
+    assert model_state(model) == model_state(onlineboost.load(saved))
+    said = [line.split(",") for line in (tmp_path / "said.csv").read_text().splitlines()]
+    assert said[0] == ["label", "prediction"]
+    assert len(said) == 501
+    right = np.mean([label == prediction for label, prediction in said[1:]])
+    assert right == pytest.approx(json.loads(done.stdout)["results"][0]["accuracy"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+def test_predict(kind, sources, saved, tmp_path):
+    model = onlineboost.load(saved)
+    (block,) = read_blocks(sources["csv"])
+    done = call("predict", saved, sources[kind])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines() == ["prediction", *model.predict(block.X)]
+    done = call("predict", saved, sources[kind], "--proba", "--out", tmp_path / "said.csv")
+    assert done.exit_code == 0, done.output
+    header, *lines = (tmp_path / "said.csv").read_text().splitlines()
+    assert header == "prediction," + ",".join(f"p({label})" for label in model.classes_)
+    shares = np.array([line.split(",")[1:] for line in lines], float)
+    np.testing.assert_array_equal(shares, model.predict_proba(block.X))
+
+
+def test_predict_needs_no_labels_and_no_order(sources, saved, tmp_path):
+    (block,) = read_blocks(sources["csv"])
+    path = tmp_path / "rows.csv"
+    rows = zip(*(block.X.columns[c] for c in (2, 1, 0)), strict=True)
+    lines = [f"{'' if w != w else w},{colour},{l}" for w, colour, l in rows]
+    path.write_text("width,colour,length\n" + "\n".join(lines) + "\n")
+    assert call("predict", saved, path).stdout == call("predict", saved, sources["csv"]).stdout
+
+
+def test_show(saved):
+    done = call("show", saved)
+    assert done.exit_code == 0, done.output
+    for text in ("AdaBoostOLM(n_learners=2)", "rows learned", "500", "colour (4 values)", "class 0, class 1", "hedge"):
+        assert text in done.stdout, text
+    answer = json.loads(call("show", saved, "--json").stdout)
+    assert answer["rows learned"] == 500
+    assert answer["format"] == FORMAT
+    assert answer["bytes"] == saved.stat().st_size
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_show_runs_no_pickle(tmp_path):
+    from sklearn.naive_bayes import GaussianNB
+
+    clf = onlineboost.AdaBoostOLM(2, learner=GaussianNB()).fit([[0.0], [1.0], [0.5]], ["a", "b", "a"])
+    clf.save(tmp_path / "model.olb", pickled_learners=True)
+    done = call("show", tmp_path / "model.olb")
+    assert done.exit_code == 0, done.output
+    assert "3: load it in Python with pickled_learners=True if you trust it" in done.stdout
+    assert "pickled weak learners" in told(call("predict", tmp_path / "model.olb", "-"))
+
+
+def test_an_unfitted_model_shows_and_does_not_predict(tmp_path, sources):
+    onlineboost.OzaBoost(4).save(tmp_path / "model.olb")
+    assert json.loads(call("show", tmp_path / "model.olb", "--json").stdout)["rows learned"] == 0
+    assert "has learned nothing yet" in told(call("predict", tmp_path / "model.olb", sources["csv"]))
+
+
+# ---------------------------------------------------------------------------------------------------------- checkpoints
+
+
+def test_a_run_with_checkpoints_says_what_one_without_says(sources, tmp_path, saved):
+    plain = call("run", sources["csv"], *QUICK, "--out", tmp_path / "plain.csv", "--json")
+    options = [*QUICK, "--checkpoint", tmp_path / "kept", "--every", 120, "--json", "--out", tmp_path / "kept.csv"]
+    done = call("run", sources["csv"], *options)
+    again = call("run", sources["csv"], *options, "--resume", "--save", tmp_path / "model.olb")
+
+    def figures(done):
+        assert done.exit_code == 0, done.output
+        rows = json.loads(done.stdout)["results"]
+        return [{name: value for name, value in row.items() if "second" not in name} for row in rows]
+
+    assert figures(plain) == figures(done) == figures(again)
+    assert (tmp_path / "plain.csv").read_bytes() == (tmp_path / "kept.csv").read_bytes()
+    assert (tmp_path / "model.olb").read_bytes() == saved.read_bytes()
+    assert "go on with --resume" in told(call("run", sources["csv"], *options))
+    assert "learners was" not in told(call("run", sources["csv"], *options))
+    changed = told(call("run", sources["csv"], *options, "--resume", "--target", "colour"))
+    assert "target was None and is 'colour'" in changed
+    assert "n_learners was '2' and is '3'" in told(call("run", sources["csv"], *options, "--resume", "--learners", 3))
+
+
+def test_a_file_that_has_changed_is_told(sources, tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_bytes(sources["csv"].read_bytes())
+    options = [*QUICK, "--checkpoint", tmp_path / "kept", "--every", 200]
+    assert call("run", path, *options).exit_code == 0
+    path.write_bytes(sources["csv"].read_bytes().replace(b"colour 1", b"colour 2"))
+    assert "checksum of its beginning" in told(call("run", path, *options, "--resume"))
+
+
+def test_what_cannot_be_kept_is_told_before_the_run(sources, tmp_path, monkeypatch):
+    monkeypatch.setattr("onlineboost.cli.measure.run_models", None)  # would fail if it were called
+    run = ["run", sources["csv"], *QUICK]
+    assert "--save" in told(call(*run, "--save", tmp_path / "nowhere" / "model.olb"))
+    assert "--out" in told(call(*run, "--out", tmp_path / "nowhere" / "said.csv"))
+    assert "needs --checkpoint DIR" in told(call(*run, "--resume"))
+    assert "no model that can be saved" in told(call(*run, "--model", "majority", "--save", tmp_path / "model.olb"))
+    assert "30s, 5m or 1h" in told(call(*run, "--checkpoint", tmp_path / "kept", "--every", "often"))
+    assert "a part of the path is a file" in told(call(*run, "--checkpoint", sources["csv"] / "kept")).lower()
+
+
+# ---------------------------------------------------------------------------------------------------------------- pipes
+
+
+def pipe(*arguments, text):
+    return subprocess.run([*COMMAND, *map(str, arguments)], input=text, capture_output=True, text=True)
+
+
+@pytest.fixture
+def feed(monkeypatch):
+    """Pipe a text in, without a process of its own."""
+
+    def feed(text):
+        read, write = os.pipe()
+        Thread(target=lambda: (os.write(write, text.encode()), os.close(write))).start()
+        monkeypatch.setattr(files, "standard_input", lambda: LiveLines(read))
+
+    return feed
+
+
+@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+def test_rows_from_a_pipe(kind, sources, tmp_path):
+    """Labels are not known beforehand: the model is the one that is fed the blocks without `classes`."""
+    done = pipe(
+        "run", "-", "--target", "label", *QUICK, "--save", tmp_path / "model.olb", text=sources[kind].read_text()
+    )
+    assert done.returncode == 0, done.stderr
+    want = onlineboost.AdaBoostOLM(2)
+    said = [want.test_then_train(block.X, block.y) for block in read_blocks(sources[kind])]
+    lines = [
+        f"{label},{prediction or ''}"
+        for label, prediction in zip(next(read_blocks(sources[kind])).y, said[0], strict=True)
+    ]
+    assert done.stdout.splitlines() == ["label,prediction", *lines]
+    assert model_state(onlineboost.load(tmp_path / "model.olb")) == model_state(want)
+    assert "500 examples, 4 classes" in " ".join(done.stderr.split())
+    assert "majority" in done.stderr
+
+
+def test_predictions_come_as_the_rows_do(sources):
+    process = subprocess.Popen(
+        [*COMMAND, "run", "-", *QUICK],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    lines = sources["ndjson"].read_text().splitlines(keepends=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    header = None
+    for line in lines[:5]:  # the answer is waited for before the next row is given
+        process.stdin.write(line)
+        process.stdin.flush()
+        header = header or process.stdout.readline()
+        assert process.stdout.readline().startswith(json.loads(line)["label"])
+    process.communicate()
+    assert process.returncode == 0
+
+
+def test_predict_from_a_pipe(sources, saved, feed):
+    feed(sources["ndjson"].read_text())
+    done = call("predict", saved, "-")
+    assert done.stdout == call("predict", saved, sources["csv"]).stdout
+
+
+def test_a_slow_pipe_of_csv_settles_the_columns_by_its_first_rows(tmp_path):
+    """The first rows have numbers alone, a later one has text: however slowly they come, the column is nominal."""
+    process = subprocess.Popen(
+        [*COMMAND, "run", "-", *QUICK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    for line in ["size,label\n", "1,a\n", "2,b\n", "large,a\n"]:
+        process.stdin.write(line)
+        process.stdin.flush()
+        time.sleep(0.2)
+    out, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert len(out.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"a": 1, "label": "x"}\nnonsense\n', "line 2: this is not JSON"),
+        ('{"a": 1, "label": "x"}\n[1]\n', "line 2: '[1]' is no object"),
+        ('{"a": 1, "label": "x"}\n{"b": 1, "label": "x"}\n', "the first row has no column 'b'"),
+        ('{"a": 1, "label": "x"}\n{"a": "red", "label": "x"}\n', "'red' is not a number"),
+        ('{"a": [1], "label": "x"}\n', "is neither a number nor text"),
+        ('{"a": 1, "label": "x"}\n{"a": 2}\n', "every row needs one"),
+        ('{"a": 1}\n', "there is one column"),
+        ("", "the file is empty"),
+    ],
+)
+def test_odd_rows_of_a_pipe(text, says, feed):
+    feed(text)
+    assert says in told(call("run", "-", *QUICK))
+
+
+def test_a_pipe_is_not_compared():
+    assert "a pipe can be read once" in told(call("compare", "-"))
+
+
+def test_costs_of_labels_that_are_not_known_yet(feed):
+    feed('{"a": 1, "label": "x"}\n{"a": 2, "label": "y"}\n' * 20)
+    assert call("run", "-", *QUICK, "--class-weight", "x=3,y=1").exit_code == 0
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+def test_files_of_another_kind(sources, tmp_path, saved):
+    assert "is not a model file" in told(call("show", sources["csv"]))
+    assert "is not a model file" in told(call("predict", sources["csv"], sources["csv"]))
+    assert "does not exist" in told(call("show", tmp_path / "nowhere.olb"))
+    (tmp_path / "cut.olb").write_bytes(saved.read_bytes()[:-10])
+    assert "the file is cut off" in told(call("show", tmp_path / "cut.olb"))
+    (tmp_path / "rows.csv").write_text("size,label\n1,a\n")
+    assert "no column is named 'length'" in told(call("predict", saved, tmp_path / "rows.csv"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits")
+def test_a_full_disk_leaves_the_model_that_was_there(sources, saved, tmp_path):
+    path = tmp_path / "model.olb"
+    path.write_bytes(saved.read_bytes())
+    code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000)); "
+    code += "from onlineboost.cli.main import main; main()"
+    arguments = ["run", sources["csv"], *QUICK, "--save", path]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, env=os.environ
+    )
+    assert done.returncode == 2, done.stderr
+    assert "model.olb" in " ".join(done.stderr.split())
+    assert path.read_bytes() == saved.read_bytes()
+    assert [other.name for other in tmp_path.iterdir()] == ["model.olb"]

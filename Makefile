@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 
-.PHONY: run test soak bench bench-quick bench-guard bench-docs clean
+.PHONY: run test soak fuzz bench bench-quick bench-guard bench-docs clean
 
 run: $(VENV)/installed
 	$(BIN)/onlineboost run nursery --learners 100
@@ -21,6 +21,10 @@ soak: $(VENV)/installed-dev
 	$(BIN)/python tests/soak/run.py --operations 100000 $(SOAK)
 	$(CHECKED) tests/soak/run.py --operations 20000 $(SOAK)
 	$(CHECKED) -m pytest tests/contract
+
+# 10,000 changed model files: a clean error or a good model, with all indices checked; five minutes.
+fuzz: $(VENV)/installed-dev
+	$(CHECKED) tests/mutations.py --number 10000 $(FUZZ)
 
 # Ours beside other libraries, and how our cost grows; about 20 minutes. Options: make bench BENCH='--length 1000000'
 bench: $(VENV)/installed-bench peers

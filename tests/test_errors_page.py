@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import re
 import shlex
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -12,9 +15,12 @@ from click.testing import CliRunner
 from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 
-from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OnlineMBBM, OzaBoost, load_dataset, prequential
+import mutations
+from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OnlineMBBM, OzaBoost, load, load_dataset, prequential
 from onlineboost.cli.main import main
 from onlineboost.data import Table, read_blocks
+from onlineboost.evaluation import resumable
+from onlineboost.storage.container import MAGIC, PREAMBLE
 
 PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
 
@@ -34,14 +40,45 @@ def pattern(message):
     return ".*".join(re.escape(part.strip()) for part in message.split("..."))
 
 
+def bad_files(folder, X, y):
+    """Files that are no good model files, by what is wrong with them."""
+    good = folder / "good.olb"
+    OzaBoost(2).fit(X, y).save(good)
+    data = good.read_bytes()
+    header, arrays = mutations.parts(data)
+    forged = json.loads(json.dumps(header))
+    forged["content"]["estimator"]["model"]["model"]["chain"]["chain"]["n_numeric"] = 7
+    foreign = json.loads(json.dumps(header))
+    foreign["content"]["estimator"]["settings"]["learner"] = {"pickle": 0}
+
+    def with_preamble(version, length):
+        head = PREAMBLE.pack(MAGIC, version, length, len(data), 0, 0)[:-4]
+        return head + crc32(head).to_bytes(4, "little") + data[32:]
+
+    files = {
+        "text": b"size,label\n1,a\n" * 9,
+        "pickle": pickle.dumps(HoeffdingTree()),
+        "cut": data[:-5],
+        "damaged": data[:-1] + bytes([data[-1] ^ 1]),
+        "newer": with_preamble(9, 100),
+        "large": with_preamble(1, 1 << 31),
+        "forged": mutations.joined(forged, arrays),
+        "foreign": mutations.joined(foreign, arrays),
+    }
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return {name: folder / name for name in files}
+
+
 @pytest.fixture(scope="module")
-def names():
+def names(tmp_path_factory):
     """What the examples in Python know."""
     X, y = np.array([[0.0, 1.0], [1.0, 0.0]] * 10), np.array(["a", "b"] * 10)
     known = {kind.__name__: kind for kind in (AdaBoostOLM, BestTree, HoeffdingTree, OzaBoost)}
     known |= {kind.__name__: kind for kind in (OnlineMBBM, GaussianNB, Ridge)}
     clf, fixed = AdaBoostOLM(2).fit(X, y), AdaBoostOLM(2).partial_fit(X, y, classes=["a", "b"])
     clf = AdaBoostOLM(2).partial_fit(X, y)
+    known |= {"load": load, "resumable": resumable, "files": bad_files(tmp_path_factory.mktemp("files"), X, y)}
     return {**known, "np": np, "X": X, "y": y, "clf": clf, "fixed": fixed} | {
         "prequential": prequential,
         "load_dataset": load_dataset,
@@ -57,7 +94,8 @@ def test_the_tables_are_found():
 
 
 @pytest.mark.parametrize(("message", "code"), rows("In Python"))
-def test_in_python(message, code, names):
+def test_in_python(message, code, names, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises((ValueError, TypeError), match=f"(?s){pattern(message)}"):
         eval(code, names)
 

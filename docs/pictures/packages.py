@@ -14,7 +14,7 @@ import vl_convert
 from PIL import Image
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT = 940, 960
+WIDTH, HEIGHT = 940, 998
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 INK, GREY, BLUE, ORANGE = "#1f2328", "#57606a", "#0969da", "#bc4c00"
 PUBLIC_FILL, PRIVATE_FILL, LATER_FILL = "#ddf4ff", "#f3f4f6", "#fff1e5"
@@ -32,6 +32,7 @@ ABOUT = {  # package: (public, what it does)
     "trees": (False, "Hoeffding trees"),
     "contracts": (True, "what a booster and a weak learner promise each other"),
     "data": (True, "files, frames and single rows to numbers"),
+    "storage": (True, "the bytes of model files, and what is wrong with them"),
     "_compile": (False, "compiles kernels, keeps them, chooses them by type"),
 }
 

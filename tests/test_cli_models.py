@@ -12,7 +12,6 @@ from threading import Thread
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from kills import write_stream
 
 import onlineboost
 from helpers import model_state
@@ -20,7 +19,7 @@ from onlineboost.cli.main import main
 from onlineboost.data import files, read_blocks
 from onlineboost.data.live import LiveLines
 from onlineboost.storage.container import FORMAT
-from test_resumable import kills  # noqa: F401  (its folder is on the path then)
+from test_resumable import kills
 
 QUICK = ["--learners", "2"]
 COMMAND = [sys.executable, "-c", "from onlineboost.cli.main import main; main()"]
@@ -39,7 +38,7 @@ def told(done):
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sources")
-    paths = write_stream(folder, rows=500)
+    paths = kills.write_stream(folder, rows=500)
     names, *lines = paths["csv"].read_text().splitlines()
     names = names.split(",")
     with (folder / "events.ndjson").open("w") as file:

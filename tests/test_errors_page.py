@@ -46,6 +46,7 @@ def bad_files(folder, X, y):
     OzaBoost(2).fit(X, y).save(good)
     data = good.read_bytes()
     header, arrays = mutations.parts(data)
+    first = data.rindex(bytes(max(arrays, key=len)))
     forged = json.loads(json.dumps(header))
     forged["content"]["estimator"]["model"]["model"]["chain"]["chain"]["n_numeric"] = 7
     foreign = json.loads(json.dumps(header))
@@ -59,7 +60,7 @@ def bad_files(folder, X, y):
         "text": b"size,label\n1,a\n" * 9,
         "pickle": pickle.dumps(HoeffdingTree()),
         "cut": data[:-5],
-        "damaged": data[:-1] + bytes([data[-1] ^ 1]),
+        "damaged": data[:first] + bytes([data[first] ^ 1]) + data[first + 1 :],
         "newer": with_preamble(9, 100),
         "large": with_preamble(1, 1 << 31),
         "forged": mutations.joined(forged, arrays),

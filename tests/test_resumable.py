@@ -22,6 +22,7 @@ from onlineboost.storage.atomic import PART
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import kills
+import model_files
 
 COLUMNS = ("colour", "length", "size", "width", "count")
 NUMBERS = (1, 3, 4)
@@ -259,3 +260,13 @@ def test_kill_9(kind, tmp_path, monkeypatch):
     same, done = kills.survives("hoeffding-tree", sources[kind], tmp_path / "run", 2, random.Random(5))
     assert same
     assert done == 2
+
+
+def test_the_benchmark_compares_the_same_model(tmp_path):
+    """Every way of saving gives back a model of as many rows; a model file is no larger than a pickle."""
+    X, y = number_stream(300)
+    found = model_files.compare(AdaBoostOLM(3).fit(X, y), tmp_path, turns=1)
+    assert set(found) == set(model_files.WAYS)
+    sizes = {name: size for name, (_, _, size) in found.items()}
+    assert sizes["model file, checked"] < 1.2 * sizes["pickle"]
+    assert list(tmp_path.iterdir()) == []

@@ -13,6 +13,9 @@ from contract.kinds import every_estimator, every_kind, with_costs, with_learner
 from contract.test_contract import learned, small, stream  # noqa: F401
 from helpers import frozen, in_blocks, model_state, number_stream
 from onlineboost.estimators import lookup
+from onlineboost.estimators.saved.files import take
+from onlineboost.estimators.saved.frozen import Room
+from onlineboost.estimators.saved.frozen import frozen as frozen_copy
 from onlineboost.estimators.saved.states import HOLDS, STATES
 from onlineboost.storage import CannotSave, ForeignModelFile
 
@@ -75,6 +78,21 @@ def test_equal_models_make_equal_files(kind, tmp_path):
     assert saved(clf) == want
     assert saved(clf.snapshot()) == want
     assert saved(onlineboost.load(tmp_path / "model.olb")) == want
+
+
+@every_class_and_costs
+def test_a_quick_copy_is_saved_as_the_model_while_that_goes_on(kind, tmp_path):
+    """What a checkpoint is made of: copied in the same memory again and again, from a chain that threads have cut."""
+    X, y, weight = stream(5)
+    clf, room = kind.make(**jobs_of(kind)), Room()
+    for a in range(0, len(y), 60):
+        copy = frozen_copy(clf, room)
+        clf.save(tmp_path / "want.olb")
+        rows = slice(a, a + 60)
+        clf.partial_fit(X[rows], y[rows], sample_weight=weight[rows])
+        take(copy).write(tmp_path / "copy.olb")
+        assert (tmp_path / "copy.olb").read_bytes() == (tmp_path / "want.olb").read_bytes()
+        room.prepare()
 
 
 @every_class_and_costs

@@ -14,6 +14,7 @@ import numpy as np
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
 from onlineboost.data.encoder import MAX_VALUES, OWN, SHARED, Encoder
+from onlineboost.data.open_columns import COLUMNS
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
 from onlineboost.storage.errors import DamagedModelFile
@@ -61,6 +62,7 @@ def check_columns(encoder: Encoder, t: int) -> None:
     """Names that are text, nominal columns among them, and values in the order in which they came."""
     names = encoder.names
     check(names and all(type(name) is str for name in names) and len(set(names)) == len(names), "the column names")
+    check(encoder.opens in COLUMNS, "whether new columns may turn up")
     nominal = encoder.nominal
     good = all(type(c) is int and 0 <= c < len(names) for c in nominal) and len(nominal) == len(encoder.codes)
     check(good and all(a < b for a, b in pairwise(nominal)), "the nominal columns")
@@ -110,7 +112,7 @@ def check_forest(forest: Forest, trees: int, classes: int, encoder: Encoder) -> 
     check(len(forest.roots) == trees, "the number of trees")
     check_finite(forest.grace, forest.log_delta, forest.tie, forest.unit)
     check(forest.n_numeric == len(encoder.numeric), "the number of numeric columns")
-    check(1 <= forest.n_candidates <= len(encoder.names), "the number of columns to look at")
+    check(0.0 < forest.share <= 1.0, "the share of columns to look at")
     check(np.array_equal(forest.offset, nominal_layout(forest.n_numeric, encoder.sizes)), "the places of the values")
     check(forest.stats.shape[1] == forest.offset[-1], "the width of the statistics")
     births: list[int] = []

@@ -63,6 +63,7 @@ def _take_encoder(encoder: Encoder) -> dict[str, Any]:
         "values": [list(codes) for codes in encoder.codes],
         "births": np.array(births, np.int64),
         "named": encoder.named,
+        "opens": encoder.opens,
     }
 
 
@@ -81,6 +82,7 @@ def _make_encoder(given: dict[str, Any]) -> Encoder:
         codes=[{value: code for code, value in enumerate(column)} for column in values],
         births=[given["births"][a:b].tolist() for a, b in pairwise(ends)],
         named=given["named"],
+        opens=given["opens"],
     )
 
 
@@ -104,7 +106,7 @@ def _make_labels(given: dict[str, Any]) -> Labels:
 STATES.add(
     "columns",
     Encoder,
-    {"names": "value", "nominal": "value", "values": "value", "births": "i8[v]", "named": "bool"},
+    {"names": "value", "nominal": "value", "values": "value", "births": "i8[v]", "named": "bool", "opens": "value"},
     _take_encoder,
     _make_encoder,
 )
@@ -131,7 +133,7 @@ FOREST = {
     "n_numeric": "int",
     "offset": "i8[offsets]",
     "birth": "i8[places]",
-    "n_candidates": "int",
+    "share": "float",
     "leaf": "0..2",
     "leaves": "int",
 }

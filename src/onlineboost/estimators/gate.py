@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from importlib import import_module
+from os import PathLike
 from threading import Lock, RLock, get_ident
 from types import FrameType
 from typing import Any, Self
@@ -109,12 +111,23 @@ class Gate:
 
 
 class Guarded:
-    """A model with a gate of its own. Copies and pickles pass it too: they wait while another thread learns."""
+    """A model with a gate of its own. Copies, pickles and files pass it too: they wait while another thread learns."""
 
     def _gate(self) -> Gate:
         """Keeps the threads apart that use this model."""
         gate: Gate = self.__dict__.get("_gate_") or self.__dict__.setdefault("_gate_", Gate())
         return gate
+
+    def save(self, path: str | PathLike[str], *, pickled_learners: bool = False) -> None:
+        """Put it into a model file, from which `onlineboost.load` makes it again (docs/model-files.md).
+
+        The file takes the place of one that is there as a whole, or not at all. Weak learners of another make can only
+        be pickled, and only if `pickled_learners` says so here and in `load`.
+        """
+        files = import_module("onlineboost.estimators.saved.files")  # which knows all estimators, and so this one
+        with self._gate().reading():
+            saved = files.take(self, pickled_learners=pickled_learners)
+        saved.write(path)
 
     def __copy__(self) -> Self:
         """A copy shares nothing that learning changes: otherwise one would learn half of what the other learns."""

@@ -123,6 +123,28 @@ def test_classes_without_a_row(kind, tmp_path):
 
 
 @every_class
+def test_columns_that_turn_up_later(kind, tmp_path):
+    """Saved before and after a column has turned up, in rows that are mappings."""
+    X, y, _ = stream(6, 90)
+    names = ("colour", "length", "size", "width", "count")
+    rows = [{name: value for name, value in zip(names, x, strict=True) if value is not None} for x in X]
+    for b, row in enumerate(rows):
+        row.pop("width" if b < 30 else None, None)
+        row.pop("size" if b < 60 else None, None)
+    clf, path = kind.make(), tmp_path / "model.olb"
+    twin = kind.make()
+    for b, (row, label) in enumerate(zip(rows, y, strict=True)):
+        clf.learn_one(row, label)
+        twin.learn_one(row, label)
+        if b in (20, 30, 45, 60, 75):
+            twin.save(path)
+            twin = onlineboost.load(path)
+            assert model_state(twin) == model_state(clf)
+    assert len(clf._model.encoder.names) == 5
+    assert model_state(twin) == model_state(clf)
+
+
+@every_class
 def test_a_damaged_model_is_not_saved(kind, tmp_path):
     X, y = number_stream(30)
     clf = kind.make().partial_fit(X, y)

@@ -229,8 +229,8 @@ def _read_array(file: BinaryIO, place: Place, whole: mmap.mmap | None, name: str
     dtype = DTYPES[place.dtype]
     try:
         if whole is not None and place.dtype == "f8" and place.nbytes >= MAPPED:
-            flat = np.frombuffer(whole, dtype, place.nbytes // dtype.itemsize, place.start)
-            return flat.reshape(place.shape)
+            own = memoryview(whole)[place.start : place.start + place.nbytes]  # of the file, this much is the array's
+            return np.frombuffer(own, dtype).reshape(place.shape)
         array = np.empty(place.shape, dtype)
     except ValueError as error:  # a shape with a 0 in it may be too large all the same
         raise DamagedModelFile(f"{name} has an odd shape ({error})") from None

@@ -18,7 +18,7 @@ from onlineboost.data.open_columns import COLUMNS
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
 from onlineboost.storage.errors import DamagedModelFile
-from onlineboost.trees.state import N_LEAVES, NOT_BORN, Forest, nominal_layout
+from onlineboost.trees.state import N_LEAVES, NOT_BORN, UNLIMITED, Forest, nominal_layout
 
 MOST_ROUNDS = 1 << 62
 
@@ -37,6 +37,8 @@ def check_model(name: str, model: Model) -> None:
     check(chain.n_numeric == len(model.encoder.numeric), "the number of numeric columns")
     check_numbers(chain.numbers, chain.n_numeric)
     check(len(model.counts) <= k and (chain.costs is None or len(chain.costs) <= k), "the counts of the classes")
+    check(model.limit is None or model.limit > 0, "the limit of the memory")
+    check(0 <= model.per_class <= max(chain.n_learners, 1), "the learners of a class")
     check((chain.watch is not None) == holds.watch, "the watch of the restarts")
     if chain.watch is not None:
         check(len(chain.watch.vote_cost) == chain.n_learners, "the watch of the restarts")
@@ -141,7 +143,8 @@ def _check_nodes(forest: Forest, n_columns: int) -> None:
     np.add.at(parents, last, -1)
     parents = np.cumsum(parents)[:n]
     roots = forest.roots
-    check(((roots >= 0) & (roots < n)).all() and len(np.unique(roots)) == len(roots), "the roots of the trees")
+    check(((roots >= 0) & (roots < n)).all() and (np.diff(roots) > 0).all(), "the roots of the trees")
+    check((last <= _ends(forest)[tree_of(forest, at)]).all(), "the children of a node")
     parents[roots] += 1
     check((parents == 1).all(), "the parents of a node")
     leaf = feature < 0
@@ -166,3 +169,32 @@ def _check_rows(forest: Forest, classes: int) -> None:
     check(np.array_equal(learned, np.arange(len(forest.stats))), "the statistics of the class rows")
     check_finite(rows["mass"], rows["prior"])
     check((rows["mass"] >= 0.0).all(), "the masses of the classes")
+    at = np.flatnonzero((forest.nodes["feature"] < 0) & (forest.nodes["first"] >= 0))
+    tree = tree_of(forest, at[np.argsort(forest.nodes["first"][at])])[leaf]
+    _check_budget(forest, tree)
+
+
+def _ends(forest: Forest) -> np.ndarray:
+    """The node after the last of each tree: they are saved one after the other."""
+    return np.append(forest.roots[1:], len(forest.nodes)).astype(np.int64)
+
+
+def tree_of(forest: Forest, nodes: np.ndarray) -> np.ndarray:
+    return np.searchsorted(forest.roots, nodes, side="right") - 1
+
+
+def _check_budget(forest: Forest, tree: np.ndarray) -> None:
+    """What each tree has in the tables is what is there; `tree` is that of each class row."""
+    budget, n = forest.budget, len(forest.roots)
+    check(len(budget) == n, "the shares of the trees")
+    there = {
+        "nodes": _ends(forest) - forest.roots,
+        "rows": np.bincount(tree, minlength=n),
+        "stats": np.bincount(tree[forest.rows["stat"] >= 0], minlength=n),
+    }
+    for name, count in there.items():
+        check(np.array_equal(budget[name], count), f"the {name} of the trees")
+        most = budget[f"most_{name}"]
+        check(((most >= 0) & (most <= UNLIMITED)).all(), "the shares of the trees")
+    check_finite(budget["bar"])
+    check((budget["refused"] >= 0).all(), "the shares of the trees")

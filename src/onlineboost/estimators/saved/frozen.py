@@ -7,6 +7,7 @@ into memory that was used before. To get fresh memory from the system takes long
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,13 @@ def frozen(estimator: Any, room: Room) -> Any:
     twin.__dict__ = {name: value for name, value in estimator.__dict__.items() if name != "_gate_"}
     if "_model" in twin.__dict__:
         model: Model = estimator._fitted()
-        parts = deepcopy(model.encoder), deepcopy(model.labels), _chain(model.chain, room), model.counts.copy()
-        twin._model = Model(*parts)
+        twin._model = replace(
+            model,
+            encoder=deepcopy(model.encoder),
+            labels=deepcopy(model.labels),
+            chain=_chain(model.chain, room),
+            counts=model.counts.copy(),
+        )
     return twin
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost.boosters.mbbm import Mbbm
+from onlineboost.boosters.mbbm import CACHE_MEGABYTES, Mbbm
 from onlineboost.boosters.olm import Olm
 from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
@@ -130,6 +130,7 @@ FOREST = {
     "log_delta": "f8[trees]",
     "tie": "f8[trees]",
     "unit": "f8[trees]",
+    "budget": "u1[budgets]",
     "n_numeric": "int",
     "offset": "i8[offsets]",
     "birth": "i8[places]",
@@ -182,14 +183,22 @@ STATES.add(
 STATES.add(
     "oza", Oza, EVERY | {"draws": "bool", "alpha": "f8[n]", "correct": "f8[n]", "wrong": "f8[n]", "total": "f8[n]"}
 )
+
+
+def _make_mbbm(given: dict[str, Any]) -> Mbbm:
+    if not 0.0 < given["megabytes"] <= CACHE_MEGABYTES:
+        raise DamagedModelFile(f"no model keeps {given['megabytes']} MB of costs")
+    return Mbbm(**given, cache=None)
+
+
 STATES.add(
     "mbbm",
     Mbbm,
     EVERY
-    | {"vote": "0..3", "plain": "bool", "vote_cost": "f8[n]", "weights": "f8[n]", "seen": "f8[n]"}
+    | {"vote": "0..3", "plain": "bool", "megabytes": "float", "vote_cost": "f8[n]", "weights": "f8[n]", "seen": "f8[n]"}
     | {"tables": "potentials"},
     lambda mbbm: {name: value for name, value in mbbm._asdict().items() if name != "cache"},
-    lambda given: Mbbm(**given, cache=None),
+    _make_mbbm,
 )
 
 
@@ -264,10 +273,12 @@ SEGMENTED = CHAIN | {"segments": "[segment]", "log_v": "f8[n]", "n_learners": "=
 STATES.add("chain", Chain, SEGMENTED, _take_chain, _make_chain(Chain))
 STATES.add("independent", IndependentChain, SEGMENTED, _take_chain, _make_chain(IndependentChain))
 STATES.add("one-vs-all", OneVsAllChain, CHAIN | {"boosters": "[class-booster]"}, _take_one_vs_all, _make_one_vs_all)
+MODEL = {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all", "counts": "f8[k]"}
+MODEL |= {"limit": "int?", "per_class": "int", "warned": "bool"}
 STATES.add(
     "model",
     Model,
-    {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all", "counts": "f8[k]"},
-    lambda model: {name: getattr(model, name) for name in ("encoder", "labels", "chain", "counts")},
+    MODEL,
+    lambda model: {name: getattr(model, name) for name in MODEL},
     lambda given: Model(**given),
 )

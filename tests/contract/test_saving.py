@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import onlineboost
-from contract.kinds import every_estimator, every_kind, with_costs, with_learners_of_another_make
+from contract.kinds import every_estimator, every_kind, with_costs, with_learners_of_another_make, with_little_memory
 from contract.test_contract import learned, small, stream  # noqa: F401
 from helpers import frozen, in_blocks, model_state, number_stream
 from onlineboost.estimators import lookup
@@ -19,9 +19,9 @@ from onlineboost.estimators.saved.frozen import frozen as frozen_copy
 from onlineboost.estimators.saved.states import HOLDS, STATES
 from onlineboost.storage import CannotSave, ForeignModelFile
 
-every_setting = pytest.mark.parametrize("kind", every_kind(), ids=str)
+every_setting = pytest.mark.parametrize("kind", every_kind() + with_little_memory(), ids=str)
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
-every_class_and_costs = pytest.mark.parametrize("kind", every_estimator() + with_costs(), ids=str)
+every_class_and_costs = pytest.mark.parametrize("kind", every_estimator() + with_costs() + with_little_memory(), ids=str)
 
 
 def jobs_of(kind):

@@ -19,9 +19,11 @@ from onlineboost.estimators.saved.frozen import frozen as frozen_copy
 from onlineboost.estimators.saved.states import HOLDS, STATES
 from onlineboost.storage import CannotSave, ForeignModelFile
 
-every_setting = pytest.mark.parametrize("kind", every_kind() + with_little_memory(), ids=str)
+every_setting = pytest.mark.parametrize("kind", every_kind(), ids=str)
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
-every_class_and_costs = pytest.mark.parametrize("kind", every_estimator() + with_costs() + with_little_memory(), ids=str)
+every_class_and_costs = pytest.mark.parametrize(
+    "kind", every_estimator() + with_costs() + with_little_memory(), ids=str
+)
 
 
 def jobs_of(kind):

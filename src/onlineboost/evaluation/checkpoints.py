@@ -102,9 +102,13 @@ class Checkpoints:
             )
 
     def due(self, rows: int) -> bool:
+        """Whether it is time for a checkpoint: put off, once, while a slow disk still writes the one before."""
         if self.every.rows is not None:
-            return rows - self._last_rows >= self.every.rows
-        return time.monotonic() - self._last_time >= (self.every.seconds or 0.0)
+            passed = (rows - self._last_rows) / self.every.rows
+        else:
+            passed = (time.monotonic() - self._last_time) / (self.every.seconds or 1.0)
+        writing = self._thread is not None and self._thread.is_alive()
+        return passed >= (2.0 if writing else 1.0)
 
     def write(self, model: Any, rows: int, state: dict[str, Any], before: Callable[[], None]) -> None:
         """Begin to write a checkpoint, once the one before is written. `before` is called before it counts."""

@@ -1,6 +1,6 @@
 """Every script of benchmarks/ runs, on a small input, and says what it should."""
 
-import importlib
+import importlib.util
 import json
 import os
 import platform
@@ -303,3 +303,15 @@ def test_memory_stays_within_the_limit(capfd):
     cells = rows_of(output)["text"]
     assert cells[1] == "12MB"
     assert 6.0 < float(cells[memory.COLUMNS.index("MB at most") - 1]) <= 12.0
+
+
+def test_single_row_splits_what_a_row_takes(tmp_path):
+    output = run("single_row", "--rows", 200, "--json", tmp_path / "out.json")
+    figures = json.loads((tmp_path / "out.json").read_text())
+    names = {"HoeffdingTree", *(f"AdaBoostOLM, {n} tree{'s' * (n > 1)}" for n in (1, 10, 100))}
+    assert names <= figures["models"].keys() & rows_of(output).keys()
+    fixed = figures["fixed"]["mapping"][2]
+    for name, n in (("HoeffdingTree", 1), ("AdaBoostOLM, 10 trees", 10)):
+        assert figures["per tree"][name] * n + fixed == pytest.approx(figures["models"][name][2])
+    if importlib.util.find_spec("river") is None:
+        assert "river is not installed" in output

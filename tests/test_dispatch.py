@@ -208,8 +208,8 @@ import json
 import numpy as np
 from onlineboost.boosters.oza import new_oza
 from onlineboost.boosters.plain import Plain
-from onlineboost.chain.loops import learn_block, predict_block
-from onlineboost.contracts.rows import new_rows, new_work
+from onlineboost.chain.loops import hold_pass, learn_kept, learning_loop, predict_kept, predicting_loop
+from onlineboost.contracts.rows import Pass, new_rows, new_work
 from onlineboost.theory.simulate import Told, draw_labels, draw_votes
 
 y = draw_labels(50, 3)
@@ -218,12 +218,13 @@ votes = []
 for booster in (Plain(0, 4, 0, np.ones(4)), new_oza(False, 0, 4)):
     for learning in (True, False):
         rows = new_rows(none, np.zeros(50, bool), none, 1, 3, 4, booster.new_notes(50, 3, weight))
+        handle = hold_pass(Pass(told, booster, rows, y, weight, None, new_work(3)))
         if learning:
-            learn_block(told, booster, rows, y, weight, None, new_work(3), 0, 0)
+            learning_loop(handle)(handle, 0, 0, 1)
         else:
-            predict_block(told, booster, rows, 4, None, new_work(3), 0, 0)
+            predicting_loop(handle)(handle, 4, 0, 0, 1)
         votes.append(rows.s.tobytes().hex())
-loops = [learn_block.stats, predict_block.stats]
+loops = [learn_kept.stats, predict_kept.stats]
 print(json.dumps({
     "votes": votes,
     "hits": [sum(stats.cache_hits.values()) for stats in loops],

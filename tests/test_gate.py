@@ -31,14 +31,23 @@ def predict(gate):
         pass
 
 
+def predict_at_once(gate):
+    gate.predict_at_once(lambda: predict(gate))
+
+
+def learn_at_once(gate):
+    gate.learn_at_once(lambda: True)
+
+
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_an_exception_at_any_moment_of_predicting_locks_nobody_out(moment):
+@pytest.mark.parametrize("use", [predict, predict_at_once, learn_at_once])
+def test_an_exception_at_any_moment_of_predicting_locks_nobody_out(use, moment):
     """Though the traceback is kept, and with it all that was going on."""
     gate, kept = Gate(), []
 
     def struck():
         try:
-            struck_after(moment, lambda: predict(gate))
+            struck_after(moment, lambda: use(gate))
         except Struck as error:
             kept.append(error)
 
@@ -50,7 +59,7 @@ def test_an_exception_at_any_moment_of_predicting_locks_nobody_out(moment):
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("use", [predict, learn])
+@pytest.mark.parametrize("use", [predict, learn, predict_at_once, learn_at_once])
 def test_a_handler_may_ask_at_any_moment_or_is_told_that_it_cannot(moment, use):
     gate, told = Gate(), []
 

@@ -114,7 +114,7 @@ def decorated(*decorators):
 def test_kernels_without_reference_counts_call_no_array_methods():
     """They compile only if something else compiled the method before: a fresh process would fail."""
     bare = {name for name in vars(_jit) if name.endswith("_kernel")}
-    assert bare == {f"{kind}_kernel" for kind in ("bare", "entry", "small", "fused", "summing", "inlined")}
+    assert bare == {f"{kind}_kernel" for kind in ("bare", "entry", "unkept", "small", "fused", "summing", "inlined")}
     types = {"int32", "int64", "uint64", "float64"}
     seen = set()
     for path, function in decorated(*bare, "optional"):  # `optional`: what holds for a type that does not say otherwise

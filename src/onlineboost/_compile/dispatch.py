@@ -100,6 +100,10 @@ class Contract:
         for name, function in given.items():
             self._chosen[name][kind] = function
 
+    def implements(self, kind: type, name: str) -> bool:
+        """Whether this type has a function of its own for the kernel."""
+        return kind in self._chosen[name]
+
     def _names(self) -> str:
         return f"there are {', '.join(self._chosen)}"
 

@@ -59,6 +59,7 @@ def _compile(
     counted: bool = False,
     small: bool = False,
     entry: bool = False,
+    kept: bool = True,
 ) -> F:
     options: dict[str, Any] = {
         "nogil": True,
@@ -76,7 +77,7 @@ def _compile(
     made: Any = njit(**options)(function)  # type: ignore[call-overload]
     if inner:
         made.__class__ = InnerKernel
-    elif USABLE and not config.DISABLE_JIT:
+    elif kept and USABLE and not config.DISABLE_JIT:
         made._cache = KeptKernel(function)
     return made  # type: ignore[no-any-return]
 
@@ -103,6 +104,11 @@ def bare_kernel(function: F) -> F:
 def entry_kernel(function: F) -> F:
     """A bare kernel that Python calls: its machine code is kept on disk."""
     return _compile(function, entry=True)
+
+
+def unkept_kernel(function: F) -> F:
+    """An entry kernel whose machine code is not kept, for types of other packages: their changes go unnoticed."""
+    return _compile(function, entry=True, kept=False)
 
 
 def small_kernel(function: F) -> F:

@@ -123,6 +123,11 @@ def new_mbbm(
 
 
 @inlined_kernel
+def start(booster, rows, weight):
+    return  # nothing of a block matters to the next one
+
+
+@inlined_kernel
 def prepare(booster, i, rows, b, y, work, n):
     """Look up the costs at the votes s; `place` is where in the cache they are.
 
@@ -183,4 +188,4 @@ def update(booster, i, rows, b, y, weight, l, place, work, n):
     cast(booster, i, rows, b, l, work, n)
 
 
-BOOSTER.implement(Mbbm, prepare, weigh, vote, cast, update)
+BOOSTER.implement(Mbbm, start, prepare, weigh, vote, cast, update)

@@ -119,6 +119,11 @@ def votes_in_reach(booster, s, k):
 
 
 @bare_kernel
+def start(booster, rows, weight):
+    rows.notes.e[:] = 1.0
+
+
+@bare_kernel
 def prepare_block(booster, i, rows, y):
     """-C[y, y] of every row: how much its label is asked for."""
     for b in range(y.size):
@@ -205,4 +210,4 @@ def settle_block(booster, i, rows, y, weight):
         booster.alpha[i] = min(bound, max(-bound, booster.alpha[i] - step))
 
 
-BOOSTER.implement(Olm, prepare_block, weigh, vote, cast, update, settle_block)
+BOOSTER.implement(Olm, start, prepare_block, weigh, vote, cast, update, settle_block)

@@ -100,6 +100,12 @@ def vote_weight(correct, wrong):
 
 
 @inlined_kernel
+def start(booster, rows, weight):
+    for b in range(weight.size):
+        rows.notes.lam[b] = weight[b]
+
+
+@inlined_kernel
 def weigh(booster, i, rows, b, y, weight, place):
     lam = rows.notes.lam[b]
     return poisson(lam, booster.seed, booster.offset + i, rows.t + b) if booster.draws else lam
@@ -140,4 +146,4 @@ def settle(booster, learner, i, rows, b, y, weight, learned, scratch, work):
     booster.alpha[i] = vote_weight(booster.correct[i], booster.wrong[i])
 
 
-BOOSTER.implement(Oza, weigh, vote, cast, update, settle)
+BOOSTER.implement(Oza, start, weigh, vote, cast, update, settle)

@@ -31,6 +31,11 @@ class Plain(NamedTuple):
 
 
 @inlined_kernel
+def start(booster, rows, weight):
+    return
+
+
+@inlined_kernel
 def weigh(booster, i, rows, b, y, weight, place):
     return weight * booster.scale[i]
 
@@ -52,4 +57,4 @@ def update(booster, i, rows, b, y, weight, l, place, work, n):
     cast(booster, i, rows, b, l, work, n)
 
 
-BOOSTER.implement(Plain, weigh, vote, cast, update)
+BOOSTER.implement(Plain, start, weigh, vote, cast, update)

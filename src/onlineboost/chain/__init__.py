@@ -2,7 +2,8 @@
 
 `loops` are the one learning loop and the one predicting loop, `learners` the weak learners outside of kernels (`given`:
 those of another make), `segments` neighbouring learners, `chain` all of them; `ova` and `independent` are chains of
-another shape, `experts` says whom to follow, `restarts` which learners start again, `class_weights` what a class is
-worth, `numbers` what is believed of numeric columns, `threads` how cores share the work.
+another shape, `single` and `single_ova` send single rows through, `experts` says whom to follow, `restarts` which
+learners start again, `class_weights` what a class is worth, `numbers` what is believed of numeric columns, `threads`
+how cores share the work.
 Private. Imports `trees`, `boosters`, `contracts`, `data` and `_compile`; `estimators` and all above may import it.
 """

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from onlineboost._compile.jit import kernel
+from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain.experts import Combiner, draw_expert, expert_mass, play
 from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, more_numbers, new_numbers
@@ -28,7 +28,7 @@ MOST_ROWS = 2048  # of a block for threads
 LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from so many rows each, and so many rows x learners, at a time
 
 
-@kernel
+@entry_kernel
 def any_missing(X, n_numeric, missing):
     for b in range(X.shape[0]):
         missing[b] = False
@@ -211,6 +211,15 @@ class Chain:
         copy.__dict__ = {**self.__dict__, **own, "_caches": []}
         copy._join(self)
         return copy
+
+    @property
+    def can_join(self) -> bool:
+        """Whether it is in more segments than it need be."""
+        return len(self.segments) > 1
+
+    def join_up(self) -> None:
+        """Make it one segment again."""
+        self.segments = [self.segments[0].join(self.segments[1:])]
 
     def _join(self, original: Self) -> None:
         """One segment, with state of its own, in place of those of the original."""

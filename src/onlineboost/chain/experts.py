@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from onlineboost._compile.jit import bare_kernel, entry_kernel, kernel
+from onlineboost._compile.jit import bare_kernel, entry_kernel, kernel, small_kernel
 from onlineboost._compile.random import EXPERT, uniform
 
 
@@ -92,6 +92,12 @@ def play_rounds(combiner, log_v, seed, t, experts, y, weight, mass, out, costs):
     """`play`, with scratch for a number per class."""
     for b in range(y.size):
         out[b] = follow(combiner, log_v, seed, t + b, experts[b : b + 1], mass)
-        for i in range(log_v.size):
-            if experts[b, i] != y[b]:
-                log_v[i] -= weight[b] if costs is None else weight[b] * costs[y[b], experts[b, i]]
+        judge(log_v, experts[b], y[b], weight[b], costs)
+
+
+@small_kernel
+def judge(log_v, experts, y, weight, costs):
+    """Experts (N,) that were wrong about an example lose weight."""
+    for i in range(log_v.size):
+        if experts[i] != y:
+            log_v[i] -= weight if costs is None else weight * costs[y, experts[i]]

@@ -102,6 +102,25 @@ class TreeLearners(Learners):
             self.forest = make_room(self.forest, *room)
         return self.forest
 
+    def room_for_row(self, k: int) -> tuple[int, int, int]:
+        """The most room that all trees together can need for one example of k classes: see `supply`.
+
+        Nothing where a table has all the rows that the trees may ever have.
+        """
+        forest, budget = self.forest, self.forest.budget
+        n, branches = len(forest.roots), max(2, int(np.diff(forest.offset).max(initial=0)) - 1)
+        wanted = {"nodes": n * branches, "rows": n * branches * (k + 1), "stats": n}
+        room = {}
+        for name, size in wanted.items():
+            most = int(budget[f"most_{name}"].sum())
+            full = len(getattr(forest, name)) >= most and not (name == "nodes" and forest.used[N_LOST])
+            room[name] = 0 if full else min(size, max(most - int(budget[name].sum()), 0))
+        return room["nodes"], room["rows"], room["stats"]
+
+    def make_room(self, k: int) -> None:
+        """So much room."""
+        self.supply(None, 0, 0, self.room_for_row(k), None, None, None)  # type: ignore[arg-type]
+
     def part(self, start: int, stop: int) -> Self:
         return type(self)(select(self.forest, start, stop))
 

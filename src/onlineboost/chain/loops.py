@@ -4,14 +4,16 @@ Nothing flows backwards: learner i's distribution depends on its own past, its v
 *block* of examples goes through learner 1, then through learner 2, and so on. One tree's tables stay in the cache
 for a whole block, and the result is the same, bit for bit, as example after example through the whole chain.
 
-What `learner` and `booster` do is compiled into the loops by their types: see `contracts`.
+What `learner` and `booster` do is compiled into the loops by their types: see `contracts`. Python hands all of it over
+as a *handle* of a `Pass` (`_compile.handle`), and calls what `learning_loop` and `predicting_loop` give for it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from onlineboost._compile.jit import bare_kernel, entry_kernel
+from onlineboost._compile.handle import compiled, hold
+from onlineboost._compile.jit import entry_kernel, unkept_kernel
 from onlineboost.contracts.booster import (
     BOOSTER,
     cast,
@@ -24,14 +26,17 @@ from onlineboost.contracts.booster import (
     weigh,
 )
 from onlineboost.contracts.learner import LEARNER, ask, find, is_ready, room, teach
+from onlineboost.contracts.rows import Pass, in_round
 
 
-def _predict_block(learner, booster, rows, n_learners, scratch, work, from_i, from_b):
+def _predict_block(handle, n_learners, from_i, from_b, t):
     """Send a block through the first `n_learners` of a segment without learning. Changes `rows` and scratch alone.
 
-    Every row is predicted as the example of round rows.t. Returns (i, b): the learner and the row that are to be made
+    Every row is predicted as the example of round t. Returns (i, b): the learner and the row that are to be made
     ready before it can go on; i = n_learners: all done.
     """
+    learner, booster, rows, _, _, scratch, work = handle.parts
+    rows = in_round(rows, t)
     for i in range(from_i, n_learners):
         first = from_b if i == from_i else 0
         find(learner, i, rows, first, scratch)
@@ -40,17 +45,19 @@ def _predict_block(learner, booster, rows, n_learners, scratch, work, from_i, fr
                 return i, b
             n, _ = ask(learner, i, rows, b, scratch, work)
             place = prepare(booster, i, rows, b, -1, work, n)
-            l = vote(booster, i, rows, b, rows.t, place, work, n)
+            l = vote(booster, i, rows, b, t, place, work, n)
             cast(booster, i, rows, b, l, work, n)
     return n_learners, 0
 
 
-def _learn_block(learner, booster, rows, y, weight, scratch, work, from_i, from_b):
-    """Send a labelled block through a segment: every learner votes, then learns.
+def _learn_block(handle, from_i, from_b, first_round):
+    """Send a labelled block, whose first row is that of round `first_round`, through a segment.
 
-    Stops before the first (learner, row) that is not ready or has no room, and returns it with the room it needs:
-    (i, b, three numbers). i = number of learners: all done.
+    Every learner votes, then learns. Stops before the first (learner, row) that is not ready or has no room, and
+    returns it with the room it needs: (i, b, three numbers). i = number of learners: all done.
     """
+    learner, booster, rows, y, weight, scratch, work = handle.parts
+    rows = in_round(rows, first_round)
     for i in range(from_i, booster.scale.size):
         first = from_b if i == from_i else 0
         find(learner, i, rows, first, scratch)
@@ -75,19 +82,31 @@ def _learn_block(learner, booster, rows, y, weight, scratch, work, from_i, from_
     return booster.scale.size, 0, 0, 0, 0
 
 
-predict_block, learn_block = entry_kernel(_predict_block), entry_kernel(_learn_block)
-predict_foreign, learn_foreign = bare_kernel(_predict_block), bare_kernel(_learn_block)
+predict_kept, learn_kept = entry_kernel(_predict_block), entry_kernel(_learn_block)
+predict_foreign, learn_foreign = unkept_kernel(_predict_block), unkept_kernel(_learn_block)
 
 
-def predicting_loop(learner: Any, booster: Any) -> Any:
-    """`predict_block`; not kept on disk for states of another package, whose changes nobody would notice."""
-    return predict_foreign if _is_foreign(learner, booster) else predict_block
+def hold_pass(parts: Pass) -> Any:
+    """A handle for the loops. For states of another package nothing is kept on disk: nobody would notice changes."""
+    return hold(parts, foreign=is_foreign(parts))
 
 
-def learning_loop(learner: Any, booster: Any) -> Any:
-    """`learn_block`, likewise."""
-    return learn_foreign if _is_foreign(learner, booster) else learn_block
+def predicting_loop(handle: Any) -> Any:
+    """`_predict_block`, compiled for such a pass: called with the handle and the other arguments."""
+    return compiled(predict_foreign if is_foreign(handle.parts) else predict_kept, handle, 0, 0, 0, 0)
 
 
-def _is_foreign(learner: Any, booster: Any) -> bool:
-    return type(booster) in BOOSTER.foreign or type(learner) in LEARNER.foreign
+def learning_loop(handle: Any) -> Any:
+    """`_learn_block`, likewise."""
+    return compiled(learn_foreign if is_foreign(handle.parts) else learn_kept, handle, 0, 0, 0)
+
+
+def is_foreign(parts: Pass) -> bool:
+    """Whether a state of another package is in it."""
+    return type(parts.booster) in BOOSTER.foreign or type(parts.learner) in LEARNER.foreign
+
+
+def learn_block(parts: Pass) -> None:
+    """Send a labelled block through learners that lack nothing."""
+    handle = hold_pass(parts)
+    learning_loop(handle)(handle, 0, 0, parts.rows.t)

@@ -86,6 +86,10 @@ class ClassBooster:
     def predict(self, j: int, block: Scores) -> None:
         rows = self.head(block.rows, None)
         self.segment.predict(rows, len(self.segment))
+        self.sum_up(j, rows, block)
+
+    def sum_up(self, j: int, rows: Rows, block: Scores) -> None:
+        """What the booster of class j says of rows that have gone through it."""
         for b in range(len(rows.X)):
             block.scores[b, j] = yes_share(self.log_v, rows.experts[b])
         block.margins[:, j] = rows.s[:, MINE] - rows.s[:, 1 - MINE]
@@ -118,12 +122,16 @@ class OneVsAllChain(Chain):
         return out
 
     def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
-        block = self.scores(X, k)
+        return self.shares(self.scores(X, k))
+
+    @staticmethod
+    def shares(block: Scores) -> np.ndarray:
+        """Probabilities of the classes from what the boosters say."""
         lean = np.exp(block.margins - block.margins.max(axis=1, keepdims=True))  # decides where scores are equal
         p = block.scores + 1e-6 * lean / lean.sum(axis=1, keepdims=True)
-        chosen = np.empty(len(X), np.int64)
+        chosen = np.empty(len(p), np.int64)
         choose(block.scores, block.margins, chosen)
-        p[np.arange(len(X)), chosen] = p.max(axis=1)  # a class that is ahead by its margin alone is no less likely
+        p[np.arange(len(p)), chosen] = p.max(axis=1)  # a class that is ahead by its margin alone is no less likely
         return p / p.sum(axis=1, keepdims=True)
 
     def scores(self, X: np.ndarray, k: int) -> Scores:
@@ -156,6 +164,10 @@ class OneVsAllChain(Chain):
 
     def cut(self, n_segments: int) -> None:
         """The boosters are steps of their own: there are enough."""
+
+    @property
+    def can_join(self) -> bool:
+        return False
 
     def _join(self, original: Self) -> None:
         """A segment for each booster."""

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from onlineboost.chain.learners import Learners
-from onlineboost.chain.loops import learning_loop, predicting_loop
+from onlineboost.chain.loops import hold_pass, learning_loop, predicting_loop
 from onlineboost.contracts.booster import Booster
-from onlineboost.contracts.rows import Rows, new_work
+from onlineboost.contracts.rows import Pass, Rows, new_work
 from onlineboost.trees.compact import loaded
 
 
@@ -33,24 +33,35 @@ class Segment:
 
     def predict(self, rows: Rows, n_learners: int, cache: Any = None) -> None:
         """Send a block through the first `n_learners` of the segment. Changes `rows`, and `cache`, alone."""
+        none = np.empty(0, np.int64), np.empty(0)
         booster = self.booster if cache is None else self.booster.with_cache(cache)
-        state, scratch = self.learners.open(rows)
-        predict, work = predicting_loop(state, booster), new_work(rows.k)
+        handle = hold_pass(self.open(rows, *none, booster))
         i, b = 0, 0
         while True:
-            i, b = predict(state, booster, rows, n_learners, scratch, work, i, b)
+            i, b = predicting_loop(handle)(handle, n_learners, i, b, rows.t)
             if i == n_learners:
                 return
-            state = self.learners.supply(state, i, b, (), rows, booster, None)
+            handle = self._supplied(handle, i, b, (), booster, None)
 
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
         """Send a labelled block through the segment: every learner votes, then learns."""
-        state, scratch = self.learners.open(rows)
-        learn, work = learning_loop(state, self.booster), new_work(rows.k)
+        handle = hold_pass(self.open(rows, y, weight, self.booster))
         i, b = 0, 0
         while i < len(self):
-            i, b, *room = learn(state, self.booster, rows, y, weight, scratch, work, i, b)
-            state = self.learners.supply(state, i, b, room, rows, self.booster, y)
+            i, b, *room = learning_loop(handle)(handle, i, b, rows.t)
+            handle = self._supplied(handle, i, b, room, self.booster, y)
+
+    def _supplied(self, handle: Any, i: int, b: int, room: Sequence[int], booster: Booster, y: Any) -> Any:
+        """The pass with what learner i lacks for row b: see `Learners.supply`."""
+        before = handle.parts.learner
+        learner = self.learners.supply(before, i, b, room, handle.parts.rows, booster, y)
+        done = i == len(self) or learner is before
+        return handle if done else hold_pass(handle.parts._replace(learner=learner))
+
+    def open(self, rows: Rows, y: np.ndarray, weight: np.ndarray, booster: Booster) -> Pass:
+        """All that the loops need to send a block through."""
+        state, scratch = self.learners.open(rows)
+        return Pass(state, booster, rows, y, weight, scratch, new_work(rows.k))
 
     def cut(self, most: int) -> list[Self]:
         """Segments of at most so many learners in place of this one."""

@@ -27,6 +27,15 @@ BOOSTER = Contract("booster")
 
 
 @BOOSTER.optional_loop
+def start(booster, rows, weight):
+    """A row is at the head of the chain: put into rows.notes what `new_notes` puts there.
+
+    For single rows, whose arrays are used again. Without it, a single row goes through as a block does.
+    """
+    return
+
+
+@BOOSTER.optional_loop
 def prepare_block(booster, i, rows, y):
     """Before learner i is asked about a labelled block. May be called again for the same block."""
     return

@@ -35,6 +35,12 @@ def room(learner, i, what, weight, scratch):
     return True, 0, 0, 0
 
 
+@LEARNER.optional
+def spare(learner, nodes, rows, stats):
+    """Whether there is room for so much (`room`)."""
+    return True
+
+
 @LEARNER.kernel
 def teach(learner, i, rows, b, y, weight, t, what, scratch):
     """Learner i learns row b with label y in round t."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.jit import inlined_kernel
+from onlineboost._compile.jit import inlined_kernel, small_kernel
 
 
 class Rows(NamedTuple):
@@ -30,6 +30,12 @@ def new_rows(X, missing, spread, t: int, k: int, n_learners: int, notes: Any) ->
     return Rows(X, missing, spread, t, k, np.zeros((n, k)), lead, experts, notes)
 
 
+@small_kernel
+def in_round(rows, t):
+    """The same block, its first row in round t."""
+    return Rows(rows.X, rows.missing, rows.spread, t, rows.k, rows.s, rows.lead, rows.experts, rows.notes)
+
+
 class Work(NamedTuple):
     """Scratch for one row: what a learner says of it, p[:n] for labels[:n], and what votes cost."""
 
@@ -40,6 +46,18 @@ class Work(NamedTuple):
 
 def new_work(k: int) -> Work:
     return Work(np.empty(k, np.int64), np.empty(2 * k), np.empty(2 * k))
+
+
+class Pass(NamedTuple):
+    """All that the loops need to send a block through a segment."""
+
+    learner: Any  # state of the weak learners
+    booster: Any
+    rows: Rows
+    y: np.ndarray  # int64 (rows,) labels, if they are known
+    weight: np.ndarray  # float64 (rows,) of the examples
+    scratch: Any  # of the learners
+    work: Work
 
 
 @inlined_kernel

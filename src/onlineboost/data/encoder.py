@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -43,6 +43,14 @@ class Encoded:
 
     X: np.ndarray
     fresh: list[dict[Key, int]]  # per nominal column: new value -> row of its first appearance
+
+
+class Kept(NamedTuple):
+    """A row that is kept to be learned later."""
+
+    values: np.ndarray  # float64 (columns,) as encoded when it came,
+    n_numeric: int  # with so many numeric columns at that time,
+    texts: dict[int, str]  # but for these nominal columns, whose values had no code yet
 
 
 @dataclass
@@ -146,6 +154,38 @@ class Encoder:
                 return Encoded(row, self._code(row, lambda c: (values[c],), learning))
             row[0, at] = code
         return Encoded(row, [])
+
+    def keep(self, x: Mapping[str, Any] | Sequence[Any]) -> Kept:
+        """Encode a row without new columns, to be learned later. Codes never change: those it has will be good then."""
+        row = self.read_row(x, learning=False).X[0]
+        unknown = [j for j, size in enumerate(self.sizes) if row[len(self.numeric) + j] == size]
+        values = self._values(x) if unknown else ()
+        return Kept(row, len(self.numeric), {j: category_of(values[self.nominal[j]]) or "" for j in unknown})
+
+    def recall(self, kept: Kept, row: np.ndarray) -> bool:
+        """Write a row that was kept to `row` (1, columns); False: some of its values may still be unknown."""
+        n = kept.n_numeric
+        if len(kept.values) == len(self.names):
+            row[0] = kept.values
+        else:  # columns have come since
+            row[:] = np.nan
+            row[0, :n] = kept.values[:n]
+            row[0, len(self.numeric) :][: len(kept.values) - n] = kept.values[n:]
+        return not kept.texts
+
+    def read_kept(self, kept: Kept) -> Encoded:
+        """`read_row` of a row that was kept."""
+        row = np.empty((1, len(self.names)))
+        self.recall(kept, row)
+        fresh: list[dict[Key, int]] = [{} for _ in self.nominal]
+        for j, text in kept.texts.items():
+            key, code = _place(text, self.codes[j], {})
+            row[0, len(self.numeric) + j] = code
+            if code == len(self.codes[j]):
+                fresh[j][key] = 0
+                if code == OWN:
+                    self._warn_of_sharing(self.nominal[j])
+        return Encoded(row, fresh)
 
     def commit(self, encoded: Encoded, first_round: int) -> bool:
         """Take over the new values of a block whose first row is learned in `first_round`; True if there were any."""

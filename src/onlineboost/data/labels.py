@@ -71,6 +71,13 @@ class Labels:
         except (KeyError, TypeError):  # new, or no label
             return self.read(object_array([label]))
 
+    def code_of(self, label: Any) -> int:
+        """The code of a label as it was met before; -1: `read_one` knows."""
+        try:
+            return self._codes.get(label, -1)
+        except TypeError:  # it cannot be hashed
+            return -1
+
     def of(self, codes: np.ndarray) -> np.ndarray:
         """Labels of these codes; where no class was known (-1) None."""
         if len(codes) and codes.min() < 0:

@@ -7,7 +7,7 @@ A classifier is an :class:`~onlineboost.data.encoder.Encoder` for the columns, a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from typing import Any, Self
@@ -18,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.single_ova import rehearse
 from onlineboost.chain.threads import Interrupt, n_threads, spread
-from onlineboost.data.encoder import Encoded, Encoder
+from onlineboost.data.encoder import Encoded, Encoder, Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of, table_of_row
 from onlineboost.data.labels import Labels, object_array, sorted_labels, stretches
@@ -34,16 +35,18 @@ from onlineboost.estimators.checks import (
     note_columns,
     seed_of,
 )
-from onlineboost.estimators.costs import ClassWeight, CostMatrix, Costs, costs_of, count, for_experts
+from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs, count, for_experts
 from onlineboost.estimators.gate import Guarded
 from onlineboost.estimators.memory import Memory, MemoryLimit
 from onlineboost.estimators.model import Model, compiled_by, is_new
+from onlineboost.estimators.one_row import Input, SingleRows
+from onlineboost.estimators.pending import DelayedLabels
 from onlineboost.trees.state import Columns
 
 NEVER = 2**62
 
 
-class OnlineClassifier(Guarded, Memory, ClassifierMixin, BaseEstimator, ABC):
+class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, ClassifierMixin, BaseEstimator, ABC):
     """Learning from blocks and rows. A subclass says what its chain is (`_new_chain`), and whom to follow."""
 
     categorical_features: Sequence[int | str] | None
@@ -64,8 +67,7 @@ class OnlineClassifier(Guarded, Memory, ClassifierMixin, BaseEstimator, ABC):
 
     def _check_settings(self) -> None:
         """Settings that are read in every call: a bad one shows before anything is learned."""
-        self._combiner(), self._threads(), memory.bytes_of(self.memory_limit)
-        costs_of(self.class_weight, self.cost_matrix)
+        self._combiner(), self._threads(), memory.bytes_of(self.memory_limit), self._costs()
 
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""
@@ -127,6 +129,8 @@ class OnlineClassifier(Guarded, Memory, ClassifierMixin, BaseEstimator, ABC):
             y = check_labels(y, type(self).__name__)
             if anew:
                 self.__dict__.pop("_model", None)
+                if "_pending" in self.__dict__:
+                    self.__dict__["_pending"] = self._waiting().emptied()
                 classes = y
             table: Any = rows_of(X)
             if len(table) != len(y):
@@ -155,31 +159,32 @@ class OnlineClassifier(Guarded, Memory, ClassifierMixin, BaseEstimator, ABC):
         memory.warn_at_limit(self._model, len(said))
         return said
 
-    def learn_one(self, x: Mapping[str, Any] | Sequence[Any], y: Any, weight: float = 1.0) -> Self:
-        """Learn one example: x is a row in the order of the columns, or a mapping from their names.
+    def _learn_block_of_one(self, x: Input, y: Any, weight: float) -> None:
+        with Interrupt() as interrupt, self._gate().writing():
+            self._learn_kept(x, y, weight, interrupt)
+        if "_model" in self.__dict__:
+            memory.warn_at_limit(self._model, 1)
 
-        A name that is left out is a missing value. A pandas Series and a named tuple count as mappings.
-        """
-        with Interrupt() as interrupt, self._gate().writing(), self._as_before_on_error():
+    def _learn_kept(self, x: Any, y: Any, weight: float, interrupt: Interrupt) -> None:
+        with self._as_before_on_error():
             self._check_settings()
             check_weight(weight)
             if weight == 0.0:
-                return self  # as if absent
+                return  # as if absent
             if not hasattr(self, "_model"):
                 table = table_of_row(x)
                 check_columns(self, table, reset=True)
                 model = self._begin(table, None)
             else:
                 model = self._fitted()
-            if columns := model.encoder.new_columns_of_row(x):
+            if type(x) is not Kept and (columns := model.encoder.new_columns_of_row(x)):
                 memory.try_columns(model, columns).read_row(x), model.labels.read_one(y)  # errors before any change
                 note_columns(self, memory.add_columns(model, columns))
-            encoded = model.encoder.read_row(x)
+            encoded = model.encoder.read_kept(x) if type(x) is Kept else model.encoder.read_row(x)
             codes, new = model.labels.read_one(y)
             self._model = model
             self._learn(encoded, codes, new, np.array([weight], np.float64), interrupt)
-        memory.warn_at_limit(self._model, 1)
-        return self
+            self._lay_desk(learning=True)
 
     def _learn_in_stages(
         self, model: Model, columns: list[NewColumn], table: Any, y: Any, weight: np.ndarray, interrupt: Interrupt
@@ -201,8 +206,7 @@ class OnlineClassifier(Guarded, Memory, ClassifierMixin, BaseEstimator, ABC):
     def _as_before_on_error(self) -> Iterator[None]:
         """An error leaves the classifier as it was: nothing changes in place before the input is known to be good.
 
-        What a signal's handler raises while it learns is not an error: see `Interrupt`. The rest (there is no memory
-        left in the middle of a row) is a damage that the model remembers, see `_learn`.
+        What a signal's handler raises while it learns is not an error: see `Interrupt`. The rest is a damage: `_learn`.
         """
         before = dict(self.__dict__)
         try:
@@ -229,7 +233,7 @@ class OnlineClassifier(Guarded, Memory, ClassifierMixin, BaseEstimator, ABC):
         What can fail without harm comes first: settings that a new class asks for, and compiling. An error after that
         (no memory is left, say) strikes in the middle of a row. The model then remembers it, and is not used again.
         """
-        costs = costs_of(self.class_weight, self.cost_matrix, self._model.labels)
+        costs = self._costs(self._model.labels)
         if not self._model.chain.safe:  # learners of another make may still reject the rows
             self._model = deepcopy(self._model)
         model = self._model
@@ -250,6 +254,8 @@ class OnlineClassifier(Guarded, Memory, ClassifierMixin, BaseEstimator, ABC):
             raise
         if costs is not None:
             model.counts = count(model.counts, codes[: len(out)], weight[: len(out)], model.k)
+        if "_desk_" in self.__dict__:
+            self.__dict__["_desk_"].clear()
         return out
 
     def _check_new_classes(self, model: Model) -> None:
@@ -257,7 +263,7 @@ class OnlineClassifier(Guarded, Memory, ClassifierMixin, BaseEstimator, ABC):
 
     def _rehearse(self, model: Model) -> None:
         """Have all kernels compiled before anything is learned."""
-        model.chain.rehearse(len(model.encoder.names), max(model.k, 2), self._combiner())
+        rehearse(model.chain, len(model.encoder.names), max(model.k, 2), self._combiner())
 
     def _learn_rows(
         self,
@@ -303,6 +309,11 @@ class OnlineClassifier(Guarded, Memory, ClassifierMixin, BaseEstimator, ABC):
             memory.make_ready(model, known)
         return out[:done]
 
+    def _costs(self, labels: Labels | None = None) -> Costs | None:
+        """What mistakes cost, which has to fit the labels."""
+        checked: Checked = self.__dict__.get("_checked_") or self.__dict__.setdefault("_checked_", Checked())
+        return checked.costs_of(self.class_weight, self.cost_matrix, labels)
+
     def _threads(self) -> int:
         return n_threads(getattr(self, "n_jobs", 1))
 
@@ -334,25 +345,6 @@ class OnlineClassifier(Guarded, Memory, ClassifierMixin, BaseEstimator, ABC):
         if len(X) * model.chain.n_learners < LEAST_VOTES:
             threads = 1
         return spread(predict, X, min(BLOCK, -(-len(X) // threads)), threads)
-
-    def predict_one(self, x: Mapping[str, Any] | Sequence[Any]) -> Any:
-        """The label of one row (see `learn_one`); None if nothing has been learned yet."""
-        with self._gate().reading():
-            if "_model" not in self.__dict__:
-                return None
-            model = self._fitted()
-            row = model.encoder.read_row(x, learning=False).X
-            return model.labels.names[model.chain.predict(row, model.k, self._combiner())[0]]
-
-    def predict_proba_one(self, x: Mapping[str, Any] | Sequence[Any]) -> dict[Any, float]:
-        """Probabilities of one row's classes (see `learn_one`); empty if nothing has been learned yet."""
-        with self._gate().reading():
-            if "_model" not in self.__dict__:
-                return {}
-            model = self._fitted()
-            row = model.encoder.read_row(x, learning=False).X
-            shares = model.shares(row, self._combiner())[0]
-            return dict(zip(model.labels.names, shares.tolist(), strict=True))
 
     # --------------------------------------------------------------------------------------- what was learned
 

@@ -7,7 +7,7 @@ to know of costs is the weight of an example: see docs/imbalance.md.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -32,6 +32,7 @@ class Costs:
     weights: Mapping[Hashable, float]  # labels that are not in it: 1
     balanced: bool
     matrix: Mapping[Hashable, Mapping[Hashable, float]] | np.ndarray | None  # pairs that are not in it: 1
+    _found: dict[Any, np.ndarray] = field(default_factory=dict, repr=False, compare=False)  # what takes long to find
 
     def check_labels(self, labels: Labels) -> None:
         """Does it fit the labels? Nothing can be said of a mapping as long as labels may still turn up."""
@@ -55,6 +56,12 @@ class Costs:
 
     def worth(self, labels: Sequence[Hashable]) -> np.ndarray:
         """What a mistake about each label costs on the average over the other labels, times the label's weight."""
+        key = ("worth", *labels)
+        if key not in self._found:
+            self._found[key] = self._worth(labels)
+        return self._found[key]
+
+    def _worth(self, labels: Sequence[Hashable]) -> np.ndarray:
         worth = _share(np.array([self.weights.get(written_as(label), 1.0) for label in labels], np.float64))
         if self.matrix is not None:
             worth = _share(worth * _share(_means(_pairs(self.matrix, labels))))
@@ -78,8 +85,11 @@ def for_experts(costs: Costs | None, labels: Labels) -> np.ndarray | None:
     """What a mistake counts beside the average one about its label, which is in the weights; None: all the same."""
     if costs is None or costs.matrix is None:
         return None
-    pairs = _pairs(costs.matrix, labels.names)
-    return pairs / _means(pairs)[:, None]  # type: ignore[no-any-return]
+    key = ("experts", *labels.names)
+    if key not in costs._found:
+        pairs = _pairs(costs.matrix, labels.names)
+        costs._found[key] = pairs / _means(pairs)[:, None]
+    return costs._found[key]
 
 
 def _pairs(matrix: CostMatrix, labels: Sequence[Hashable]) -> np.ndarray:
@@ -123,6 +133,50 @@ def costs_of(class_weight: ClassWeight, cost_matrix: CostMatrix, labels: Labels 
     if labels is not None:
         costs.check_labels(labels)
     return costs
+
+
+class Checked:
+    """The two settings as they were last found good: checking many costs takes long, comparing them does not.
+
+    They are compared with copies, so that a setting that changes in place is noticed.
+    """
+
+    def __init__(self) -> None:
+        self._given: tuple[Any, Any] = (None, None)
+        self._costs: Costs | None = None
+
+    def costs_of(
+        self, class_weight: ClassWeight, cost_matrix: CostMatrix, labels: Labels | None = None
+    ) -> Costs | None:
+        """`costs_of` these settings."""
+        if class_weight is None and cost_matrix is None:
+            return None
+        if not (_is_same(class_weight, self._given[0]) and _is_same(cost_matrix, self._given[1])):
+            self._given = (None, None)
+            self._costs = costs_of(class_weight, cost_matrix)
+            self._given = (_copied(class_weight), _copied(cost_matrix))
+        if labels is not None and self._costs is not None:
+            self._costs.check_labels(labels)
+        return self._costs
+
+
+def _copied(given: Any) -> Any:
+    """A copy that nobody changes; None: of another make, which is checked every time."""
+    if isinstance(given, str):
+        return given
+    if type(given) is np.ndarray and given.dtype == np.float64:
+        return given.copy()
+    if type(given) is dict:
+        return {label: dict(row) if type(row) is dict else row for label, row in given.items()}
+    return None
+
+
+def _is_same(given: Any, copy: Any) -> bool:
+    if given is None or copy is None:
+        return given is None and copy is None
+    if isinstance(copy, np.ndarray):
+        return type(given) is np.ndarray and given.dtype == copy.dtype and np.array_equal(given, copy)
+    return type(given) is type(copy) and bool(given == copy)
 
 
 def _weights(given: Any) -> Mapping[Hashable, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from importlib import import_module
@@ -13,6 +13,7 @@ from threading import Lock, RLock, get_ident
 from types import FrameType
 from typing import Any, Self
 
+OF_THIS_PROCESS = ("_gate_", "_desk_", "_checked_")  # attributes of a model that are no part of its copies
 LOOK_UP = 0.2  # seconds after which those that wait look for themselves, should nobody have told them
 
 
@@ -57,6 +58,33 @@ class Gate:
             self._writer = None if self._writer == me else self._writer
             self._next = None if self._next == me else self._next
             self._tell()
+
+    def learn_at_once(self, work: Callable[..., bool], *args: Any) -> bool:
+        """work(*args) as the one that learns, if that takes no waiting; False: it does, or `work` says so."""
+        with self._lock:  # those that come meanwhile wait here
+            if self._writer is not None or self._next is not None or self._readers:
+                return False
+            self._writer = get_ident()
+            try:
+                return work(*args)
+            finally:
+                self._writer = None
+
+    def predict_at_once(self, work: Callable[..., Any], *args: Any) -> Any:
+        """work(*args) as one that predicts, if that takes no waiting; None: it does, or `work` says so."""
+        call = sys._getframe()
+        with self._lock:
+            if self._writer is not None or self._next is not None:
+                return None
+            self._readers[call] = get_ident()
+        try:
+            return work(*args)
+        finally:
+            with self._lock:
+                self._readers.pop(call, None)
+                waited = bool(self._waiting)
+            if waited:
+                self._tell()
 
     def _read(self, call: FrameType, me: int) -> Lock | None:
         """From here on this call may predict, or there is something to wait for."""
@@ -151,4 +179,4 @@ class Guarded:
 
     def _without_gate(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
-        return {name: value for name, value in state.items() if name != "_gate_"}
+        return {name: value for name, value in state.items() if name not in OF_THIS_PROCESS}

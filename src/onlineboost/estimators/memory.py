@@ -104,6 +104,11 @@ def make_ready(model: Model, k: int) -> int:
     return min(more, default=2**62)
 
 
+def rounds_to_look(model: Model) -> int:
+    """Rounds until `warn_at_limit` is to look."""
+    return 2**62 if model.limit is None or model.warned else LOOK - model.chain.t % LOOK
+
+
 def warn_at_limit(model: Model, n_rows: int) -> None:
     """Say once that the limit has been reached, after so many rows: looking takes time, and is not done after each."""
     t = model.chain.t

@@ -12,6 +12,7 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.segments import Segment
+from onlineboost.chain.single_ova import rehearse
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import weak_learners
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
@@ -98,7 +99,7 @@ class OneVsAll(OnlineClassifier):
         """With a class that is there for this alone: the booster of a class comes with its first label."""
         chain = OneVsAllChain(model.chain.n_numeric, model.chain.seed)
         chain.add_class(self._new_segment(model, 0))
-        chain.rehearse(len(model.encoder.names), 1, self._combiner())
+        rehearse(chain, len(model.encoder.names), 1, self._combiner())
 
     def _new_segment(self, model: Model, j: int) -> Segment:
         """The booster of class j in the model's chain."""

@@ -1,9 +1,9 @@
 """Measuring a classifier on a stream, public: predict every example, then learn it (test-then-train, or prequential).
 
-`prequential` runs a model and gives a `Result`; `observe` keeps no row and gives a `Tally` of the same figures, and a
-small record for reports. `resumable` is a run with checkpoints, which survives a crash. `MajorityClass` and `LastClass`
-are what any model should beat. `cut` makes blocks of rows in memory, `warm_up` compiles what a model needs before it is
-timed. May be imported by `theory`, `paper`, `report` and `cli`.
+`prequential` runs a model and gives a `Result`; labels come at once or late. `observe` keeps no row and gives a `Tally`
+of the same figures, and a small record for reports. `resumable` is a run with checkpoints, which survives a crash.
+`MajorityClass` and `LastClass` are what any model should beat. `cut` makes blocks of rows in memory, `warm_up` compiles
+what a model needs before it is timed. May be imported by `theory`, `paper`, `report` and `cli`.
 """
 
 from onlineboost.evaluation.baselines import LastClass, MajorityClass

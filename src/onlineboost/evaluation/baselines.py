@@ -7,22 +7,54 @@ from typing import Any
 import numpy as np
 
 
-class MajorityClass:
-    """The baseline that predicts the label seen most often so far."""
+class _Baseline:
+    """A model that knows labels alone."""
 
-    def test_then_train(self, X: Any, y: np.ndarray, classes: Any = None) -> np.ndarray:
-        counts = self.__dict__.setdefault("counts", {})
-        out = np.empty(len(y), object)
-        for b, label in enumerate(y.tolist()):
-            out[b] = max(counts, key=counts.__getitem__) if counts else None
-            counts[label] = counts.get(label, 0) + 1
+    def predict(self, X: Any) -> np.ndarray:
+        """The same label for all rows; None before the first is learned."""
+        out = np.empty(len(X), object)
+        out[:] = self._label()
         return out
 
-
-class LastClass:
-    """The baseline that predicts the label seen last: hard to beat where labels come in runs."""
+    def partial_fit(self, X: Any, y: np.ndarray, classes: Any = None) -> None:
+        for label in np.asarray(y).tolist():
+            self._learn(label)
 
     def test_then_train(self, X: Any, y: np.ndarray, classes: Any = None) -> np.ndarray:
-        out = np.array([self.__dict__.get("last"), *y.tolist()], object)
-        self.last = out[-1]
-        return out[:-1]
+        """What it predicts for every example just before learning it."""
+        out = np.empty(len(y), object)
+        for b, label in enumerate(y.tolist()):
+            out[b] = self._label()
+            self._learn(label)
+        return out
+
+    def _label(self) -> Any:
+        raise NotImplementedError
+
+    def _learn(self, label: Any) -> None:
+        raise NotImplementedError
+
+
+class MajorityClass(_Baseline):
+    """The baseline that predicts the label seen most often so far."""
+
+    def __init__(self) -> None:
+        self.counts: dict[Any, int] = {}
+
+    def _label(self) -> Any:
+        return max(self.counts, key=self.counts.__getitem__) if self.counts else None
+
+    def _learn(self, label: Any) -> None:
+        self.counts[label] = self.counts.get(label, 0) + 1
+
+
+class LastClass(_Baseline):
+    """The baseline that predicts the label seen last: hard to beat where labels come in runs."""
+
+    last: Any = None
+
+    def _label(self) -> Any:
+        return self.last
+
+    def _learn(self, label: Any) -> None:
+        self.last = label

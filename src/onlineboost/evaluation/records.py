@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost.data.table import Block
-from onlineboost.evaluation.run import in_steps
+from onlineboost.evaluation.delay import Arrivals, steps_of
 from onlineboost.evaluation.tally import Tally
 
 CURVE_POINTS = 30
@@ -37,9 +37,13 @@ def observe(
     classes: Any,
     *,
     snapshots: bool = False,
+    delay: Any = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> tuple[Tally, Record]:
-    """Test-then-train a model: its figures, and its record. No row is kept, so memory does not grow with the stream."""
+    """Test-then-train a model: its figures, and its record. No row is kept, so memory does not grow with the stream.
+
+    `delay` is as in `prequential`, in rows.
+    """
     seen: list[int] = []
     weights: list[list[float]] = []
     blocks_seen = 0
@@ -58,7 +62,8 @@ def observe(
 
     start = time.process_time()
     tally = Tally()
-    for step in in_steps(model, blocks, classes, after_block):
+    arrivals = None if delay is None else Arrivals(delay)
+    for step in steps_of(model, blocks, classes, arrivals, after_block):
         tally.add(np.asarray(step.predictions == step.block.y, bool), step.seconds, step.tree_right)
     seconds = time.process_time() - start
     examples, right = tally.curve(CURVE_POINTS)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
-from onlineboost.data.errors import DataError
 from onlineboost.data.table import Block, Table
 from onlineboost.evaluation.blocks import cut
+from onlineboost.evaluation.delay import Arrivals, steps_of
 from onlineboost.evaluation.result import Result
 
 
@@ -20,9 +19,11 @@ def prequential(
     y: Any = None,
     *,
     classes: Any = None,
+    delay: Any = None,
+    times: Any = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Result:
-    """Predict every example, then learn it, in one pass.
+    """Predict every example, then learn it, in one pass; at once, or when its label comes.
 
     Parameters
     ----------
@@ -33,6 +34,12 @@ def prequential(
         The stream: arrays or frames; or, with `y` left out, an iterable of :class:`~onlineboost.data.Block`.
     classes
         All labels; by default those of `y`. With blocks and no `classes`, they grow as labels are met.
+    delay
+        How late labels come: after so many more rows were predicted, or so much later by `times`; one for all rows, or
+        an array with one for each. Rows go through one by one then, and nothing is predicted (None) before the first
+        label has come. See docs/delayed-labels.md. None: every label comes right after its prediction.
+    times
+        When each row comes, in order: an array of numbers or dates, for a `delay` in the same unit.
     progress
         Called after every block with (examples so far, share of the stream so far).
 
@@ -52,8 +59,12 @@ def prequential(
     else:
         blocks = cut(X, np.asarray(y))
         classes = _distinct(np.asarray(y)) if classes is None else classes
+    arrivals = None if delay is None else Arrivals(delay, times)
+    if arrivals is not None and y is not None:
+        arrivals.check_rows(len(y))
+    steps = steps_of(model, blocks, classes, arrivals, progress)
     predictions, labels, by_tree, seconds = [], [], [], 0.0
-    for step in in_steps(model, blocks, classes, progress):
+    for step in steps:
         predictions.append(step.predictions)
         labels.append(step.block.y)
         seconds += step.seconds
@@ -63,55 +74,9 @@ def prequential(
     return Result(np.concatenate(predictions), np.concatenate(labels), seconds, tree_right)
 
 
-class Step(NamedTuple):
-    """A block that was predicted and learned."""
-
-    block: Block
-    predictions: np.ndarray
-    seconds: float
-    tree_right: np.ndarray | None  # bool (rows, trees) of a BestTree
-
-
-def in_steps(
-    model: Any, blocks: Iterable[Block], classes: Any, progress: Callable[[int, float], None] | None = None
-) -> Iterator[Step]:
-    """Predict every example, then learn it, block by block. For the arguments see `prequential`."""
-    compiled, seen = hasattr(model, "test_then_train"), 0
-    for block in blocks:
-        start = time.perf_counter()
-        if compiled:
-            predictions = model.test_then_train(block.X, block.y, classes=classes)
-        else:
-            predictions = _row_by_row(model, block, classes)
-        seconds = time.perf_counter() - start
-        yield Step(block, predictions, seconds, model._right_by_tree() if hasattr(model, "_right_by_tree") else None)
-        seen += len(block)
-        if progress is not None:
-            progress(seen, block.fraction)
-    if not seen:
-        raise DataError("the stream is empty: there is nothing to learn from")
-
-
 def _distinct(y: np.ndarray) -> np.ndarray:
     """The labels in y, in order; objects are compared by their hash first, since to sort many takes long."""
     return np.unique(np.array([*set(y.tolist()), None], object)[:-1] if y.dtype == object else y)
-
-
-def _row_by_row(model: Any, block: Block, classes: Any) -> np.ndarray:
-    """Test-then-train for a classifier that only knows `predict` and `partial_fit`."""
-    X: Any = block.X
-    if isinstance(X, Table):
-        if any(column.dtype == np.object_ for column in X.columns):
-            raise DataError(
-                f"{type(model).__name__} needs numbers, but a column of the stream is nominal: encode it first"
-            )
-        X = np.column_stack(X.columns)
-    out = np.empty(len(block), object)
-    for b in range(len(block)):
-        started = b > 0 or block.first_row > 0
-        out[b] = model.predict(X[b : b + 1])[0] if started else None
-        model.partial_fit(X[b : b + 1], block.y[b : b + 1], classes=classes)
-    return out
 
 
 def warm_up(model: Any) -> None:

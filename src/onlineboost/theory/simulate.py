@@ -37,7 +37,7 @@ from onlineboost.chain.experts import Combiner, play
 from onlineboost.chain.loops import learn_block
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.learner import LEARNER
-from onlineboost.contracts.rows import new_rows, new_work
+from onlineboost.contracts.rows import Pass, new_rows, new_work
 
 LABEL, VOTE = 20, 21  # what a random number is for (see fastmath)
 
@@ -271,12 +271,12 @@ class Simulation:
             for i in range(N):
                 before[:, i] = rows.s
                 one = self.state.part(i, i + 1)
-                learn_block(Told(np.ascontiguousarray(votes[:, i : i + 1])), one, rows, y, weight, None, work, 0, 0)
+                learn_block(Pass(Told(np.ascontiguousarray(votes[:, i : i + 1])), one, rows, y, weight, None, work))
                 for name in one.per_learner():
                     getattr(self.state, name)[i] = getattr(one, name)[0]
                 alphas[:, i] = rows.s[at, votes[:, i]] - before[at, i, votes[:, i]]
         else:
-            learn_block(Told(votes), self.state, rows, y, weight, None, work, 0, 0)
+            learn_block(Pass(Told(votes), self.state, rows, y, weight, None, work))
         play(self.combiner, self.log_v, self.seed, self.t + 1, rows.experts, y, weight, self.k, out)
         self.t += T
         rivals = rows.s.copy()

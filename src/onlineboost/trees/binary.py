@@ -74,6 +74,11 @@ def room(learner, i, what, weight, scratch):
 
 
 @inlined_kernel
+def spare(learner, nodes, rows, stats):
+    return has_room(learner.forest, nodes, rows, stats)
+
+
+@inlined_kernel
 def teach(learner, i, rows, b, y, weight, t, what, scratch):
     forest, k, opinions = learner.forest, rows.k, scratch.opinions
     for j in range(k):
@@ -82,4 +87,4 @@ def teach(learner, i, rows, b, y, weight, t, what, scratch):
         learn(forest, i * k + j, leaf, rows.X[b], rows.spread[b], mine, weight, majority, bayes, t)
 
 
-LEARNER.implement(BinaryTrees, ask, room, teach)
+LEARNER.implement(BinaryTrees, ask, room, spare, teach)

@@ -50,9 +50,14 @@ def room(forest, i, what, weight, scratch):
 
 
 @inlined_kernel
+def spare(forest, nodes, rows, stats):
+    return has_room(forest, nodes, rows, stats)
+
+
+@inlined_kernel
 def teach(forest, i, rows, b, y, weight, t, what, scratch):
     leaf, majority, bayes = what
     learn(forest, i, leaf, rows.X[b], rows.spread[b], y, weight, majority, bayes, t)
 
 
-LEARNER.implement(Forest, find, ask, room, teach)
+LEARNER.implement(Forest, find, ask, room, spare, teach)

@@ -226,7 +226,7 @@ def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
         new["stats"] = longer(forest.stats, needed, int(budget["most_stats"].sum()))
         new["free_stats"] = alike(new["stats"], np.int32)
         new["free_stats"][: len(forest.free_stats)] = forest.free_stats
-    return forest._replace(**new)
+    return forest._replace(**new) if new else forest  # the same object, if it is the same
 
 
 def trees_of(forest: Forest, part: slice) -> Forest:

@@ -1,0 +1,113 @@
+"""What one row takes: median time to predict it and then learn it, beside river, and what is not spent in trees.
+
+    python benchmarks/single_row.py
+    python benchmarks/single_row.py --rows 5000 --json out.json
+
+The stream is the 5-class, 10-column synthetic one; the first half of the rows warms the models up and is not timed. All
+models take turns, 100 rows each, so that what disturbs one disturbs all, and medians are compared. River is left out
+where it is not installed.
+
+The second table is what remains of a row where the tree is a single leaf with next to nothing to do, for a mapping of
+10 names and for a sequence: the *fixed cost*. The rest, divided by the number of trees, is the time of a tree.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from onlineboost import AdaBoostOLM, HoeffdingTree, load_dataset
+
+STRETCH = 100  # rows that one model takes before it is another one's turn
+TRIVIAL = HoeffdingTree(grace_period=1e9, leaf_prediction="majority")
+
+
+def ours() -> dict[str, Any]:
+    """Our classifiers, by name."""
+    boosters = {f"AdaBoostOLM, {n} tree{'s' * (n > 1)}": AdaBoostOLM(n) for n in (1, 10, 100)}
+    return {"HoeffdingTree": HoeffdingTree(), **boosters}
+
+
+def rivers() -> dict[str, Any]:
+    """Those of river, by name; none if it is not installed."""
+    try:
+        from river import ensemble, tree
+    except ImportError:
+        return {}
+    single = tree.HoeffdingTreeClassifier()
+    boosted = ensemble.AdaBoostClassifier(tree.HoeffdingTreeClassifier(), n_models=10, seed=1)
+    return {"river HoeffdingTreeClassifier": single, "river AdaBoostClassifier, 10 trees": boosted}
+
+
+def in_turns(models: dict[str, Any], rows: list[Any], labels: list[Any]) -> dict[str, np.ndarray]:
+    """Microseconds of (predict, learn) for each of the rows after the first half, (rows, 2) by model."""
+    half, clock = len(rows) // 2, time.perf_counter_ns
+    times: dict[str, np.ndarray] = {name: np.zeros((len(rows), 2)) for name in models}
+    for first in range(0, len(rows), STRETCH):
+        for name, model in models.items():
+            own = times[name]
+            for b in range(first, min(first + STRETCH, len(rows))):
+                start = clock()
+                model.predict_one(rows[b])
+                between = clock()
+                model.learn_one(rows[b], labels[b])
+                own[b] = between - start, clock() - between
+    return {name: own[half:] / 1e3 for name, own in times.items()}
+
+
+def medians(times: np.ndarray) -> tuple[float, float, float]:
+    """Of predicting, learning, and both."""
+    both = np.column_stack([times, times.sum(axis=1)])
+    predict, learn, sum_of_both = np.median(both, axis=0)
+    return float(predict), float(learn), float(sum_of_both)
+
+
+def per_tree(both: dict[str, float], fixed: float) -> dict[str, float]:
+    """Microseconds per tree, by name, from the medians of both."""
+    trees = {"HoeffdingTree": 1} | {f"AdaBoostOLM, {n} tree{'s' * (n > 1)}": n for n in (1, 10, 100)}
+    return {name: (both[name] - fixed) / n for name, n in trees.items() if name in both}
+
+
+@click.command()
+@click.option("--rows", default=6_000, show_default=True, type=click.IntRange(10), help="Rows, half of them timed.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures to this file.")
+def main(rows: int, json_path: Path | None) -> None:
+    """Measure what one row takes."""
+    console = Console(width=max(110, Console().width))
+    data = load_dataset("synthetic")
+    matrix, labels = np.column_stack(data.X.columns)[:rows].tolist(), list(data.y[:rows])
+    mappings = [dict(zip(data.X.names, row, strict=True)) for row in matrix]
+    others = rivers()
+    if not others:
+        console.print("river is not installed: it is left out (pip install river)")
+    with console.status("fixed cost ..."):
+        fixed = {}
+        for what, form in (("mapping", mappings), ("sequence", matrix)):
+            own = in_turns({"tree": TRIVIAL.__class__(**TRIVIAL.get_params())}, form, labels)["tree"]
+            fixed[what] = medians(own)
+    with console.status("models in turns ..."):
+        times = in_turns({**ours(), **others}, mappings, labels)
+    figures = {name: medians(own) for name, own in times.items()}
+    trees = per_tree({name: own[2] for name, own in figures.items()}, fixed["mapping"][2])
+    table = Table("model (medians in us)", "predict_one", "learn_one", "both", "fixed", "per tree")
+    for name, own in figures.items():
+        split = [f"{fixed['mapping'][2]:.1f}", f"{trees[name]:.1f}"] if name in trees else ["", ""]
+        table.add_row(name, *(f"{value:.1f}" for value in own), *split)
+    console.print(table)
+    table = Table("fixed cost, one trivial tree (us)", "predict_one", "learn_one", "both")
+    for what, own in fixed.items():
+        table.add_row(what, *(f"{value:.1f}" for value in own))
+    console.print(table)
+    if json_path:
+        json_path.write_text(json.dumps({"models": figures, "fixed": fixed, "per tree": trees}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""Labels that come late: a row waits for its label under a ticket, and is learned as if it had come with it."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections import deque
+
+import numpy as np
+import pytest
+
+from contract.kinds import every_estimator, with_costs
+from helpers import mixed_stream, model_state, number_stream
+from onlineboost import AdaBoostOLM, HoeffdingTree, prequential
+from onlineboost.data import DataError
+from onlineboost.data.frames import as_table
+from onlineboost.evaluation import LastClass, MajorityClass, cut, observe
+from soak.strikes import Struck, struck_after
+
+every_class = pytest.mark.parametrize("kind", [*every_estimator(), *with_costs()], ids=str)
+NAMES = tuple(f"x{c}" for c in range(5))
+
+
+def shuffled_arrivals(n, seed, most):
+    """(what, row) in order: rows that come and labels that come some time after, in any order."""
+    rng = np.random.default_rng(seed)
+    late = np.arange(n) + rng.integers(0, most, n) + 0.5
+    events = [(float(b), "row", b) for b in range(n)] + [(float(late[b]), "label", b) for b in range(n)]
+    return [(what, b) for _, what, b in sorted(events)]
+
+
+@every_class
+def test_a_row_is_learned_when_its_label_comes_as_if_it_had_come_then(kind):
+    """The twin is a plain dictionary of rows around learn_one. New classes and nominal values come in any order."""
+    X, y, weight = mixed_stream(300, seed=7)
+    clf, twin = kind.make(), kind.make()
+    tickets, rows = {}, {}
+    for what, b in shuffled_arrivals(len(y), 1, 40):
+        if what == "row":
+            row = dict(zip(NAMES, X[b], strict=True)) if b % 2 else list(X[b])
+            said = clf.predict_pending(row)
+            assert said.label == twin.predict_one(row)
+            tickets[b], rows[b] = said.ticket, row
+        else:
+            clf.learn_pending(tickets[b], y[b], float(weight[b]))
+            twin.learn_one(rows.pop(b), y[b], float(weight[b]))
+        if b % 60 == 59:
+            clf = pickle.loads(pickle.dumps(clf))
+    assert model_state(clf) == model_state(twin)
+    assert clf.n_pending_ == clf.n_dropped_ == 0
+    assert len(set(tickets.values())) == len(y)
+
+
+@every_class
+def test_rows_that_wait_change_nothing(kind):
+    X, y, _ = mixed_stream(200, seed=7)
+    clf, want = kind.make().partial_fit(X[:100], y[:100]), kind.make().partial_fit(X, y)
+    before = model_state(clf)
+    odd = [f"colour {b}" for b in range(50)]
+    for colour in odd:
+        clf.predict_pending([colour, 1.0, "huge", None, 2.0])
+    assert model_state(clf) == before
+    assert model_state(clf.partial_fit(X[100:], y[100:])) == model_state(want)
+
+
+def test_tickets_are_good_once_and_errors_say_what_became_of_them():
+    X, y = number_stream(50)
+    clf = HoeffdingTree().partial_fit(X, y).limit_pending(3)
+    tickets = [clf.predict_pending(row).ticket for row in X[:5].tolist()]
+    assert (clf.n_pending_, clf.n_dropped_) == (3, 2)
+    clf.learn_pending(tickets[3], 1)
+    for ticket, told in (
+        (tickets[3], "ticket 3 has been used"),
+        (tickets[0], r"ticket 0 was dropped: too many rows were waiting \(at most 3"),
+        (99, "ticket 99 is unknown: this model has given 5 tickets"),
+        (-1, "ticket -1 is unknown"),
+        ("2", "ticket '2' is unknown"),
+    ):
+        before = pickle.dumps(clf)
+        for use in (
+            lambda ticket=ticket: clf.learn_pending(ticket, 1),
+            lambda ticket=ticket: clf.forget_pending(ticket),
+        ):
+            with pytest.raises(DataError, match=told):
+                use()
+        assert pickle.dumps(clf) == before
+    assert clf.n_samples_seen_ == 51
+    clf.forget_pending(tickets[4])
+    assert (clf.n_pending_, clf.n_dropped_) == (1, 3)
+    with pytest.raises(ValueError, match="most must be a whole number >= 1"):
+        clf.limit_pending(0)
+
+
+def test_a_label_that_is_refused_leaves_the_row_waiting():
+    X, y = number_stream(50)
+    clf = AdaBoostOLM(3).partial_fit(X, y, classes=[0, 1, 2])
+    ticket = clf.predict_pending(X[0].tolist()).ticket
+    for label, weight in ((7, 1.0), (None, 1.0), (1, -1.0)):
+        with pytest.raises(DataError):
+            clf.learn_pending(ticket, label, weight)
+    clf.learn_pending(ticket, 1)
+    with pytest.raises(DataError, match="has been used"):
+        clf.learn_pending(ticket, 1)
+    clf.learn_pending(clf.predict_pending(X[1].tolist()).ticket, 1, 0.0)  # weight 0: as if absent, but used
+    assert (clf.n_pending_, clf.n_samples_seen_) == (0, 51)
+
+
+def test_rows_may_come_before_anything_is_learned():
+    X, y, _ = mixed_stream(60, seed=2)
+    clf, want = AdaBoostOLM(3), AdaBoostOLM(3)
+    said = [clf.predict_pending(list(row)) for row in X[:5]]
+    assert [each.label for each in said] == [None] * 5
+    clf = pickle.loads(pickle.dumps(clf))
+    for b in range(5):
+        clf.learn_pending(said[b].ticket, y[b])
+        want.learn_one(list(X[b]), y[b])
+    assert model_state(clf) == model_state(want)
+    with pytest.raises(TypeError, match="must be a string or a number"):
+        AdaBoostOLM(3).predict_pending([object(), 3])
+
+
+def test_fit_forgets_rows_that_wait_but_never_gives_a_ticket_twice():
+    X, y = number_stream(50)
+    clf = HoeffdingTree().fit(X, y)
+    old = clf.predict_pending(X[0].tolist()).ticket
+    clf.fit(X, y)
+    assert clf.predict_pending(X[0].tolist()).ticket != old
+    with pytest.raises(DataError, match="was dropped"):
+        clf.learn_pending(old, 1)
+
+
+@every_class
+def test_a_struck_label_is_learned_with_its_ticket_or_waits(kind):
+    X, y = number_stream(300)
+    rows = X.tolist()
+    clf = kind.make().partial_fit(X[:50], y[:50]).learn_one(rows[50], y[50])
+    learned = []
+    for moment in range(1, 60):
+        b = 51 + moment
+        ticket = clf.predict_pending(rows[b]).ticket
+        n = clf.n_samples_seen_
+        with contextlib.suppress(Struck):
+            struck_after(moment, lambda ticket=ticket, b=b: clf.learn_pending(ticket, y[b]))
+        assert (clf.n_samples_seen_ == n + 1) == (clf.n_pending_ == 0)
+        if clf.n_pending_:
+            clf.forget_pending(ticket)
+        else:
+            learned.append(b)
+    want = kind.make().partial_fit(X[:51], y[:51]).partial_fit(X[learned], y[learned])
+    assert model_state(clf) == model_state(want)
+
+
+# ------------------------------------------------------------------------------------------------------- evaluation
+
+
+def plain_queue(clf, X, y, delay, classes):
+    """Predictions with labels that come so many rows late, by a queue around predict and partial_fit."""
+    queue, out = deque(), []
+    for b in range(len(y)):
+        out.append(clf.predict(X[b : b + 1])[0] if hasattr(clf, "_model") else None)
+        queue.append(b)
+        if len(queue) > delay:
+            due = queue.popleft()
+            clf.partial_fit(X[due : due + 1], y[due : due + 1], classes=classes)
+    for due in queue:
+        clf.partial_fit(X[due : due + 1], y[due : due + 1], classes=classes)
+    return out
+
+
+@every_class
+@pytest.mark.parametrize("delay", [0, 1, 30])
+def test_prequential_with_a_delay_is_a_queue(kind, delay):
+    X, y, _ = mixed_stream(150, seed=3)
+    clf, twin, classes = kind.make(), kind.make(), sorted(set(y))
+    result = prequential(clf, X, y, delay=delay)
+    assert result.predictions.tolist() == plain_queue(twin, X, y, delay, classes)
+    assert model_state(clf) == model_state(twin)
+    if delay == 0:
+        assert result.predictions[1:].tolist() == prequential(kind.make(), X, y).predictions[1:].tolist()
+
+
+def test_a_delay_by_time_is_the_order_of_arrivals():
+    X, y = number_stream(200)
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2024-01-01") + np.cumsum(rng.integers(0, 3, len(y))).astype("timedelta64[D]")
+    result = prequential(HoeffdingTree(), X, y, delay=np.timedelta64(5, "D"), times=days)
+    twin, learned, out = HoeffdingTree(), 0, []
+    for b in range(len(y)):
+        while learned < b and days[learned] + np.timedelta64(5, "D") <= days[b]:
+            twin.partial_fit(X[learned : learned + 1], y[learned : learned + 1], classes=[0, 1, 2])
+            learned += 1
+        out.append(twin.predict(X[b : b + 1])[0] if learned else None)
+    assert result.predictions.tolist() == out
+
+
+def test_each_row_may_have_a_delay_of_its_own():
+    X, y = number_stream(100)
+    late = np.random.default_rng(0).integers(0, 20, len(y))
+    result = prequential(HoeffdingTree(), X, y, delay=late)
+    twin, out = HoeffdingTree(), []
+    for b in range(len(y)):
+        out.append(twin.predict(X[b : b + 1])[0] if hasattr(twin, "_model") else None)
+        for due in range(b + 1):
+            if due + late[due] == b:
+                twin.partial_fit(X[due : due + 1], y[due : due + 1], classes=[0, 1, 2])
+    assert result.predictions.tolist() == out
+
+
+def test_blocks_tables_and_other_models_may_be_late_too():
+    X, y = number_stream(100)
+    want = prequential(HoeffdingTree(), X, y, delay=7).predictions.tolist()
+    for rows in (X, as_table(X)):
+        assert (
+            prequential(HoeffdingTree(), cut(rows, y, pieces=5), classes=[0, 1, 2], delay=7).predictions.tolist()
+            == want
+        )
+
+    class Last:
+        def partial_fit(self, X, y, classes=None):
+            self.last = y[-1]
+
+        def predict(self, X):
+            return np.array([self.last])
+
+    for model in (Last(), LastClass()):
+        assert prequential(model, X, y, delay=3).predictions.tolist() == [None] * 4 + y[:-4].tolist()
+    tally, _ = observe(MajorityClass(), cut(as_table(X), y), [0, 1, 2], delay=3)
+    assert tally.accuracy == prequential(MajorityClass(), X, y, delay=3).accuracy
+
+
+def test_a_delay_that_is_none_is_refused():
+    X, y = number_stream(20)
+    for delay in (-1, "soon", True):
+        with pytest.raises(ValueError, match="delay must be a number of rows"):
+            prequential(HoeffdingTree(), X, y, delay=delay)
+    with pytest.raises(DataError, match="row 3: its time is before that of the row above"):
+        prequential(HoeffdingTree(), X, y, delay=1, times=[0, 1, 2, 1, *range(4, 20)])
+    with pytest.raises(DataError, match="times has 3 entries and the stream has 20 rows"):
+        prequential(HoeffdingTree(), X, y, delay=1, times=[0, 1, 2])
+    with pytest.raises(DataError, match="the stream is empty"):
+        prequential(HoeffdingTree(), [], delay=1)

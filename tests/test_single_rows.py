@@ -1,0 +1,253 @@
+"""Single rows that go through without being a block: when they do, and that nobody can tell."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from contract.kinds import every_estimator, every_kind, shortened
+from helpers import mixed_stream, model_state, number_stream
+from onlineboost import AdaBoostOLM, HoeffdingTree
+from onlineboost._compile.handle import compiled, hold
+from onlineboost._compile.jit import entry_kernel
+from onlineboost.contracts.rows import new_work
+from onlineboost.data import DataError
+from onlineboost.estimators import lookup, one_row
+from soak.strikes import Struck, struck_after
+
+every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
+NAMES = tuple(f"x{c}" for c in range(5))
+
+
+def counted(clf):
+    """Rows that have been learned alone."""
+    desk = clf.__dict__.get("_desk_")
+    return 0 if desk is None else desk.learned
+
+
+@every_class
+def test_plain_rows_go_alone(kind):
+    X, y = number_stream(60)
+    clf = kind.make()
+    clf.partial_fit(X[:20], y[:20])
+    clf.learn_one(X[20].tolist(), y[20])
+    alone = 0
+    for b in range(21, 60):
+        before = counted(clf)
+        clf.learn_one(X[b].tolist(), y[b])
+        alone += counted(clf) == before + 1
+    assert alone > 30
+    assert clf.n_samples_seen_ == 60
+
+
+@pytest.mark.parametrize("kind", [kind for kind in every_kind() if "draws" not in kind.name], ids=str)
+def test_rows_and_blocks_in_turns_are_the_same_as_blocks(kind):
+    """With new classes, new values, restarts, and threads that cut the chain in between."""
+    X, y, weight = mixed_stream(400, seed=4)
+    with shortened():
+        want = kind.make().partial_fit(X, y, sample_weight=weight)
+        clf, b, rng = kind.make(), 0, np.random.default_rng(1)
+        while b < len(y):
+            n = min(int(rng.integers(1, 12)), len(y) - b)
+            if rng.random() < 0.3:
+                clf.partial_fit(X[b : b + n], y[b : b + n], sample_weight=weight[b : b + n])
+                if rng.random() < 0.3:
+                    clf._model.chain.cut(3)
+            else:
+                for at in range(b, b + n):
+                    row = list(X[at]) if rng.random() < 0.5 else dict(zip(NAMES, X[at], strict=True))
+                    before = clf.predict_one(row)
+                    share = clf.predict_proba_one(row)
+                    if at:
+                        assert before == clf.predict(X[at : at + 1])[0]
+                        assert list(share.values()) == clf.predict_proba(X[at : at + 1])[0].tolist()
+                    clf.learn_one(row, y[at], float(weight[at]))
+            b += n
+    assert model_state(clf) == model_state(want)
+
+
+@every_class
+def test_a_struck_row_is_learned_or_not_begun(kind):
+    """A handler that raises, at every moment of learning a row."""
+    X, y = number_stream(400)
+    clf = kind.make()
+    clf.partial_fit(X[:30], y[:30])
+    clf.learn_one(X[30].tolist(), y[30])
+    b, struck = 31, 0
+    for moment in range(1, 70):
+        try:
+            struck_after(moment, lambda b=b: clf.learn_one(X[b].tolist(), y[b]))
+        except Struck:
+            struck += 1
+        b = clf.n_samples_seen_
+    assert struck
+    assert model_state(clf) == model_state(kind.make().partial_fit(X[:b], y[:b]))
+
+
+@every_class
+def test_timeouts_at_any_moment_of_single_rows_do_no_harm(kind):
+    X, y, weight = mixed_stream(300, seed=5)
+    clf = kind.make().partial_fit(X[:40], y[:40], sample_weight=weight[:40])
+    rng, n = np.random.default_rng(0), 40
+
+    def ring(signum, frame):
+        raise Struck
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        while n < len(y):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 3e-4))
+                for b in range(n, len(y)):
+                    clf.learn_one(list(X[b]), y[b], float(weight[b]))
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
+            except Struck:
+                pass
+            n = clf.n_samples_seen_
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert model_state(clf) == model_state(kind.make().partial_fit(X, y, sample_weight=weight))
+
+
+@every_class
+def test_threads_that_ask_for_single_rows_agree_while_another_learns(kind):
+    X, y = number_stream(400)
+    clf = kind.make().partial_fit(X[:100], y[:100])
+    rows, errors, stop = X.tolist(), [], threading.Event()
+
+    def ask():
+        try:
+            while not stop.is_set():
+                for row in rows[:20]:
+                    assert clf.predict_one(row) in (0, 1, 2)
+                    assert abs(sum(clf.predict_proba_one(row).values()) - 1.0) < 1e-9
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for b in range(100, 400):
+        clf.learn_one(rows[b], y[b])
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert model_state(clf) == model_state(kind.make().partial_fit(X, y))
+
+
+def test_a_handler_cannot_use_the_model_that_learns_a_single_row():
+    X, y = number_stream(200)
+    rows = X.tolist()
+    clf = AdaBoostOLM(3).partial_fit(X[:100], y[:100]).learn_one(rows[100], y[100])
+    told = []
+
+    def ask():
+        for use in (lambda: clf.predict_one(rows[0]), lambda: clf.learn_one(rows[0], 0)):
+            try:
+                use()
+                told.append("")
+            except RuntimeError as error:
+                told.append(str(error))
+
+    for moment in range(1, 25):
+        n = clf.n_samples_seen_
+        before = len(told)
+        struck_after(moment, lambda: clf.learn_one(rows[101], y[101]), ask)
+        assert clf.n_samples_seen_ == n + 1 + (told[before + 1 :] == [""])
+    assert any("this model is learning" in text for text in told)
+
+
+def test_a_setting_that_changes_has_its_effect_on_the_next_row():
+    X, y = number_stream(200)
+    rows = X.tolist()
+    clf = AdaBoostOLM(5).partial_fit(X[:100], y[:100]).learn_one(rows[100], y[100])
+    twin = AdaBoostOLM(5).partial_fit(X[:101], y[:101])
+    for words in ({"combiner": "last"}, {"combiner": "weighted"}, {"class_weight": "balanced"}, {"class_weight": None}):
+        for each in (clf, twin):
+            each.set_params(**words)
+        n = clf.n_samples_seen_
+        assert [clf.predict_one(row) for row in rows[:50]] == twin.predict(X[:50]).tolist()
+        clf.learn_one(rows[n], y[n])
+        twin.partial_fit(X[n : n + 1], y[n : n + 1])
+        assert model_state(clf) == model_state(twin)
+    clf.combiner = "nobody"
+    for use in (lambda: clf.learn_one(rows[0], 0), lambda: clf.predict_one(rows[0])):
+        with pytest.raises(ValueError, match="combiner must be one of"):
+            use()
+
+
+def test_costs_that_change_in_place_are_noticed():
+    """What mistakes cost was checked before, but not like this."""
+    X, y = number_stream(200)
+    costs = 1.0 - np.eye(3)
+    clf, twin = (AdaBoostOLM(5, cost_matrix=costs) for _ in range(2))
+    for each in (clf, twin):
+        each.partial_fit(X[:100], y[:100], classes=[0, 1, 2])
+    for b in range(100, 150):
+        if b == 120:
+            costs[0, 1] = 7.0
+        clf.learn_one(X[b].tolist(), y[b])
+        twin.partial_fit(X[b : b + 1], y[b : b + 1])
+    assert model_state(clf) == model_state(twin)
+    costs[0, 1] = -1.0
+    with pytest.raises(ValueError, match="a mistake must cost"):
+        clf.learn_one(X[0].tolist(), 0)
+
+
+def test_many_single_rows_join_what_threads_have_cut(monkeypatch):
+    monkeypatch.setattr(one_row, "ENOUGH", 20)
+    X, y = number_stream(200)
+    with shortened():
+        clf = AdaBoostOLM(6, n_jobs=2).partial_fit(X[:100], y[:100])
+        assert len(clf._model.chain.segments) > 1
+        for b in range(100, 200):
+            clf.learn_one(X[b].tolist(), y[b])
+        assert len(clf._model.chain.segments) == 1
+        assert model_state(clf) == model_state(AdaBoostOLM(6).partial_fit(X, y))
+
+
+@pytest.mark.parametrize("bad", [[np.inf, 0.0, 0.0, 0.0], [0.0] * 3, ["red", 0.0, 0.0, 0.0], {"x9": 1.0}])
+def test_a_bad_row_is_refused_in_words(bad):
+    X, y = number_stream(100)
+    clf = HoeffdingTree().partial_fit(X, y).learn_one(X[0].tolist(), y[0])
+    before = model_state(clf)
+    for use in (lambda: clf.learn_one(bad, 0), lambda: clf.predict_one(bad), lambda: clf.predict_proba_one(bad)):
+        with pytest.raises(DataError, match=r"infinity|features|not a number|unknown column"):
+            use()
+    assert model_state(clf) == before
+    assert clf.predict_one(X[0].tolist()) == clf.predict(X[:1])[0]
+
+
+@pytest.mark.parametrize("name", lookup.names())
+def test_a_desk_is_no_part_of_copies(name):
+    X, y = number_stream(60)
+    clf = lookup.make(name, n_learners=3).partial_fit(X, y).learn_one(X[0].tolist(), y[0])
+    assert "_desk_" not in clf.__getstate__()
+    copy = clf.snapshot().learn_one(X[1].tolist(), y[1])
+    assert clf.n_samples_seen_ == 61
+    assert model_state(copy) == model_state(clf.learn_one(X[1].tolist(), y[1]))
+
+
+@entry_kernel
+def add_up(handle, times):
+    work = handle.parts
+    total = 0.0
+    for i in range(work.p.size):
+        work.p[i] *= times
+        total += work.p[i]
+    return total
+
+
+def test_a_handle_sees_the_arrays_it_was_made_of():
+    work = new_work(3)
+    work.p[:] = 1.0
+    handle = hold(work)
+    assert compiled(add_up, handle, 0)(handle, 2) == 12.0
+    work.p[0] = 5.0
+    assert compiled(add_up, handle, 0)(handle, 1) == 15.0
+    assert work.p.tolist() == [5.0, 2.0, 2.0, 2.0, 2.0, 2.0]

@@ -42,10 +42,10 @@ class Desk:
         """Make ready to learn, up to the round `until`."""
         model, self.until = self.model, until
         self._read_names()
+        self.clear()
         if model.chain.segments is not self.segments:
             self.segments, self.learned = model.chain.segments, 0
-        if self.row is None or not self.row.fits(model.k):
-            self.row = None  # it keeps old tables alive
+        if self.row is None:
             self.row = learning_row(model.chain, len(model.encoder.names), model.k)
 
     def _read_names(self) -> None:

@@ -22,6 +22,7 @@ import click
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from sklearn.base import clone
 
 from onlineboost import AdaBoostOLM, HoeffdingTree, load_dataset
 
@@ -87,14 +88,11 @@ def main(rows: int, json_path: Path | None) -> None:
     others = rivers()
     if not others:
         console.print("river is not installed: it is left out (pip install river)")
-    with console.status("fixed cost ..."):
-        fixed = {}
-        for what, form in (("mapping", mappings), ("sequence", matrix)):
-            own = in_turns({"tree": TRIVIAL.__class__(**TRIVIAL.get_params())}, form, labels)["tree"]
-            fixed[what] = medians(own)
+    models = {"trivial": clone(TRIVIAL), **ours(), **others}
     with console.status("models in turns ..."):
-        times = in_turns({**ours(), **others}, mappings, labels)
-    figures = {name: medians(own) for name, own in times.items()}
+        figures = {name: medians(own) for name, own in in_turns(models, mappings, labels).items()}
+        sequence = medians(in_turns({"trivial": clone(TRIVIAL)}, matrix, labels)["trivial"])
+    fixed = {"mapping": figures.pop("trivial"), "sequence": sequence}
     trees = per_tree({name: own[2] for name, own in figures.items()}, fixed["mapping"][2])
     table = Table("model (medians in us)", "predict_one", "learn_one", "both", "fixed", "per tree")
     for name, own in figures.items():

@@ -11,7 +11,7 @@ import pytest
 
 from contract.kinds import every_estimator, with_costs
 from helpers import mixed_stream, model_state, number_stream
-from onlineboost import AdaBoostOLM, HoeffdingTree, prequential
+from onlineboost import AdaBoostOLM, HoeffdingTree, load, prequential
 from onlineboost.data import DataError
 from onlineboost.data.frames import as_table
 from onlineboost.evaluation import LastClass, MajorityClass, cut, observe
@@ -239,3 +239,29 @@ def test_a_delay_that_is_none_is_refused():
         prequential(HoeffdingTree(), X, y, delay=1, times=[0, 1, 2])
     with pytest.raises(DataError, match="the stream is empty"):
         prequential(HoeffdingTree(), [], delay=1)
+
+
+@every_class
+def test_rows_that_wait_are_saved_and_loaded(kind, tmp_path):
+    X, y, _ = mixed_stream(120, seed=2)
+    clf = kind.make().partial_fit(X[:60], y[:60])
+    tickets = [clf.predict_pending(list(x)).ticket for x in X[60:]]
+    clf.learn_pending(tickets[5], y[65])
+    clf.save(tmp_path / "model.olb")
+    loaded = load(tmp_path / "model.olb")
+    assert loaded.n_pending_ == clf.n_pending_ == 59
+    for each in (clf, loaded):
+        for at in reversed(range(60)):
+            if at != 5:
+                each.learn_pending(tickets[at], y[60 + at])
+    assert model_state(loaded) == model_state(clf)
+    with pytest.raises(ValueError, match="has been used"):
+        loaded.learn_pending(tickets[5], "a")
+
+
+def test_rows_that_wait_before_anything_is_learned_are_saved_too(tmp_path):
+    clf = HoeffdingTree()
+    ticket = clf.predict_pending({"a": 1.0, "b": "red"}).ticket
+    clf.save(tmp_path / "model.olb")
+    loaded = load(tmp_path / "model.olb").learn_pending(ticket, "yes")
+    assert loaded.predict_one({"a": 1.0}) == "yes"

@@ -144,7 +144,7 @@ def test_a_label_that_cannot_be_saved_is_named(tmp_path):
         {"learner": HoeffdingTree(grace_period=7, leaf_prediction="nb")},
         {"n_jobs": None},
     ],
-    ids=str,
+    ids=lambda settings: next(iter(settings)),
 )
 def test_settings_of_all_kinds(settings, tmp_path):
     X, y = number_stream(80)

@@ -28,7 +28,8 @@ from onlineboost.datasets.load import load_dataset
 from onlineboost.evaluation.blocks import cut
 from onlineboost.evaluation.predictions import Printed
 from onlineboost.evaluation.records import SNAPSHOTS, Record, observe
-from onlineboost.evaluation.run import Step, warm_up
+from onlineboost.evaluation.run import warm_up
+from onlineboost.evaluation.steps import Step
 from onlineboost.evaluation.tally import Tally
 from onlineboost.report.pictures import need_drawing
 from onlineboost.theory.guarantee import Guarantee, guarantee

@@ -14,7 +14,7 @@ from onlineboost.data.errors import DataError
 from onlineboost.data.table import Block, Table
 from onlineboost.evaluation.checkpoints import Checkpoints, Every
 from onlineboost.evaluation.predictions import Predictions, Printed
-from onlineboost.evaluation.run import Step, in_steps
+from onlineboost.evaluation.steps import Step, in_steps
 from onlineboost.evaluation.tally import Tally
 
 

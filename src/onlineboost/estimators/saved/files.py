@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlineboost.estimators import lookup
+from onlineboost.estimators.gate import OF_THIS_PROCESS
 from onlineboost.estimators.registry import ENTRIES
 from onlineboost.estimators.saved.checks import check, check_model
+from onlineboost.estimators.saved.pending import read_pending, write_pending
 from onlineboost.estimators.saved.states import STATES
 from onlineboost.storage.atomic import replacing
 from onlineboost.storage.container import read, write
@@ -22,7 +24,7 @@ from onlineboost.storage.values import Reader, Writer, unknown
 
 NAMES = {entry.class_name: entry.name for entry in ENTRIES}
 OF_SCIKIT_LEARN = ("n_features_in_", "feature_names_in_")  # what it keeps in a fitted estimator
-NOT_SAVED = ("_model", "_gate_")  # the first by itself
+NOT_SAVED = ("_model", "_pending", *OF_THIS_PROCESS)  # the first two by themselves
 ODD = (TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, ArithmeticError)
 
 
@@ -172,6 +174,7 @@ def _write_estimator(writer: Writer, estimator: Any) -> dict[str, Any]:
             name: writer.value(estimator.__dict__[name]) for name in OF_SCIKIT_LEARN if name in estimator.__dict__
         },
         "model": None if model is None else _write_model(writer, model),
+        "pending": write_pending(writer, estimator.__dict__.get("_pending")),
     }
 
 
@@ -193,7 +196,7 @@ def _write_model(writer: Writer, model: Any) -> Any:
 
 def _read_estimator(reader: Reader, given: Any) -> Any:
     check(
-        isinstance(given, dict) and given.keys() == {"kind", "settings", "columns", "model"},
+        isinstance(given, dict) and given.keys() == {"kind", "settings", "columns", "model", "pending"},
         "the parts of an estimator",
     )
     name = given["kind"]
@@ -213,6 +216,9 @@ def _read_estimator(reader: Reader, given: Any) -> Any:
         names = columns.get("feature_names_in_")
         check(names is None or (isinstance(names, np.ndarray) and len(names) == n), "the names of the columns")
         estimator._model = model
+    encoder = model.encoder if given["model"] is not None else None
+    if (pending := read_pending(reader, given["pending"], encoder)) is not None:
+        estimator._pending = pending
     for key, value in columns.items():
         setattr(estimator, key, value)
     return estimator

@@ -17,6 +17,7 @@ from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.ova import ClassBooster, OneVsAllChain
 from onlineboost.chain.segments import Segment
+from onlineboost.estimators.gate import OF_THIS_PROCESS
 from onlineboost.estimators.model import Model
 from onlineboost.trees.state import N_NODES, N_ROWS, N_STATS, PER_TREE, Forest
 
@@ -51,7 +52,9 @@ class Room:
 def frozen(estimator: Any, room: Room) -> Any:
     """A copy that shares nothing that learning changes. It is good for `take`, until the room is used again."""
     twin = object.__new__(type(estimator))
-    twin.__dict__ = {name: value for name, value in estimator.__dict__.items() if name != "_gate_"}
+    twin.__dict__ = {name: value for name, value in estimator.__dict__.items() if name not in OF_THIS_PROCESS}
+    if "_pending" in twin.__dict__:
+        twin._pending = deepcopy(twin._pending)
     if "_model" in twin.__dict__:
         model: Model = estimator._fitted()
         twin._model = replace(

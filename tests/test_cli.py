@@ -320,3 +320,16 @@ def test_the_papers_figure_is_drawn(tmp_path):
     assert "<script" in page
     assert 'src="http' not in page  # works without a network
     assert_told(call("potential", "--gamma", "1.5"), "gamma")
+
+
+def test_labels_that_come_late(events):
+    at_once, late = (
+        json.loads(call("run", events, *QUICK, "--json", *delay).output)["results"][0] for delay in ((), ("--delay", 7))
+    )
+    assert late["examples"] == at_once["examples"]
+    assert late["accuracy"] < at_once["accuracy"]
+    assert "guarantee" in at_once
+    assert "guarantee" not in late
+    refused = call("run", events, "--delay", 7, "--save", events.parent / "model.olb")
+    assert refused.exit_code == 2
+    assert "not with --save" in refused.output

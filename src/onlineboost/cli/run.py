@@ -52,6 +52,7 @@ OPTIONS = (  # that both commands have
     ),
     click.option("--jobs", default=1, show_default=True, help="Threads; -1: all cores. Same result."),
     click.option("--limit", type=click.IntRange(1), help="Stop after so many examples."),
+    click.option("--delay", type=click.IntRange(1), help="Labels come after so many more examples were predicted."),
     click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
     click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),
     click.option("--drop", multiple=True, help="A column of a file to leave out; can be repeated."),
@@ -158,7 +159,10 @@ def _run(
     from onlineboost.cli.measure import Stream, run_models
 
     columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
-    stream = Stream(source, target, seed, limit, columns)
+    delay = settings.pop("delay")
+    if delay and (keep or source == "-"):
+        raise click.BadParameter("not with --save, --out, --checkpoint or a pipe", param_hint="--delay")
+    stream = Stream(source, target, seed, limit, columns, delay)
     settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}
     if settings.get("gamma", "auto") != "auto":
         settings["gamma"] = number(settings["gamma"], "--gamma")

@@ -20,7 +20,7 @@ from pathlib import Path
 from onlineboost._compile.folders import cache_folder, make_private, temporary_folders
 
 ROOT = Path(__file__).parents[1]  # of the package
-WITH_KERNELS = ("_compile", "boosters", "chain", "contracts", "theory", "trees")  # sub-packages
+WITH_KERNELS = ("_compile", "boosters", "chain", "contracts", "panel", "theory", "trees")  # sub-packages
 KEPT = 3  # versions whose machine code is kept in any case: this one, and those used last
 UNUSED = 24 * 3600.0  # seconds after which others are removed: by then no process is about to write to them
 WAY_OUT = "set NUMBA_CACHE_DIR to a folder of your own that nobody else can write to"

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onlineboost._compile.fastmath import exp
-from onlineboost._compile.jit import bare_kernel, inlined_kernel, small_kernel
+from onlineboost._compile.jit import bare_kernel, entry_kernel, inlined_kernel, small_kernel
 from onlineboost.boosters.losses import (
     Loss,
     adaptive_step_size,
@@ -33,7 +33,7 @@ from onlineboost.boosters.losses import (
 )
 from onlineboost.boosters.votes import Vote, cheapest, no_costs, only_choice
 from onlineboost.contracts.booster import BOOSTER, booster
-from onlineboost.contracts.rows import leader
+from onlineboost.contracts.rows import Rows, leader
 
 STEEPEST = 1e150  # slopes are cut here, so that their squares can be added up
 E_MOST = 700.0  # exp of more overflows; beyond `losses.E_REACH` it is not used
@@ -67,6 +67,10 @@ class Olm(NamedTuple):
 
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> OlmNotes:
         return OlmNotes(np.ones((n, k)), np.empty(n), np.empty(n, np.int64))
+
+    def start(self, rows: Rows) -> None:
+        rows.lead[:] = rows.s.argmax(axis=1)
+        exp_votes(rows.s, rows.notes.e)
 
     def edges(self, k: int) -> np.ndarray:
         return edges_from(self.vote_cost, self.right_cost)
@@ -110,6 +114,14 @@ def new_olm(
 def edges_from(vote_cost: np.ndarray, right_cost: np.ndarray) -> np.ndarray:
     """gamma^i = sum_t C[y, l] / sum_t C[y, y] over any stretch of the stream; 0 where there is nothing."""
     return np.divide(vote_cost, right_cost, out=np.zeros(len(vote_cost)), where=right_cost != 0.0)
+
+
+@entry_kernel
+def exp_votes(s, e):
+    """e = exp(s), as `count_vote` has it."""
+    for b in range(s.shape[0]):
+        for l in range(s.shape[1]):
+            e[b, l] = exp(min(max(s[b, l], -E_MOST), E_MOST))
 
 
 @inlined_kernel

@@ -69,8 +69,11 @@ class Segment:
         if pieces == 1:
             return [self]
         ends = [len(self) * i // pieces for i in range(pieces + 1)]
-        parts = pairwise(ends)
-        return [type(self)(self.learners.part(a, b), self.booster.part(a, b)) for a, b in parts]
+        return [self.between(a, b) for a, b in pairwise(ends)]
+
+    def between(self, start: int, stop: int) -> Self:
+        """Learners start, ..., stop - 1, with state of their own."""
+        return type(self)(self.learners.part(start, stop), self.booster.part(start, stop))
 
     def join(self, others: Sequence[Segment]) -> Self:
         """A compact copy of this segment and those that come after it, in one."""

@@ -103,6 +103,10 @@ class Methods:
         """Rows.notes of a block of n rows with these example weights (None: predicting)."""
         return None
 
+    def start(self: Any, rows: Rows) -> None:
+        """A block whose votes, rows.s, do not start at 0: see to rows.lead and rows.notes."""
+        rows.lead[:] = rows.s.argmax(axis=1)
+
     def probabilities(self: Any, rows: Rows, n_votes: int) -> np.ndarray:
         """Probabilities (rows, k) from the votes of the first `n_votes` learners: softmax."""
         e = np.exp(rows.s - rows.s.max(axis=1, keepdims=True))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # for programs that read the code but do not run it
     from onlineboost.estimators.best_tree import BestTree as BestTree
     from onlineboost.estimators.hoeffding_tree import HoeffdingTree as HoeffdingTree
     from onlineboost.estimators.one_vs_all import OneVsAll as OneVsAll
+    from onlineboost.estimators.online_boost import OnlineBoostClassifier as OnlineBoostClassifier
     from onlineboost.estimators.online_mbbm import OnlineMBBM as OnlineMBBM
     from onlineboost.estimators.oza_boost import OzaBoost as OzaBoost
 
@@ -29,6 +30,12 @@ class Entry(NamedTuple):
 ENTRIES = (
     Entry("adaboost-olm", "AdaBoostOLM", "adaboost_olm", "adaptive: learners count by how good they have been"),
     Entry("online-mbbm", "OnlineMBBM", "online_mbbm", "boost-by-majority, with costs from potentials"),
+    Entry(
+        "online-boost",
+        "OnlineBoostClassifier",
+        "online_boost",
+        "a panel of unlike learners, then boosted trees: the most accurate",
+    ),
     Entry("oza-boost", "OzaBoost", "oza_boost", "Oza and Russell's online boosting: each tree reweights for the next"),
     Entry("one-vs-all", "OneVsAll", "one_vs_all", "a binary booster for every class, each asked: this class or not?"),
     Entry("adaboost-ova", "AdaBoostOVA", "adaboost_ova", "learners that are a binary tree for every class"),

@@ -1,0 +1,234 @@
+"""A chain with a panel in front of it, and Newton's combiner behind it in place of Hedge.
+
+The votes of the chain start from what the panel says. They are remembered there and after each fifth of the chain:
+the segments end at the fifths, always. The combiner then has these voices: the panel, which labels have come lately,
+and what each fifth of the chain has added.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from onlineboost._compile.jit import bare_kernel, entry_kernel
+from onlineboost.chain.chain import Chain, Step
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.learners import array_bytes
+from onlineboost.chain.segments import Segment
+from onlineboost.contracts.rows import Rows
+from onlineboost.panel.newton import (
+    Newton,
+    NewtonWork,
+    centre,
+    combine,
+    learn_newton,
+    logits_of,
+    new_newton,
+    new_newton_work,
+)
+from onlineboost.panel.panel import (
+    HEAVIEST,
+    LIGHTEST,
+    NAMES,
+    ask_panel,
+    learn_panel,
+    new_panel_work,
+    start_columns,
+    start_phases,
+)
+from onlineboost.panel.recency import FADES, learn_recency, new_recency
+from onlineboost.panel.state import Panel, new_panel, packed, room_for_rows, with_classes, with_room
+
+FIFTHS = 5
+OF_A_FIFTH = 0.15  # coefficient of what a fifth of the chain adds, to begin with
+
+
+class Stages(NamedTuple):
+    """A block on its way, and its votes so far."""
+
+    rows: Rows
+    votes: np.ndarray  # float64 (1 + fifths, rows, k) at the head of the chain, and after each fifth
+
+
+@bare_kernel
+def ask_voices(newton, recency, votes, b, k, work):
+    """What the voices say of row b, and all of them together: work.p."""
+    logits = work.logits
+    for c in range(k):
+        logits[0, c] = votes[0, b, c]
+    centre(logits[0], k)
+    for i in range(len(FADES)):
+        logits_of(recency[i], k, logits[1 + i])
+    for stage in range(1, votes.shape[0]):
+        voice = logits[len(FADES) + stage]
+        for c in range(k):
+            voice[c] = votes[stage, b, c] - votes[stage - 1, b, c]
+        centre(voice, k)
+    combine(newton, work, k)
+
+
+@bare_kernel
+def cheapest(p, k, costs):
+    """The likeliest label, the lowest among equals; with `costs` (k, k) the one that is expected to cost least."""
+    best, least = 0, np.inf
+    for l in range(k):
+        cost = -p[l]
+        if costs is not None:
+            cost = 0.0
+            for r in range(k):
+                cost += p[r] * costs[r, l]
+        if cost < least:
+            best, least = l, cost
+    return best
+
+
+@entry_kernel
+def ask_block(newton, recency, votes, work, p):
+    """Probabilities (rows, k). Changes nothing else."""
+    for b in range(p.shape[0]):
+        ask_voices(newton, recency, votes, b, p.shape[1], work)
+        for c in range(p.shape[1]):
+            p[b, c] = work.p[c]
+
+
+@entry_kernel
+def choose_block(p, costs, out):
+    for b in range(p.shape[0]):
+        out[b] = cheapest(p[b], p.shape[1], costs)
+
+
+@entry_kernel
+def finish_block(newton, recency, votes, y, weight, work, costs, out):
+    """The label predicted for every row, before the combiner learns it."""
+    k = votes.shape[2]
+    for b in range(y.size):
+        ask_voices(newton, recency, votes, b, k, work)
+        out[b] = cheapest(work.p, k, costs)
+        learn_newton(newton, work, k, y[b], min(max(weight[b], LIGHTEST), HEAVIEST))
+        learn_recency(recency, k, y[b])
+
+
+class PanelChain(Chain):
+    """A chain whose votes start from those of a panel."""
+
+    panel: Panel
+    newton: Newton
+    recency: np.ndarray
+
+    def __init__(self, segment: Segment, n_numeric: int, n_nominal: int, seed: int) -> None:
+        n = min(FIFTHS, len(segment))
+        ends = [len(segment) * i // n for i in range(n + 1)]
+        super().__init__([segment.between(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)], n_numeric, seed)
+        self.ends = ends[1:]  # learners up to each fifth
+        self.panel = new_panel(n_numeric, n_nominal, seed)
+        start_columns(self.panel, 0, n_numeric)
+        start_phases(seed, self.panel.phases)
+        self.newton = new_newton([1.0] + [0.0] * len(FADES) + [OF_A_FIFTH] * n)
+        self.recency = new_recency(0)
+
+    def set_classes(self, k: int) -> None:
+        """From here on there are k classes."""
+        self.panel = with_classes(self.panel, k)
+        if k > self.recency.shape[1]:
+            self.recency = np.pad(self.recency, ((0, 0), (0, k - self.recency.shape[1])))
+
+    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
+        super().new_values(sizes, births)
+        self.make_room(sum(sizes))
+
+    def make_room(self, n_values: int) -> None:
+        """Room for so many values of all nominal columns together."""
+        wanted = len(self.panel.dense.origin) + n_values
+        self.panel = with_room(self.panel, columns=min(wanted, self.panel.most))
+
+    # ------------------------------------------------------------------------------------------- predicting
+
+    def predict(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
+        out = np.empty(len(X), np.int64)
+        choose_block(self.probabilities(X, k, combiner), self.costs, out)
+        return out
+
+    def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
+        block = self._block(self.new_rows(X, k, None, None))
+        rows = block.rows
+        ask_panel(self.panel, rows.X, k, new_panel_work(self.panel, k), rows.s)
+        self.segments[0].booster.start(rows)
+        block.votes[0] = rows.s
+        for segment, stage in zip(self.segments, self._stages(), strict=True):
+            segment.predict(rows, len(segment))
+            if stage:
+                block.votes[stage] = rows.s
+        p = np.empty((len(X), k))
+        ask_block(self.newton, self.recency, block.votes, self._work(k), p)
+        return p
+
+    def _block(self, rows: Rows) -> Stages:
+        return Stages(rows, np.empty((1 + len(self.ends), len(rows.X), rows.k)))
+
+    def _work(self, k: int) -> NewtonWork:
+        return new_newton_work(len(self.newton.beta), k)
+
+    def _stages(self) -> list[int]:
+        """For each segment the number of the fifth that it ends, 0: none."""
+        ends = np.cumsum([len(segment) for segment in self.segments])
+        return [self.ends.index(end) + 1 if end in self.ends else 0 for end in ends]
+
+    # --------------------------------------------------------------------------------------------- learning
+
+    def enter(self, X: np.ndarray, weight: np.ndarray, k: int) -> Stages:
+        return self._block(super().enter(X, weight, k))
+
+    def steps(self) -> list[Step]:
+        """The panel, then every segment."""
+
+        def through(segment: Segment, stage: int) -> Step:
+            def step(block: Stages, y: np.ndarray, weight: np.ndarray) -> None:
+                segment.learn(block.rows, y, weight)
+                if stage:
+                    block.votes[stage] = block.rows.s
+
+            return step
+
+        return [self._start, *map(through, self.segments, self._stages())]
+
+    def _start(self, block: Stages, y: np.ndarray, weight: np.ndarray) -> None:
+        """The panel's votes, and the panel learns."""
+        rows = block.rows
+        self.panel = room_for_rows(self.panel, len(y))
+        learn_panel(self.panel, rows.X, y, weight, rows.k, new_panel_work(self.panel, rows.k), rows.s)
+        self.segments[0].booster.start(rows)
+        block.votes[0] = rows.s
+
+    def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
+        work = self._work(block.rows.k)
+        finish_block(self.newton, self.recency, block.votes, y, weight, work, self.costs, out)
+
+    # --------------------------------------------------------------------------------------------- segments
+
+    def joined(self) -> Self:
+        copy = super().joined()
+        copy.panel = packed(self.panel)
+        copy.newton = Newton(*(part.copy() for part in self.newton))
+        copy.recency = self.recency.copy()
+        return copy
+
+    def _join(self, original: Self) -> None:
+        """One segment for every fifth."""
+        self.segments = []
+        parts: list[Segment] = []
+        for segment, stage in zip(original.segments, original._stages(), strict=True):
+            parts.append(segment)
+            if stage:
+                self.segments.append(parts[0].join(parts[1:]))
+                parts = []
+
+    def voices(self) -> dict[str, float]:
+        """Coefficients of the two combiners."""
+        behind = ["panel", "last label", "recent labels", *(f"chain {i + 1}" for i in range(len(self.ends)))]
+        names = [*NAMES, *behind]
+        beta = np.concatenate([self.panel.newton.beta, self.newton.beta])
+        return dict(zip(names, beta.tolist(), strict=True))
+
+    def nbytes(self) -> dict[str, int]:
+        return {**super().nbytes(), "panel": array_bytes(self.panel) + array_bytes(self.newton) + self.recency.nbytes}

@@ -1,0 +1,129 @@
+"""OnlineBoostClassifier: a panel of unlike learners, boosted trees behind it, and a combiner of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlineboost.boosters.losses import Loss
+from onlineboost.boosters.olm import new_olm
+from onlineboost.boosters.votes import Vote
+from onlineboost.chain import restarts
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.panelled import PanelChain
+from onlineboost.chain.segments import Segment
+from onlineboost.estimators.base import OnlineClassifier
+from onlineboost.estimators.booster import weak_learners
+from onlineboost.estimators.costs import ClassWeight, CostMatrix
+from onlineboost.estimators.model import Model
+from onlineboost.estimators.settings import RESTARTS, Names, Scale, scales, word
+from onlineboost.trees.state import Columns
+
+
+class OnlineBoostClassifier(OnlineClassifier):
+    """The most accurate of the classifiers: a panel of unlike learners, boosted trees, and a combiner of both.
+
+    The panel (eager trees, nearest neighbours, least squares) is quick to learn from the first rows on. The boosted
+    trees of :class:`AdaBoostOLM` start from what the panel says, and learn what it gets wrong. A combiner learns by
+    online Newton steps how much to believe each of them, and makes probabilities of it. docs/flagship.md tells what
+    each part is worth.
+
+    Parameters
+    ----------
+    n_learners : int
+        Number of boosted trees behind the panel.
+    learner, weight_scale, restart, class_weight, cost_matrix, categorical_features, random_state, n_jobs
+        As in :class:`AdaBoostOLM`. With `cost_matrix`, the label of least expected cost is predicted.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    alphas_, edges_, ages_ : arrays of shape (n_learners,)
+        As in :class:`AdaBoostOLM`.
+    voices_ : dict of str: float
+        How much the combiners count each member of the panel, and behind the chain the panel, recent labels and each
+        fifth of the chain.
+
+    Examples
+    --------
+    >>> from onlineboost import OnlineBoostClassifier
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> clf = OnlineBoostClassifier(n_learners=10).fit(X, y)
+    >>> clf.predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        n_learners: int = 50,
+        *,
+        learner: Any = None,
+        weight_scale: Scale = "rising",
+        restart: str = "auto",
+        class_weight: ClassWeight = None,
+        cost_matrix: CostMatrix = None,
+        categorical_features: Names = None,
+        random_state: Any = 0,
+        n_jobs: int | None = 1,
+    ) -> None:
+        self.n_learners = n_learners
+        self.learner = learner
+        self.weight_scale = weight_scale
+        self.restart = restart
+        self.class_weight = class_weight
+        self.cost_matrix = cost_matrix
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
+        self._restart()  # a bad setting shows here
+        booster = new_olm(Loss.LOGISTIC, Vote.TEMPERED, seed, scales(self.weight_scale, self.n_learners, seed))
+        segment = Segment(weak_learners(self.learner, booster, columns, k), booster)
+        chain = PanelChain(segment, columns.n_numeric, len(columns.nominal_sizes), seed)
+        chain.make_room(sum(columns.nominal_sizes))
+        chain.watch = restarts.Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
+        return chain
+
+    def _set_classes(self, model: Model, k: int) -> None:
+        assert isinstance(model.chain, PanelChain)
+        model.chain.set_classes(k)
+
+    def _combiner(self) -> Combiner:
+        return Combiner.LAST  # nobody asks: the votes are combined otherwise
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self._restart()
+
+    def _restart(self) -> str:
+        return word("restart", self.restart, RESTARTS)
+
+    def _rounds_to_tuning(self, chain: Chain, t: int) -> int:
+        if self._restart() == "never":
+            return super()._rounds_to_tuning(chain, t)
+        return restarts.rounds_to_review(chain.watch, t, self.restart == "auto")
+
+    def _tune(self, chain: Chain) -> None:
+        restarts.review(chain, self.restart == "auto")
+
+    @property
+    def alphas_(self) -> np.ndarray:
+        return self._fitted().chain.gather("alpha")
+
+    @property
+    def edges_(self) -> np.ndarray:
+        model = self._fitted()
+        return model.chain.edges(model.k)
+
+    @property
+    def ages_(self) -> np.ndarray:
+        return self._fitted().chain.gather("seen")
+
+    @property
+    def voices_(self) -> dict[str, float]:
+        chain = self._fitted().chain
+        assert isinstance(chain, PanelChain)
+        return chain.voices()

@@ -1,0 +1,336 @@
+"""Eager trees: they split as soon as a leaf has met two classes, by cuts that are drawn at random.
+
+A leaf keeps the weights of its classes and the numbers of its last rows, by turns. As soon as these rows are of two
+classes, CUTS columns are drawn in proportion to (range among the rows) x (weight of the column), a threshold each
+between the ends of the range, and the cut of least entropy is made. The rows go on to the children, and with them the
+weights of the classes: nothing is forgotten at a split.
+
+The rows themselves are in a memory that all trees share; those that have left it are of no use for a split any more.
+A tree that has no room for a split starts again. The trees have room for different numbers of nodes, so that they do
+not all do so at the same time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.fastmath import bits_float, float_bits, xlogx
+from onlineboost._compile.jit import bare_kernel, small_kernel
+from onlineboost._compile.random import EAGER, uniform
+
+N_TREES = 24
+ROWS = 16  # a leaf remembers
+CLASSES = 8  # a leaf counts; of more, the lightest are forgotten
+CUTS = 8  # drawn for a split
+NODES = 8192  # of a tree at most
+MEMORY = 8192  # rows in the memory
+PRIOR = 0.01  # weight that each class has in every leaf from the start
+WRAP = 0x7FFFFFFF
+
+SPLIT, LINK = 0, 1  # the two numbers of a node: the bits of its threshold, and `link`
+COLUMN_BITS = 16
+N_NODES, N_LEAVES = 0, 1  # Eager.used
+
+
+class Eager(NamedTuple):
+    """All trees, and their memory."""
+
+    nodes: np.ndarray  # int64 (trees, nodes, 2)
+    labels: np.ndarray  # int32 (trees, leaves, CLASSES)
+    weights: np.ndarray  # float32 (trees, leaves, CLASSES) 0: no class
+    rows: np.ndarray  # int32 (trees, leaves, ROWS) numbers of rows
+    met: np.ndarray  # int32 (trees, leaves) rows that the leaf has been given
+    used: np.ndarray  # int64 (trees, 2)
+    values: np.ndarray  # float32 (memory, dense columns)
+    y: np.ndarray  # int32 (memory,)
+    weight: np.ndarray  # float32 (memory,)
+
+
+class EagerWork(NamedTuple):
+    """Scratch for one row."""
+
+    leaf: np.ndarray  # int64 (trees,) node that the row is in
+    rows: np.ndarray  # int64 (ROWS,) places in the memory
+    numbers: np.ndarray  # int64 (ROWS,) their numbers
+    kind: np.ndarray  # int64 (ROWS,) which of the classes at hand
+    labels: np.ndarray  # int64 (ROWS,) the classes at hand
+    mass: np.ndarray  # float64 (ROWS,) their weights
+    left: np.ndarray  # float64 (ROWS,) and those on the left of a cut
+    low: np.ndarray  # float64 (dense columns,)
+    high: np.ndarray
+    share: np.ndarray  # float64 (dense columns,) sums of range x weight up to this column
+
+
+def new_eager(columns: int) -> Eager:
+    nodes = np.zeros((N_TREES, 1, 2), np.int64)
+    used = np.ones((N_TREES, 2), np.int64)
+    labels, weights = np.zeros((N_TREES, 1, CLASSES), np.int32), np.zeros((N_TREES, 1, CLASSES), np.float32)
+    rows, met = np.zeros((N_TREES, 1, ROWS), np.int32), np.zeros((N_TREES, 1), np.int32)
+    memory = np.zeros((0, columns), np.float32), np.zeros(0, np.int32), np.zeros(0, np.float32)
+    return Eager(nodes, labels, weights, rows, met, used, *memory)
+
+
+def new_eager_work(columns: int) -> EagerWork:
+    whole = [np.empty(ROWS, np.int64) for _ in range(4)]
+    return EagerWork(
+        np.empty(N_TREES, np.int64), *whole, *(np.empty(ROWS) for _ in range(2)), *(np.empty(columns) for _ in range(3))
+    )
+
+
+@small_kernel
+def link(column, first):
+    """What a node splits on, -1 for a leaf, and the first of its two children, or the leaf's place in the tables."""
+    return (first << COLUMN_BITS) | (column + 1)
+
+
+@small_kernel
+def column_of(node):
+    return (node[LINK] & ((1 << COLUMN_BITS) - 1)) - 1
+
+
+@small_kernel
+def first_of(node):
+    return node[LINK] >> COLUMN_BITS
+
+
+@bare_kernel
+def ask_eager(eager, work, values, k, p):
+    """The mean over the trees of what the row's leaf says, in p[:k]."""
+    base = 0.0
+    for c in range(k):
+        p[c] = 0.0
+    for tree in range(N_TREES):
+        nodes = eager.nodes[tree]
+        at = 0
+        column = column_of(nodes[0])
+        while column >= 0:
+            at = first_of(nodes[at]) + (0 if values[column] <= bits_float(nodes[at, SPLIT]) else 1)
+            column = column_of(nodes[at])
+        work.leaf[tree] = at
+        place = first_of(nodes[at])
+        weights, labels = eager.weights[tree, place], eager.labels[tree, place]
+        mass = PRIOR * k
+        for i in range(CLASSES):
+            mass += weights[i]
+        base += PRIOR / mass
+        for i in range(CLASSES):
+            if weights[i] > 0.0:
+                p[labels[i]] += weights[i] / mass
+    for c in range(k):
+        p[c] = (p[c] + base) / N_TREES
+
+
+@bare_kernel
+def remember_row(eager, values, n, y, weight, t):
+    """Row number t, of class y, into the memory."""
+    at = t % MEMORY
+    for j in range(n):
+        eager.values[at, j] = values[j]
+    for j in range(n, eager.values.shape[1]):
+        eager.values[at, j] = 0.0
+    eager.y[at] = y
+    eager.weight[at] = weight
+
+
+@bare_kernel
+def learn_eager(eager, work, column_weight, n, y, weight, t, seed):
+    """All trees learn row t, which has been remembered, in the leaves that `ask_eager` found."""
+    for tree in range(N_TREES):
+        at = work.leaf[tree]
+        place = first_of(eager.nodes[tree, at])
+        count_class(eager.labels[tree, place], eager.weights[tree, place], y, weight)
+        push_row(eager.rows[tree, place], eager.met[tree], place, t & WRAP)
+        if is_mixed(eager.weights[tree, place]):
+            kinds = gather_rows(eager, work, tree, place, t)
+            if kinds > 1:
+                split(eager, work, tree, at, kinds, column_weight, n, t, seed)
+
+
+@bare_kernel
+def count_class(labels, weights, y, weight):
+    """Add to the weight of class y in a leaf; in place of the lightest class if there is no room."""
+    lightest = 0
+    for i in range(CLASSES):
+        if weights[i] > 0.0 and labels[i] == y:
+            weights[i] += weight
+            return
+        if weights[i] < weights[lightest]:
+            lightest = i
+    labels[lightest] = y
+    weights[lightest] = weight
+
+
+@bare_kernel
+def push_row(rows, met, place, number):
+    rows[met[place] % ROWS] = number
+    met[place] += 1
+    if met[place] >= 2 * ROWS:  # the turns go on, and the number stays small
+        met[place] -= ROWS
+
+
+@bare_kernel
+def is_mixed(weights):
+    several = 0
+    for i in range(CLASSES):
+        several += 1 if weights[i] > 0.0 else 0
+    return several > 1
+
+
+@bare_kernel
+def gather_rows(eager, work, tree, place, t):
+    """The leaf's rows that are still in the memory, oldest first, into `work`. Returns the number of their classes.
+
+    work.labels[-1] holds the number of rows.
+    """
+    met = eager.met[tree, place]
+    n_rows = kinds = 0
+    for turn in range(max(0, met - ROWS), met):
+        number = eager.rows[tree, place, turn % ROWS]
+        if ((t & WRAP) - number) & WRAP >= MEMORY:
+            continue
+        age = ((t & WRAP) - number) & WRAP
+        row = (t - age) % MEMORY
+        kind = 0
+        while kind < kinds and work.labels[kind] != eager.y[row]:
+            kind += 1
+        if kind == kinds:
+            work.labels[kinds] = eager.y[row]
+            work.mass[kinds] = 0.0
+            kinds += 1
+        work.mass[kind] += eager.weight[row]
+        work.rows[n_rows], work.numbers[n_rows], work.kind[n_rows] = row, number, kind
+        n_rows += 1
+    for i in range(n_rows, ROWS):
+        work.rows[i] = -1
+    return kinds
+
+
+@bare_kernel
+def split(eager, work, tree, at, kinds, column_weight, n, t, seed):
+    """Make the best of the cuts that are drawn, if there is one."""
+    total = weigh_ranges(eager.values, work, column_weight, n)
+    if total <= 0.0:
+        return
+    best, best_column, best_threshold = np.inf, -1, 0.0
+    for cut in range(CUTS):
+        column = drawn_column(work.share, n, total * uniform(seed, EAGER, tree, 2 * CUTS * t + 2 * cut))
+        low, high = work.low[column], work.high[column]
+        threshold = low + (high - low) * uniform(seed, EAGER, tree, 2 * CUTS * t + 2 * cut + 1)
+        found = entropy(eager, work, kinds, column, threshold)
+        if found < best:
+            best, best_column, best_threshold = found, column, threshold
+    limit = NODES // 2 + (NODES // 2) * (tree + 1) // N_TREES
+    if eager.used[tree, N_NODES] + 2 > limit:
+        start_again(eager, tree)
+        return
+    entropy(eager, work, kinds, best_column, best_threshold)  # for work.left
+    grow(eager, work, tree, at, kinds, best_column, best_threshold)
+
+
+@bare_kernel
+def weigh_ranges(values, work, column_weight, n):
+    """Ends of all columns among the rows at hand, and the sums of range x weight; returns the whole sum."""
+    low, high = work.low, work.high
+    first = values[work.rows[0]]
+    for j in range(n):
+        low[j] = high[j] = first[j]
+    for i in range(1, ROWS):
+        if work.rows[i] >= 0:
+            row = values[work.rows[i]]
+            for j in range(n):
+                value = np.float64(row[j])
+                low[j] = min(low[j], value)
+                high[j] = max(high[j], value)
+    total = 0.0
+    for j in range(n):
+        total += (high[j] - low[j]) * column_weight[j]
+        work.share[j] = total
+    return total
+
+
+@bare_kernel
+def drawn_column(share, n, level):
+    """The first column whose sum is above `level`: by bisection."""
+    low, high = 0, n - 1
+    while low < high:
+        middle = (low + high) // 2
+        if share[middle] > level:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@bare_kernel
+def entropy(eager, work, kinds, column, threshold):
+    """Of the classes on both sides of a cut, times their weight; work.left gets the weights on the left."""
+    for kind in range(kinds):
+        work.left[kind] = 0.0
+    for i in range(ROWS):
+        if work.rows[i] >= 0 and eager.values[work.rows[i], column] <= threshold:
+            work.left[work.kind[i]] += eager.weight[work.rows[i]]
+    out = left = right = 0.0
+    for kind in range(kinds):
+        rest = max(0.0, work.mass[kind] - work.left[kind])
+        left += work.left[kind]
+        right += rest
+        out -= xlogx(work.left[kind]) + xlogx(rest)
+    return out + xlogx(left) + xlogx(right)
+
+
+@bare_kernel
+def start_again(eager, tree):
+    """A single leaf that knows nothing."""
+    for at in range(eager.used[tree, N_NODES]):
+        eager.nodes[tree, at, SPLIT] = eager.nodes[tree, at, LINK] = 0
+    for place in range(eager.used[tree, N_LEAVES]):
+        clear_rows(eager, tree, place)
+        for i in range(CLASSES):
+            eager.weights[tree, place, i] = 0.0
+            eager.labels[tree, place, i] = 0
+    eager.used[tree, N_NODES] = eager.used[tree, N_LEAVES] = 1
+
+
+@bare_kernel
+def clear_rows(eager, tree, place):
+    eager.met[tree, place] = 0
+    for i in range(ROWS):
+        eager.rows[tree, place, i] = 0
+
+
+@bare_kernel
+def grow(eager, work, tree, at, kinds, column, threshold):
+    """Split node `at`: its place in the tables of leaves goes to the first child. work.left belongs to this cut."""
+    nodes, used = eager.nodes[tree], eager.used[tree]
+    children, place, other = used[N_NODES], first_of(nodes[at]), used[N_LEAVES]
+    used[N_NODES] += 2
+    used[N_LEAVES] += 1
+    nodes[children, LINK], nodes[children + 1, LINK] = link(-1, place), link(-1, other)
+    nodes[at, LINK], nodes[at, SPLIT] = link(column, children), float_bits(threshold)
+    share_classes(eager, work, tree, place, other, kinds)
+    clear_rows(eager, tree, place)
+    clear_rows(eager, tree, other)
+    for i in range(ROWS):
+        if work.rows[i] >= 0:
+            leaf = place if eager.values[work.rows[i], column] <= threshold else other
+            push_row(eager.rows[tree, leaf], eager.met[tree], leaf, work.numbers[i])
+
+
+@bare_kernel
+def share_classes(eager, work, tree, place, other, kinds):
+    """Share the classes of a leaf between two, each as its rows at hand fall; all rows, for one that has none."""
+    left = mass = 0.0
+    for kind in range(kinds):
+        left += work.left[kind]
+        mass += work.mass[kind]
+    for i in range(CLASSES):
+        label, weight = eager.labels[tree, place, i], eager.weights[tree, place, i]
+        share = left / mass
+        for kind in range(kinds):
+            if work.labels[kind] == label and work.mass[kind] > 0.0:
+                share = min(1.0, work.left[kind] / work.mass[kind])
+        for leaf, part in ((place, weight * share), (other, weight * (1.0 - share))):
+            eager.weights[tree, leaf, i] = part
+            eager.labels[tree, leaf, i] = label if eager.weights[tree, leaf, i] > 0.0 else 0

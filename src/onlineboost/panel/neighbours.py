@@ -1,0 +1,124 @@
+"""Nearest neighbours among the last RECENT rows, in the columns' own metric (`metric`).
+
+Three voices: the nearest row and the nearest four by the columns, and the nearest twelve by the columns and the scores
+of least squares, which say what the columns mean together. A neighbour at squared distance d counts exp(-d / mean d).
+The rows are stored by columns, in single precision, so that the processor compares several rows at once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.fastmath import exp
+from onlineboost._compile.jit import bare_kernel, fused_kernel
+
+RECENT = 4096
+FEW, SOME, MANY = 1, 4, 12
+STRETCH = 64  # rows looked at together when the nearest are picked
+FAR = np.float32(1e30)
+
+
+class Neighbours(NamedTuple):
+    """The rows."""
+
+    values: np.ndarray  # float32 (dense columns, recent)
+    scores: np.ndarray  # float32 (score columns, recent)
+    y: np.ndarray  # int32 (recent,)
+    weight: np.ndarray  # float32 (recent,)
+
+
+class NeighboursWork(NamedTuple):
+    """Scratch for one row."""
+
+    distance: np.ndarray  # float32 (recent,) squared
+    rows: np.ndarray  # int64 (MANY,) nearest first
+    squares: np.ndarray  # float32 (MANY,) their squared distances
+
+
+def new_neighbours(columns: int, scores: int) -> Neighbours:
+    values, said = np.zeros((columns, 0), np.float32), np.zeros((scores, 0), np.float32)
+    return Neighbours(values, said, np.zeros(0, np.int32), np.zeros(0, np.float32))
+
+
+def new_neighbours_work(recent: int) -> NeighboursWork:
+    return NeighboursWork(np.empty(recent, np.float32), np.empty(MANY, np.int64), np.empty(MANY, np.float32))
+
+
+@fused_kernel
+def add_column(distance, column, value, weight, n):
+    for row in range(n):
+        off = (column[row] - value) * weight
+        distance[row] += off * off
+
+
+@bare_kernel
+def add_columns(distance, stored, values, weight, columns, n):
+    """Add the squared differences in these columns to the squared distances of n rows."""
+    for j in range(columns):
+        if weight[j] > 0.0:
+            add_column(distance, stored[j], np.float32(values[j]), np.float32(weight[j]), n)
+
+
+@bare_kernel
+def nearest(work, n, most):
+    """The nearest rows, nearest first, the lower place among equals; returns how many there are."""
+    distance, rows, squares = work.distance, work.rows, work.squares
+    found = 0
+    for start in range(0, n, STRETCH):
+        stop = min(start + STRETCH, n)
+        if found == most and least(distance, start, stop) >= squares[most - 1]:
+            continue
+        for row in range(start, stop):
+            d = min(distance[row], FAR)
+            if found == most and d >= squares[most - 1]:
+                continue
+            at = found if found < most else most - 1
+            found = min(found + 1, most)
+            while at > 0 and squares[at - 1] > d:
+                rows[at], squares[at] = rows[at - 1], squares[at - 1]
+                at -= 1
+            rows[at], squares[at] = row, d
+    return found
+
+
+@fused_kernel
+def least(distance, start, stop):
+    out = distance[start]
+    for row in range(start, stop):
+        out = distance[row] if distance[row] < out else out
+    return out
+
+
+@bare_kernel
+def vote(neighbours, work, found, k, p):
+    """p[:k] by the first `found` neighbours; all alike if there are none."""
+    mean = 0.0
+    for i in range(found):
+        mean += work.squares[i]
+    mean /= max(found, 1)
+    mass = 0.0
+    for c in range(k):
+        p[c] = 0.0
+    for i in range(found):
+        row = work.rows[i]
+        w = np.float64(neighbours.weight[row])
+        if mean > 0.0:
+            w *= exp(-work.squares[i] / mean)
+        p[neighbours.y[row]] += w
+        mass += w
+    for c in range(k):
+        p[c] = p[c] / mass if mass > 0.0 else 1.0 / k
+
+
+@bare_kernel
+def remember_neighbour(neighbours, values, n, scores, n_scores, y, weight, t):
+    """Row number t takes the place of the oldest."""
+    at = t % RECENT
+    for j in range(neighbours.values.shape[0]):
+        neighbours.values[j, at] = values[j] if j < n else 0.0
+    for j in range(neighbours.scores.shape[0]):
+        neighbours.scores[j, at] = scores[j] if j < n_scores else 0.0
+    neighbours.y[at] = y
+    neighbours.weight[at] = weight

@@ -1,0 +1,131 @@
+"""The combiner: logits of several voices, added up with coefficients that are learned by online Newton steps.
+
+With L_h the logits of voice h (centred: they add up to 0 over the classes) and beta_h its coefficient,
+
+    p = softmax(sum_h beta_h L_h)
+    g_h = E_p L_h - L_h[y]                          the slope of -log p[y]
+    A <- f A + (1 - f) 5 I + g g'
+    beta <- beta - A^-1 g
+
+A sum of logits is a product of distributions: voices that see different things add up, those that repeat each other
+share what one of them is worth. docs/theory.md has the regret against the best fixed coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.fastmath import exp, log
+from onlineboost._compile.jit import bare_kernel
+
+FADE = 0.998  # f: what a slope still counts in A one row later
+RIDGE = 5.0
+BOUND = 20.0  # no coefficient is larger
+LEAST = 0.01  # probabilities count as so much more before their logarithm is taken
+
+
+class Newton(NamedTuple):
+    """Coefficients of the voices."""
+
+    beta: np.ndarray  # float64 (voices,)
+    A: np.ndarray  # float64 (voices, voices), lower triangle
+
+
+class NewtonWork(NamedTuple):
+    """Scratch for one row."""
+
+    logits: np.ndarray  # float64 (voices, k) the voices, centred
+    total: np.ndarray  # float64 (k,) their sum with coefficients
+    p: np.ndarray  # float64 (k,)
+    slope: np.ndarray  # float64 (voices,)
+    step: np.ndarray  # float64 (voices,)
+    root: np.ndarray  # float64 (voices, voices) Cholesky's L
+
+
+def new_newton(beta: list[float]) -> Newton:
+    return Newton(np.array(beta, np.float64), RIDGE * np.eye(len(beta)))
+
+
+def new_newton_work(voices: int, k: int) -> NewtonWork:
+    logits, root = np.empty((voices, k)), np.empty((voices, voices))
+    return NewtonWork(logits, np.empty(k), np.empty(k), np.empty(voices), np.empty(voices), root)
+
+
+@bare_kernel
+def centre(logits, k):
+    mean = 0.0
+    for c in range(k):
+        mean += logits[c]
+    mean /= k
+    for c in range(k):
+        logits[c] -= mean
+
+
+@bare_kernel
+def logits_of(p, k, logits):
+    """Centred logits of a distribution."""
+    for c in range(k):
+        logits[c] = log(p[c] + LEAST)
+    centre(logits, k)
+
+
+@bare_kernel
+def combine(newton, work, k):
+    """work.total and work.p from the voices' logits."""
+    for c in range(k):
+        work.total[c] = 0.0
+    for h in range(newton.beta.size):
+        for c in range(k):
+            work.total[c] += newton.beta[h] * work.logits[h, c]
+    top = work.total[0]
+    for c in range(k):
+        top = max(top, work.total[c])
+    mass = 0.0
+    for c in range(k):
+        work.p[c] = exp(max(work.total[c] - top, -700.0))
+        mass += work.p[c]
+    for c in range(k):
+        work.p[c] /= mass
+
+
+@bare_kernel
+def learn_newton(newton, work, k, y, weight):
+    """One Newton step on -log p[y], after `combine`."""
+    A, beta, slope = newton.A, newton.beta, work.slope
+    n = beta.size
+    for h in range(n):
+        slope[h] = -work.logits[h, y]
+        for c in range(k):
+            slope[h] += work.p[c] * work.logits[h, c]
+    for i in range(n):
+        for j in range(i + 1):
+            A[i, j] = FADE * A[i, j] + weight * slope[i] * slope[j]
+        A[i, i] += (1.0 - FADE) * RIDGE
+    solve(A, slope, work.step, work.root)
+    for h in range(n):
+        beta[h] = min(BOUND, max(-BOUND, beta[h] - weight * work.step[h]))
+
+
+@bare_kernel
+def solve(A, b, x, root):
+    """x = A^-1 b by Cholesky; A is positive definite, and its lower triangle is all that is read."""
+    n = b.size
+    for i in range(n):
+        for j in range(i + 1):
+            value = A[i, j]
+            for m in range(j):
+                value -= root[i, m] * root[j, m]
+            root[i, j] = math.sqrt(max(value, 1e-12)) if i == j else value / root[j, j]
+    for i in range(n):
+        value = b[i]
+        for m in range(i):
+            value -= root[i, m] * x[m]
+        x[i] = value / root[i, i]
+    for i in range(n - 1, -1, -1):
+        value = x[i]
+        for m in range(i + 1, n):
+            value -= root[m, i] * x[m]
+        x[i] = value / root[i, i]

@@ -1,0 +1,192 @@
+"""The state of the panel, and room in its arrays.
+
+Arrays grow along axes that have names (`AXES`). What is added is 0, and means: nothing learned yet. How much room there
+is makes no difference to what is learned; copies and pickles have none to spare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlineboost.panel.dense import Dense, new_dense
+from onlineboost.panel.eager import MEMORY, N_LEAVES, N_NODES, NODES, Eager, new_eager
+from onlineboost.panel.least_squares import N_COSINES, LeastSquares, new_least_squares
+from onlineboost.panel.metric import Metric, new_metric
+from onlineboost.panel.neighbours import RECENT, Neighbours, new_neighbours
+from onlineboost.panel.newton import Newton, new_newton
+
+MOST_COLUMNS = 150  # dense columns
+FEWEST_NOMINAL = 22  # of them for nominal values, whatever the number of numeric columns
+FOLD = 32  # classes whose scores are columns of their own; beyond, they share these
+VOICES = 6  # the trees, three kinds of neighbours, two least squares
+
+ROWS, COLUMNS, N_CLASSES = range(3)  # Panel.used
+
+
+class Panel(NamedTuple):
+    """What the panel has learned."""
+
+    seed: int
+    width: int  # columns of the stream
+    most: int  # dense columns at most
+    used: np.ndarray  # int64 (3,) rows learned, dense columns, classes
+    seen: np.ndarray  # float64 (1,) weight of all rows, as far as it counts
+    class_seen: np.ndarray  # float64 (classes,) and of those of each class
+    dense: Dense
+    columns: Metric
+    scale: np.ndarray  # float64 (dense columns,) of least squares
+    frequencies: np.ndarray  # float64 (dense columns, N_COSINES) in turns
+    phases: np.ndarray  # float64 (N_COSINES,)
+    linear: LeastSquares
+    curved: LeastSquares
+    scores: Metric
+    eager: Eager
+    neighbours: Neighbours
+    newton: Newton
+
+
+def _metric_axes(columns: str) -> dict[str, Any]:
+    moments = dict.fromkeys(("count", "mean", "squares"), (columns,))
+    by_class = dict.fromkeys(("count", "mean", "squares"), ("classes", columns))
+    return {"total": moments, "by_class": by_class, **dict.fromkeys(("centre", "variance", "weight"), (columns,))}
+
+
+AXES: dict[str, Any] = {
+    "class_seen": ("classes",),
+    "dense": {"owner": ("columns",)},
+    "columns": _metric_axes("columns"),
+    "scale": ("columns",),
+    "frequencies": ("columns", ""),
+    "linear": {"P": ("linear", "linear"), "W": ("classes", "linear")},
+    "curved": {"P": ("curved", "curved"), "W": ("classes", "curved")},
+    "scores": _metric_axes("scores"),
+    "eager": {
+        "nodes": ("", "nodes", ""),
+        **dict.fromkeys(("labels", "weights", "rows"), ("", "leaves", "")),
+        "met": ("", "leaves"),
+        "values": ("memory", "columns"),
+        "y": ("memory",),
+        "weight": ("memory",),
+    },
+    "neighbours": {
+        "values": ("columns", "recent"),
+        "scores": ("scores", "recent"),
+        "y": ("recent",),
+        "weight": ("recent",),
+    },
+}
+
+
+def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
+    """A panel that knows nothing, of no class."""
+    most = max(MOST_COLUMNS, n_numeric + FEWEST_NOMINAL) if n_nominal else n_numeric
+    phases = np.zeros(N_COSINES)
+    panel = Panel(
+        seed=seed,
+        width=n_numeric + n_nominal,
+        most=most,
+        used=np.array([0, n_numeric, 0]),
+        seen=np.zeros(1),
+        class_seen=np.zeros(0),
+        dense=new_dense(n_numeric, n_nominal, n_numeric),
+        columns=new_metric(0, n_numeric),
+        scale=np.zeros(n_numeric),
+        frequencies=np.zeros((n_numeric, N_COSINES)),
+        phases=phases,
+        linear=new_least_squares(0, 1 + n_numeric),
+        curved=new_least_squares(0, 1 + N_COSINES + n_numeric),
+        scores=new_metric(0, 0),
+        eager=new_eager(n_numeric),
+        neighbours=new_neighbours(n_numeric, 0),
+        newton=new_newton([1.0 / VOICES] * VOICES),
+    )
+    return panel
+
+
+def sizes_of(panel: Panel) -> dict[str, int]:
+    """Room along every axis."""
+    return {
+        "classes": len(panel.class_seen),
+        "columns": len(panel.scale),
+        "memory": len(panel.eager.y),
+        "recent": len(panel.neighbours.y),
+        "nodes": panel.eager.nodes.shape[1],
+    }
+
+
+def with_room(panel: Panel, **wanted: int) -> Panel:
+    """The panel with room for so much along these axes at least: twice of what there was, if it has to grow."""
+    have = sizes_of(panel)
+    most = {"columns": panel.most, "memory": MEMORY, "recent": RECENT, "nodes": NODES}
+    sizes = dict(have)
+    for axis, size in wanted.items():
+        limit = most.get(axis, 1 << 60)
+        if size > have[axis]:
+            sizes[axis] = min(limit, max(size, 2 * have[axis]))
+    return panel if sizes == have else _resized(panel, sizes)
+
+
+def room_for_rows(panel: Panel, n: int) -> Panel:
+    """Room for n more rows."""
+    rows, nodes = int(panel.used[ROWS]) + n, int(panel.eager.used[:, N_NODES].max()) + 2 * n
+    return with_room(panel, memory=min(rows, MEMORY), recent=min(rows, RECENT), nodes=min(nodes, NODES))
+
+
+def packed(panel: Panel) -> Panel:
+    """A copy with no room to spare."""
+    rows, columns, classes = map(int, panel.used)
+    nodes = int(panel.eager.used[:, N_NODES].max())
+    sizes = {"classes": classes, "columns": columns, "memory": rows, "recent": rows, "nodes": nodes}
+    sizes["memory"], sizes["recent"] = min(rows, MEMORY), min(rows, RECENT)
+    return _resized(panel, sizes)
+
+
+def _resized(panel: Panel, sizes: Mapping[str, int]) -> Panel:
+    """A copy with exactly so much room."""
+    columns, classes = sizes["columns"], sizes["classes"]
+    derived = {
+        "linear": 1 + columns,
+        "curved": 1 + N_COSINES + columns,
+        "scores": 2 * min(classes, FOLD),
+        "leaves": sizes["nodes"] // 2 + 1,
+    }
+    made: Panel = _fitted(panel, AXES, {**sizes, **derived})
+    return made
+
+
+def _fitted(group: Any, axes: Any, sizes: Mapping[str, int]) -> Any:
+    if isinstance(group, tuple):
+        parts = zip(group._fields, group, strict=True)  # type: ignore[attr-defined]
+        return type(group)(*(_fitted(part, axes.get(name, {}) if isinstance(axes, dict) else {}, sizes) for name, part in parts))
+    if not isinstance(group, np.ndarray):
+        return group
+    if not axes:
+        return group.copy()
+    shape = tuple(sizes.get(axis, have) for axis, have in zip(axes, group.shape, strict=True))
+    out = np.zeros(shape, group.dtype)
+    common = tuple(slice(min(a, b)) for a, b in zip(shape, group.shape, strict=True))
+    out[common] = group[common]
+    return out
+
+
+def with_classes(panel: Panel, k: int) -> Panel:
+    """From here on there are k classes: a new one is as if it had been there all the time, without a row."""
+    old = int(panel.used[N_CLASSES])
+    if k <= old:
+        return panel
+    panel = with_room(panel, classes=k)
+    panel.used[N_CLASSES] = k
+    if old:  # their scores have been 0 all the time
+        new = slice(2 * min(old, FOLD), 2 * min(k, FOLD))
+        panel.scores.total.count[new] = panel.scores.total.count[0]
+        panel.scores.by_class.count[:, new] = panel.scores.by_class.count[:, :1]
+    return panel
+
+
+def n_leaves(panel: Panel) -> np.ndarray:
+    """Leaves of every tree."""
+    leaves: np.ndarray = panel.eager.used[:, N_LEAVES]
+    return leaves

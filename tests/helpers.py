@@ -14,6 +14,7 @@ import reference
 from onlineboost._compile.random import child_key
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
+from onlineboost.panel.state import packed
 from onlineboost.trees.state import HIGH, INVERSE, LEAF_RULES, LOW, MEAN, PER_TREE, SQUARES, WEIGHT, LeafRule
 
 # ------------------------------------------------------------------------------------------------------- streams
@@ -234,7 +235,26 @@ def chain_state(chain, sizes):
         "watch": watch,
         "booster": booster_state(chain),
         "learners": learners_state(chain, sizes),
+        "panel": panel_state(chain),
     }
+
+
+def panel_arrays(chain):
+    """Everything that a chain with a panel has learned beside its trees; nothing for others."""
+    if not hasattr(chain, "panel"):
+        return []
+    return [*arrays_of(packed(chain.panel)), *chain.newton, chain.recency]
+
+
+def arrays_of(group):
+    """The arrays of a named tuple, and of those in it."""
+    if isinstance(group, tuple):
+        return [array for part in group for array in arrays_of(part)]
+    return [group] if isinstance(group, np.ndarray) else []
+
+
+def panel_state(chain):
+    return [(array.shape, array.tobytes()) for array in panel_arrays(chain)]
 
 
 def model_state(clf):
@@ -262,7 +282,7 @@ def assert_finite(clf):
     """No NaN and no infinity in anything that was learned."""
     chain = clf._model.chain
     assert all(np.isfinite(log_v).all() for log_v in chain.log_vs)
-    assert all(np.isfinite(part).all() for part in chain.numbers)
+    assert all(np.isfinite(part).all() for part in [*chain.numbers, *panel_arrays(chain)])
     for segment in chain.segments:
         for name in segment.booster.per_learner():
             assert np.isfinite(getattr(segment.booster, name)).all(), name

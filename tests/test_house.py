@@ -25,7 +25,7 @@ SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
 MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 400, 60, 10
 
 PUBLIC = ("contracts", "data", "datasets", "estimators", "evaluation", "report", "storage", "theory")
-PRIVATE = ("_compile", "boosters", "chain", "cli", "paper", "trees")
+PRIVATE = ("_compile", "boosters", "chain", "cli", "panel", "paper", "trees")
 
 
 def name_of(path):
@@ -63,6 +63,7 @@ def test_imports_go_one_way():
         ("trees/state.py", "from onlineboost.chain.chain import Chain"),
         ("trees/split.py", "from onlineboost.boosters.losses import LOSSES"),
         ("boosters/olm.py", "from onlineboost.trees.state import Forest"),
+        ("panel/newton.py", "from onlineboost.boosters.losses import LOSSES"),
         ("chain/loops.py", "def lazily():\n    from onlineboost.estimators.base import Model"),
     ],
 )

@@ -23,6 +23,7 @@ from onlineboost._compile.random import FREQUENCY, uniform
 FORGET = 0.9995
 CLIP = 5.0  # of z
 N_COSINES = 128
+HEIGHT = math.sqrt(2.0 / N_COSINES)  # of the cosines: together they vary as one column does
 SPREAD = 4.0  # variance of the frequencies, divided by the number of columns
 MOST = 8.0  # of the diagonal of P, which starts at 1
 
@@ -75,7 +76,7 @@ def take_cosines(frequencies, phases, z, n, out):
         if z[j] != 0.0:
             add_scaled(out, frequencies[j], z[j], N_COSINES)
     for m in range(N_COSINES):
-        out[m] = cosine(out[m])
+        out[m] = HEIGHT * cosine(out[m])
 
 
 @fused_kernel

@@ -7,7 +7,8 @@ and what each fifth of the chain has added.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from itertools import pairwise
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -119,7 +120,7 @@ class PanelChain(Chain):
     def __init__(self, segment: Segment, n_numeric: int, n_nominal: int, seed: int) -> None:
         n = min(FIFTHS, len(segment))
         ends = [len(segment) * i // n for i in range(n + 1)]
-        super().__init__([segment.between(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)], n_numeric, seed)
+        super().__init__([segment.between(a, b) for a, b in pairwise(ends)], n_numeric, seed)
         self.ends = ends[1:]  # learners up to each fifth
         self.panel = new_panel(n_numeric, n_nominal, seed)
         start_columns(self.panel, 0, n_numeric)

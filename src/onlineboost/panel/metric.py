@@ -5,8 +5,8 @@ classes explain,
 
     eta^2 = 1 - MS_within / MS_total        at least 0, shrunk to (eta^2 n + .3 * 40) / (n + 40)
 
-makes the column's weight sqrt(max(eta^2, .001)) / sd: distances are then made of what matters. The weights are taken
-anew after every row at first, then after every eighth.
+makes the column's weight sqrt(max(eta^2, .001)) / sd: distances are then made of what matters. Trees choose columns by
+max(eta^2, .001) / sd. The weights are taken anew after every row at first, then after every eighth.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OFTEN, PERIOD = 64, 8  # the weights are refreshed after each of the first rows,
 class Moments(NamedTuple):
     """Weight, mean and sum of squared deviations of some columns."""
 
-    count: np.ndarray  # float64 (columns,)
+    mass: np.ndarray  # float64 (columns,)
     mean: np.ndarray
     squares: np.ndarray
 
@@ -41,13 +41,14 @@ class Metric(NamedTuple):
     centre: np.ndarray  # float64 (columns,) the mean at the last refresh
     variance: np.ndarray  # float64 (columns,) likewise
     weight: np.ndarray  # float64 (columns,) what a difference in this column counts
+    pull: np.ndarray  # float64 (columns,) likewise, for the choice of columns to split on
 
 
 def new_metric(classes: int, columns: int) -> Metric:
     def moments(*shape: int) -> Moments:
         return Moments(*(np.zeros(shape) for _ in range(3)))
 
-    return Metric(moments(columns), moments(classes, columns), *(np.zeros(columns) for _ in range(3)))
+    return Metric(moments(columns), moments(classes, columns), *(np.zeros(columns) for _ in range(4)))
 
 
 @bare_kernel
@@ -57,25 +58,25 @@ def is_due(t):
 
 
 @bare_kernel
-def add_values(count, mean, squares, values, there, n, weight):
+def add_values(mass, mean, squares, values, there, n, weight):
     """One more row with this weight; `there` is 0 where a value is missing."""
     for j in range(n):
         w = weight * there[j]
-        all_of = count[j] + w
+        all_of = mass[j] + w
         off = values[j] - mean[j]
         step = off * (w / max(all_of, 1e-30))
         fade = min(1.0, LONGEST / max(all_of, 1e-30))
         mean[j] += step
         squares[j] = (squares[j] + w * off * (off - step)) * fade
-        count[j] = all_of * fade
+        mass[j] = all_of * fade
 
 
 @bare_kernel
 def learn_metric(metric, values, there, n, y, weight):
     """Learn the first n values of a row of class y."""
     total, own = metric.total, metric.by_class
-    add_values(total.count, total.mean, total.squares, values, there, n, weight)
-    add_values(own.count[y], own.mean[y], own.squares[y], values, there, n, weight)
+    add_values(total.mass, total.mean, total.squares, values, there, n, weight)
+    add_values(own.mass[y], own.mean[y], own.squares[y], values, there, n, weight)
 
 
 @bare_kernel
@@ -84,13 +85,13 @@ def refresh(metric, n, k, within, weights, seen):
     for j in range(n):
         within[j] = weights[j] = seen[j] = 0.0
     for c in range(k):
-        squares, count = metric.by_class.squares[c], metric.by_class.count[c]
+        squares, count = metric.by_class.squares[c], metric.by_class.mass[c]
         for j in range(n):
             within[j] += squares[j]
             weights[j] += count[j]
             seen[j] += 1.0 if count[j] > 0.0 else 0.0
     for j in range(n):
-        count, squares = metric.total.count[j], metric.total.squares[j]
+        count, squares = metric.total.mass[j], metric.total.squares[j]
         eta = 0.0
         if weights[j] > seen[j] and count > 1.0 and squares > 0.0:
             eta = max(0.0, 1.0 - within[j] / (weights[j] - seen[j]) * (count - 1.0) / squares)
@@ -99,3 +100,4 @@ def refresh(metric, n, k, within, weights, seen):
         metric.centre[j] = metric.total.mean[j]
         metric.variance[j] = variance
         metric.weight[j] = math.sqrt(max(eta, LEAST) / variance) if variance > CONSTANT else 0.0
+        metric.pull[j] = max(eta, LEAST) / math.sqrt(variance) if variance > CONSTANT else 0.0

@@ -134,9 +134,9 @@ def meet_row(panel, x, k):
             n = meet_value(dense, q, int(code), before, panel.most, panel.seed)
             if n > before:
                 start_columns(panel, before, n)
-                panel.columns.total.count[before] = panel.seen[0]  # it has been 0 all the time
+                panel.columns.total.mass[before] = panel.seen[0]  # it has been 0 all the time
                 for c in range(k):
-                    panel.columns.by_class.count[c, before] = panel.class_seen[c]
+                    panel.columns.by_class.mass[c, before] = panel.class_seen[c]
                 panel.used[COLUMNS] = n
 
 
@@ -202,7 +202,7 @@ def learn_row(panel, k, y, weight, work):
     learn_squares(panel.linear, work.linear, 1 + n, work.said[0], k, y, weight, work.u)
     learn_squares(panel.curved, work.curved, 1 + N_COSINES + n, work.said[1], k, y, weight, work.u)
     remember_row(panel.eager, work.values, n, y, weight, t)
-    learn_eager(panel.eager, work.eager, panel.columns.weight, n, y, weight, t, panel.seed)
+    learn_eager(panel.eager, work.eager, panel.columns.pull, n, y, weight, t, panel.seed)
     remember_neighbour(panel.neighbours, work.values, n, work.folded, scores, y, weight, t)
     learn_metric(panel.columns, work.values, work.there, n, y, weight)
     learn_metric(panel.scores, work.folded, work.whole, scores, y, weight)

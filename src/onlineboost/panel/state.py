@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlineboost.panel.dense import Dense, new_dense
-from onlineboost.panel.eager import MEMORY, N_LEAVES, N_NODES, NODES, Eager, new_eager
+from onlineboost.panel.eager import MEMORY, N_NODES, NODES, Eager, new_eager
 from onlineboost.panel.least_squares import N_COSINES, LeastSquares, new_least_squares
 from onlineboost.panel.metric import Metric, new_metric
 from onlineboost.panel.neighbours import RECENT, Neighbours, new_neighbours
@@ -49,9 +49,10 @@ class Panel(NamedTuple):
 
 
 def _metric_axes(columns: str) -> dict[str, Any]:
-    moments = dict.fromkeys(("count", "mean", "squares"), (columns,))
-    by_class = dict.fromkeys(("count", "mean", "squares"), ("classes", columns))
-    return {"total": moments, "by_class": by_class, **dict.fromkeys(("centre", "variance", "weight"), (columns,))}
+    moments = dict.fromkeys(("mass", "mean", "squares"), (columns,))
+    by_class = dict.fromkeys(("mass", "mean", "squares"), ("classes", columns))
+    derived = dict.fromkeys(("centre", "variance", "weight", "pull"), (columns,))
+    return {"total": moments, "by_class": by_class, **derived}
 
 
 AXES: dict[str, Any] = {
@@ -83,8 +84,7 @@ AXES: dict[str, Any] = {
 def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
     """A panel that knows nothing, of no class."""
     most = max(MOST_COLUMNS, n_numeric + FEWEST_NOMINAL) if n_nominal else n_numeric
-    phases = np.zeros(N_COSINES)
-    panel = Panel(
+    return Panel(
         seed=seed,
         width=n_numeric + n_nominal,
         most=most,
@@ -95,7 +95,7 @@ def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
         columns=new_metric(0, n_numeric),
         scale=np.zeros(n_numeric),
         frequencies=np.zeros((n_numeric, N_COSINES)),
-        phases=phases,
+        phases=np.zeros(N_COSINES),
         linear=new_least_squares(0, 1 + n_numeric),
         curved=new_least_squares(0, 1 + N_COSINES + n_numeric),
         scores=new_metric(0, 0),
@@ -103,7 +103,6 @@ def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
         neighbours=new_neighbours(n_numeric, 0),
         newton=new_newton([1.0 / VOICES] * VOICES),
     )
-    return panel
 
 
 def sizes_of(panel: Panel) -> dict[str, int]:
@@ -159,8 +158,9 @@ def _resized(panel: Panel, sizes: Mapping[str, int]) -> Panel:
 
 def _fitted(group: Any, axes: Any, sizes: Mapping[str, int]) -> Any:
     if isinstance(group, tuple):
-        parts = zip(group._fields, group, strict=True)  # type: ignore[attr-defined]
-        return type(group)(*(_fitted(part, axes.get(name, {}) if isinstance(axes, dict) else {}, sizes) for name, part in parts))
+        names = group._fields  # type: ignore[attr-defined]
+        own = axes or {}
+        return type(group)(*(_fitted(part, own.get(name), sizes) for name, part in zip(names, group, strict=True)))
     if not isinstance(group, np.ndarray):
         return group
     if not axes:
@@ -181,12 +181,6 @@ def with_classes(panel: Panel, k: int) -> Panel:
     panel.used[N_CLASSES] = k
     if old:  # their scores have been 0 all the time
         new = slice(2 * min(old, FOLD), 2 * min(k, FOLD))
-        panel.scores.total.count[new] = panel.scores.total.count[0]
-        panel.scores.by_class.count[:, new] = panel.scores.by_class.count[:, :1]
+        panel.scores.total.mass[new] = panel.scores.total.mass[0]
+        panel.scores.by_class.mass[:, new] = panel.scores.by_class.mass[:, :1]
     return panel
-
-
-def n_leaves(panel: Panel) -> np.ndarray:
-    """Leaves of every tree."""
-    leaves: np.ndarray = panel.eager.used[:, N_LEAVES]
-    return leaves

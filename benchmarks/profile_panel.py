@@ -1,0 +1,146 @@
+"""Where the time of the panel goes, part by part: microseconds per row, after the first rows of a data set.
+
+    python benchmarks/profile_panel.py
+    python benchmarks/profile_panel.py --datasets waveform,isolet --rows 6000
+
+Each part is run many times on the last row in a loop of its own, in processor time.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from onlineboost import OnlineBoostClassifier, load_dataset
+from onlineboost._compile.jit import bare_kernel
+from onlineboost.panel import panel as members
+from onlineboost.panel.dense import densify
+from onlineboost.panel.eager import ask_eager, learn_eager
+from onlineboost.panel.least_squares import N_COSINES, learn_squares, take_cosines
+from onlineboost.panel.metric import PERIOD, learn_metric, refresh
+from onlineboost.panel.newton import combine, learn_newton
+from onlineboost.panel.state import COLUMNS, ROWS, packed
+
+
+@bare_kernel
+def dense_part(panel, x, k, y, work):
+    densify(panel.dense, x, panel.columns.total.mean, panel.used[COLUMNS], work.values, work.there)
+
+
+@bare_kernel
+def cosines_part(panel, x, k, y, work):
+    take_cosines(panel.frequencies, panel.phases, work.linear[1:], panel.used[COLUMNS], work.curved[1:])
+
+
+@bare_kernel
+def scores_part(panel, x, k, y, work):
+    members.ask_least_squares(panel, panel.used[COLUMNS], k, work)
+
+
+@bare_kernel
+def linear_part(panel, x, k, y, work):
+    learn_squares(panel.linear, work.linear, 1 + panel.used[COLUMNS], work.said[0], k, y, 1.0, work.u)
+
+
+@bare_kernel
+def curved_part(panel, x, k, y, work):
+    n = 1 + N_COSINES + panel.used[COLUMNS]
+    learn_squares(panel.curved, work.curved, n, work.said[1], k, y, 1.0, work.u)
+
+
+@bare_kernel
+def ask_trees_part(panel, x, k, y, work):
+    ask_eager(panel.eager, work.eager, work.values, k, work.p)
+
+
+@bare_kernel
+def teach_trees_part(panel, x, k, y, work):
+    learn_eager(panel.eager, work.eager, panel.columns.pull, panel.used[COLUMNS], y, 1.0, panel.used[ROWS], panel.seed)
+
+
+@bare_kernel
+def neighbours_part(panel, x, k, y, work):
+    members.ask_neighbours(panel, panel.used[COLUMNS], k, work)
+
+
+@bare_kernel
+def metric_part(panel, x, k, y, work):
+    learn_metric(panel.columns, work.values, work.there, panel.used[COLUMNS], y, 1.0)
+
+
+@bare_kernel
+def refresh_part(panel, x, k, y, work):
+    refresh(panel.columns, panel.used[COLUMNS], k, work.sums[0], work.sums[1], work.sums[2])
+
+
+@bare_kernel
+def combiner_part(panel, x, k, y, work):
+    combine(panel.newton, work.newton, k)
+    learn_newton(panel.newton, work.newton, k, y, 1.0)
+
+
+PARTS = {
+    "dense row": dense_part,
+    "cosines": cosines_part,
+    "cosines and scores": scores_part,
+    "linear learns": linear_part,
+    "cosines learn": curved_part,
+    "trees predict": ask_trees_part,
+    "trees learn, no split": teach_trees_part,
+    "neighbours": neighbours_part,
+    "metric learns": metric_part,
+    f"metric is refreshed (every {PERIOD})": refresh_part,
+    "combiner": combiner_part,
+}
+
+
+def looped(part: Any) -> Any:
+    @bare_kernel
+    def loop(panel, x, k, y, work, times):
+        for _ in range(times):
+            part(panel, x, k, y, work)
+
+    return loop
+
+
+def measure(name: str, rows: int, times: int) -> dict[str, float]:
+    """Microseconds of every part, on a panel that has learned these rows."""
+    data = load_dataset(name)
+    data = data.shuffled(0) if data.order == "shuffle" else data
+    rows = min(rows, len(data.y) - 1)
+    clf = OnlineBoostClassifier(5).partial_fit(data.X[:rows], data.y[:rows])
+    model = clf._fitted()
+    row, k = model.encoder.read(data.X[rows : rows + 1], learning=False).X[0], model.k
+    work = members.new_panel_work(model.chain.panel, k)
+    members.ask_panel(model.chain.panel, row[None], k, work, np.zeros((1, k)))
+    out = {}
+    for part, kernel in PARTS.items():
+        panel, loop = packed(model.chain.panel), looped(kernel)
+        loop(panel, row, k, 0, work, 1)
+        began = time.process_time()
+        loop(panel, row, k, 0, work, times)
+        out[part] = 1e6 * (time.process_time() - began) / times
+    return out
+
+
+@click.command()
+@click.option("--datasets", default="segment,waveform,isolet,nursery,covertype", show_default=True)
+@click.option("--rows", default=5000, show_default=True)
+@click.option("--times", default=2000, show_default=True)
+def main(datasets: str, rows: int, times: int) -> None:
+    """Print a table."""
+    names = datasets.split(",")
+    found = [measure(name, rows, times) for name in names]
+    table = Table("part", *names)
+    for part in PARTS:
+        table.add_row(part, *(f"{column[part]:.1f}" for column in found))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

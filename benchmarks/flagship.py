@@ -4,8 +4,9 @@
     python benchmarks/flagship.py --datasets car,mice --orders 10
     python benchmarks/flagship.py --model online-boost:25 --model adaboost-olm:100 --out runs.jsonl
 
-`name:n` is a model with n learners. Order o is the data set shuffled with seed o, run by a model with seed o; streams in the order of time run once. Each
-run is a line of the file `--out`. Runs that are in it already are not done again, so it can be stopped at any time.
+`name:n` is a model with n learners. Order o is the data set shuffled with seed o, run by a model with seed o; streams
+in the order of time run once. Each run is a line of the file `--out`. Runs that are in it already are not done again,
+so it can be stopped at any time.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from onlineboost.panel.eager import ask_eager, learn_eager
 from onlineboost.panel.least_squares import N_COSINES, learn_squares, take_cosines
 from onlineboost.panel.metric import PERIOD, learn_metric, refresh
 from onlineboost.panel.newton import combine, learn_newton
-from onlineboost.panel.state import COLUMNS, ROWS, packed
+from onlineboost.panel.state import COLUMNS, ROWS, packed, room_for_rows
 
 
 @bare_kernel
@@ -108,6 +108,9 @@ def looped(part: Any) -> Any:
     return loop
 
 
+LOOPS = {part: looped(kernel) for part, kernel in PARTS.items()}
+
+
 def measure(name: str, rows: int, times: int) -> dict[str, float]:
     """Microseconds of every part, on a panel that has learned these rows."""
     data = load_dataset(name)
@@ -116,11 +119,11 @@ def measure(name: str, rows: int, times: int) -> dict[str, float]:
     clf = OnlineBoostClassifier(5).partial_fit(data.X[:rows], data.y[:rows])
     model = clf._fitted()
     row, k = model.encoder.read(data.X[rows : rows + 1], learning=False).X[0], model.k
-    work = members.new_panel_work(model.chain.panel, k)
+    work = members.new_panel_work(room_for_rows(model.chain.panel, times + 2), k)
     members.ask_panel(model.chain.panel, row[None], k, work, np.zeros((1, k)))
     out = {}
-    for part, kernel in PARTS.items():
-        panel, loop = packed(model.chain.panel), looped(kernel)
+    for part, loop in LOOPS.items():
+        panel = room_for_rows(packed(model.chain.panel), times + 2)
         loop(panel, row, k, 0, work, 1)
         began = time.process_time()
         loop(panel, row, k, 0, work, times)

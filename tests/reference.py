@@ -179,6 +179,7 @@ class AdaboostOLM:
         self.cost_sums = [[0.0, 0.0] for _ in learners]  # sums over t of C[y, l] and C[y, y]
         self.born = [0] * n  # the round before a learner's first
         self.t = 1  # the coming round
+        self.start = None  # votes before the first learner; None: 0
 
     @property
     def edges(self):
@@ -186,7 +187,7 @@ class AdaboostOLM:
 
     def walk(self, x, k):
         """Lines 4-9: for every learner its cost matrix, its vote, and s before it; and the experts' predictions."""
-        s = [0.0] * k
+        s = list(self.start or [0.0] * k)
         steps, experts = [], []
         for i, learner in enumerate(self.learners):
             C = cost_matrix(self.loss, s)

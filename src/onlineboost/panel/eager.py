@@ -26,6 +26,7 @@ CLASSES = 8  # a leaf counts; of more, the lightest are forgotten
 CUTS = 8  # drawn for a split
 NODES = 8192  # of a tree at most
 MEMORY = 8192  # rows in the memory
+SAME = 1e-9  # cuts whose entropies differ by less are equally good, and the first one is made
 PRIOR = 0.01  # weight that each class has in every leaf from the start
 WRAP = 0x7FFFFFFF
 
@@ -58,7 +59,7 @@ class EagerWork(NamedTuple):
     labels: np.ndarray  # int64 (ROWS,) the classes at hand
     mass: np.ndarray  # float64 (ROWS,) their weights
     left: np.ndarray  # float64 (ROWS,) and those on the left of a cut
-    low: np.ndarray  # float64 (dense columns,)
+    low: np.ndarray  # float32 (dense columns,)
     high: np.ndarray
     share: np.ndarray  # float64 (dense columns,) sums of range x weight up to this column
 
@@ -74,9 +75,8 @@ def new_eager(columns: int) -> Eager:
 
 def new_eager_work(columns: int) -> EagerWork:
     whole = [np.empty(ROWS, np.int64) for _ in range(4)]
-    return EagerWork(
-        np.empty(N_TREES, np.int64), *whole, *(np.empty(ROWS) for _ in range(2)), *(np.empty(columns) for _ in range(3))
-    )
+    ends = [np.empty(columns, np.float32) for _ in range(2)]
+    return EagerWork(np.empty(N_TREES, np.int64), *whole, np.empty(ROWS), np.empty(ROWS), *ends, np.empty(columns))
 
 
 @small_kernel
@@ -213,13 +213,13 @@ def split(eager, work, tree, at, kinds, column_weight, n, t, seed):
     total = weigh_ranges(eager.values, work, column_weight, n)
     if total <= 0.0:
         return
-    best, best_column, best_threshold = np.inf, -1, 0.0
+    best, best_column, best_threshold = 1e300, -1, 0.0
     for cut in range(CUTS):
         column = drawn_column(work.share, n, total * uniform(seed, EAGER, tree, 2 * CUTS * t + 2 * cut))
-        low, high = work.low[column], work.high[column]
+        low, high = np.float64(work.low[column]), np.float64(work.high[column])
         threshold = low + (high - low) * uniform(seed, EAGER, tree, 2 * CUTS * t + 2 * cut + 1)
         found = entropy(eager, work, kinds, column, threshold)
-        if found < best:
+        if found < best - SAME:
             best, best_column, best_threshold = found, column, threshold
     limit = NODES // 2 + (NODES // 2) * (tree + 1) // N_TREES
     if eager.used[tree, N_NODES] + 2 > limit:
@@ -238,16 +238,19 @@ def weigh_ranges(values, work, column_weight, n):
         low[j] = high[j] = first[j]
     for i in range(1, ROWS):
         if work.rows[i] >= 0:
-            row = values[work.rows[i]]
-            for j in range(n):
-                value = np.float64(row[j])
-                low[j] = min(low[j], value)
-                high[j] = max(high[j], value)
+            widen_ends(low, high, values[work.rows[i]], n)
     total = 0.0
     for j in range(n):
-        total += (high[j] - low[j]) * column_weight[j]
+        total += (np.float64(high[j]) - np.float64(low[j])) * column_weight[j]
         work.share[j] = total
     return total
+
+
+@small_kernel
+def widen_ends(low, high, row, n):
+    for j in range(n):
+        low[j] = row[j] if row[j] < low[j] else low[j]
+        high[j] = row[j] if row[j] > high[j] else high[j]
 
 
 @bare_kernel

@@ -16,6 +16,7 @@ from onlineboost._compile.jit import bare_kernel, fused_kernel
 
 RECENT = 4096
 FEW, SOME, MANY = 1, 4, 12
+FOUR = 4  # columns compared at once
 STRETCH = 64  # rows looked at together when the nearest are picked
 FAR = np.float32(1e30)
 
@@ -35,6 +36,9 @@ class NeighboursWork(NamedTuple):
     distance: np.ndarray  # float32 (recent,) squared
     rows: np.ndarray  # int64 (MANY,) nearest first
     squares: np.ndarray  # float32 (MANY,) their squared distances
+    at: np.ndarray  # int64 (FOUR,) columns to be added,
+    value: np.ndarray  # float32 (FOUR,) the row's value there,
+    weight: np.ndarray  # float32 (FOUR,) and the column's weight
 
 
 def new_neighbours(columns: int, scores: int) -> Neighbours:
@@ -43,7 +47,9 @@ def new_neighbours(columns: int, scores: int) -> Neighbours:
 
 
 def new_neighbours_work(recent: int) -> NeighboursWork:
-    return NeighboursWork(np.empty(recent, np.float32), np.empty(MANY, np.int64), np.empty(MANY, np.float32))
+    rows, squares = np.empty(MANY, np.int64), np.empty(MANY, np.float32)
+    four = np.zeros(FOUR, np.int64), np.zeros(FOUR, np.float32), np.zeros(FOUR, np.float32)
+    return NeighboursWork(np.empty(recent, np.float32), rows, squares, *four)
 
 
 @fused_kernel
@@ -53,12 +59,31 @@ def add_column(distance, column, value, weight, n):
         distance[row] += off * off
 
 
+@fused_kernel
+def add_four(distance, stored, at, value, weight, n):
+    """Four columns at once: the distances are read and written once for all of them."""
+    a, b, c, d = stored[at[0]], stored[at[1]], stored[at[2]], stored[at[3]]
+    x0, x1, x2, x3 = value[0], value[1], value[2], value[3]
+    w0, w1, w2, w3 = weight[0], weight[1], weight[2], weight[3]
+    for row in range(n):
+        off_0, off_1 = (a[row] - x0) * w0, (b[row] - x1) * w1
+        off_2, off_3 = (c[row] - x2) * w2, (d[row] - x3) * w3
+        distance[row] += (off_0 * off_0 + off_1 * off_1) + (off_2 * off_2 + off_3 * off_3)
+
+
 @bare_kernel
-def add_columns(distance, stored, values, weight, columns, n):
+def add_columns(work, stored, values, weight, columns, n):
     """Add the squared differences in these columns to the squared distances of n rows."""
+    waiting = 0
     for j in range(columns):
         if weight[j] > 0.0:
-            add_column(distance, stored[j], np.float32(values[j]), np.float32(weight[j]), n)
+            work.at[waiting], work.value[waiting], work.weight[waiting] = j, values[j], weight[j]
+            waiting += 1
+            if waiting == FOUR:
+                add_four(work.distance, stored, work.at, work.value, work.weight, n)
+                waiting = 0
+    for i in range(waiting):
+        add_column(work.distance, stored[work.at[i]], work.value[i], work.weight[i], n)
 
 
 @bare_kernel

@@ -133,11 +133,20 @@ def meet_row(panel, x, k):
             before = panel.used[COLUMNS]
             n = meet_value(dense, q, int(code), before, panel.most, panel.seed)
             if n > before:
-                start_columns(panel, before, n)
-                panel.columns.total.mass[before] = panel.seen[0]  # it has been 0 all the time
-                for c in range(k):
-                    panel.columns.by_class.mass[c, before] = panel.class_seen[c]
+                start_value(panel, before, k)
                 panel.used[COLUMNS] = n
+
+
+@bare_kernel
+def start_value(panel, j, k):
+    """Dense column j is that of a new nominal value: it has been 0 all the time."""
+    start_columns(panel, j, j + 1)
+    panel.columns.total.mass[j] = panel.seen[0]
+    for c in range(k):
+        panel.columns.by_class.mass[c, j] = panel.class_seen[c]
+    for other in range(panel.dense.origin.size, j):
+        if panel.dense.owner[other] == panel.dense.owner[j]:
+            panel.scale[j] = panel.scale[other]
 
 
 @bare_kernel
@@ -183,13 +192,13 @@ def ask_neighbours(panel, n, k, work):
     rows = min(panel.used[ROWS], RECENT)
     for row in range(rows):
         near.distance[row] = 0.0
-    add_columns(near.distance, neighbours.values, work.values, panel.columns.weight, n, rows)
+    add_columns(near, neighbours.values, work.values, panel.columns.weight, n, rows)
     found = nearest(near, rows, SOME)
     vote(neighbours, near, min(found, FEW), k, work.p)
     logits_of(work.p, k, logits[NEAREST])
     vote(neighbours, near, found, k, work.p)
     logits_of(work.p, k, logits[NEAR])
-    add_columns(near.distance, neighbours.scores, work.folded, panel.scores.weight, 2 * min(k, FOLD), rows)
+    add_columns(near, neighbours.scores, work.folded, panel.scores.weight, 2 * min(k, FOLD), rows)
     vote(neighbours, near, nearest(near, rows, MANY), k, work.p)
     logits_of(work.p, k, logits[ALIKE])
 

@@ -1,0 +1,397 @@
+"""The twin of the panel and of Newton's combiner: slow, with every row remembered, and sums taken anew each time.
+
+A row is a list of numbers and codes (None: missing), as in `reference`. Least squares solve their normal equations,
+the metric is taken from all values there have been, neighbours are sorted, a tree is made of objects. The settings and
+the counter-based random numbers are those of the package: they are definitions.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import reference
+from onlineboost._compile.random import EAGER, FREQUENCY, uniform
+from onlineboost.panel import eager, least_squares, metric, neighbours, newton, panel, recency
+
+# ------------------------------------------------------------------------------------------------------ dense rows
+
+
+class Dense:
+    """Rows of numbers alone."""
+
+    def __init__(self, n_numeric, n_nominal):
+        self.n_numeric, self.n_nominal = n_numeric, n_nominal
+        self.numbers = [[] for _ in range(n_numeric)]  # of each column, in the order they came
+        self.places = {}  # (nominal column, code): dense column
+
+    def meet(self, x):
+        for numbers, value in zip(self.numbers, x, strict=False):
+            if value is not None:
+                numbers.append(value)
+        for q in range(self.n_nominal):
+            code = x[self.n_numeric + q]
+            if code is not None:
+                self.places.setdefault((q, code), self.n_numeric + len(self.places))
+
+    @property
+    def owners(self):
+        """Nominal column of each dense column, None for the numeric ones."""
+        return [None] * self.n_numeric + [q for q, _ in self.places]
+
+    def values(self, x, means):
+        """The dense row, in single precision, and which of it are there."""
+        values, there = [], []
+        for c in range(self.n_numeric):
+            there.append(x[c] is not None)
+            values.append(means[c] if x[c] is None else self._scaled(c, x[c]))
+        for q, code in self.places:
+            given = x[self.n_numeric + q]
+            there.append(given is not None)
+            values.append(means[len(values)] if given is None else float(given == code))
+        return [float(np.float32(v)) for v in values], there
+
+    def _scaled(self, c, value):
+        numbers = self.numbers[c]
+        first = numbers[0] if numbers else value
+        other = next((v for v in numbers if v != first), None)
+        if other is None:
+            return 0.0
+        return (value - first) * 2.0 ** -math.frexp(abs(other - first))[1]
+
+
+# ---------------------------------------------------------------------------------------------------------- metric
+
+
+class Metric:
+    """All values of some columns, with class and weight; what follows from them at the last refresh."""
+
+    def __init__(self):
+        self.rows = []  # (values by column, y, weight)
+        self.n = 0
+        self.centre, self.variance, self.weight, self.pull = [], [], [], []
+
+    def grow(self, n):
+        """So many columns; of a new one all values so far were 0."""
+        for values, _, _ in self.rows:
+            values += [0.0] * (n - self.n)
+        for derived in (self.centre, self.variance, self.weight, self.pull):
+            derived += [0.0] * (n - self.n)
+        self.n = n
+
+    def learn(self, values, there, y, weight):
+        self.rows.append(([v if is_there else None for v, is_there in zip(values, there, strict=True)], y, weight))
+
+    def of(self, j, label=None):
+        """Weight, mean and squared deviations of column j, in all rows or those of a class."""
+        return reference.moments(
+            [(v[j], w) for v, y, w in self.rows if v[j] is not None and (label is None or y == label)]
+        )
+
+    def means(self):
+        return [self.of(j)[1] for j in range(self.n)]
+
+    def refresh(self):
+        labels = {y for _, y, _ in self.rows}
+        for j in range(self.n):
+            n, mean, squares = self.of(j)
+            parts = [self.of(j, label) for label in labels]
+            freedom = sum(part[0] - 1.0 for part in parts if part[0] > 0.0)
+            eta = 0.0
+            if freedom > 0.0 and n > 1.0 and squares > 0.0:
+                eta = max(0.0, 1.0 - sum(part[2] for part in parts) / freedom * (n - 1.0) / squares)
+            eta = max((eta * n + 0.3 * 40.0) / (n + 40.0), 0.001)
+            spread = math.sqrt(squares / n) if n else 0.0
+            self.centre[j], self.variance[j] = mean, spread**2
+            self.weight[j] = math.sqrt(eta) / spread if spread > 1e-12 else 0.0
+            self.pull[j] = eta / spread if spread > 1e-12 else 0.0
+
+
+# --------------------------------------------------------------------------------------------------- least squares
+
+
+class LeastSquares:
+    """Ridge regression of 1[c = y] on x, where a row counts f less with every row after it, and so does the ridge.
+
+    The ridge of an input that comes later is 1 when it comes.
+    """
+
+    def __init__(self):
+        self.rows = []
+
+    def scores(self, x, k):
+        n = len(x)
+        ages = [sum(len(past) > j for past, _, _ in self.rows) for j in range(n)]
+        A, B = np.diag(least_squares.FORGET ** np.array(ages, float)), np.zeros((n, k))
+        for age, (past, y, weight) in enumerate(reversed(self.rows)):
+            past = np.pad(past, (0, n - len(past)))
+            fade = least_squares.FORGET**age * weight
+            A += fade * np.outer(past, past)
+            B[:, y] += fade * past
+        return (np.linalg.solve(A, B).T @ x).tolist()
+
+    def learn(self, x, y, weight):
+        self.rows.append((np.array(x), y, weight))
+
+
+def frequencies(seed, n, width):
+    """Of every cosine, for each of n columns: normal with variance 4 / width."""
+
+    def draw(m, j):
+        radius = math.sqrt(-2.0 * math.log(1.0 - uniform(seed, FREQUENCY, 2 * m, j)))
+        return math.sqrt(4.0 / width) * radius * math.cos(2.0 * math.pi * uniform(seed, FREQUENCY, 2 * m + 1, j))
+
+    return np.array([[draw(m, j) for j in range(n)] for m in range(128)]).reshape(128, n)
+
+
+# ----------------------------------------------------------------------------------------------------- eager trees
+
+
+class Leaf:
+    def __init__(self):
+        self.weights = {}  # of the classes
+        self.rows = []  # numbers of the last rows
+
+
+class EagerTree:
+    """A tree is a Leaf, or (column, threshold, left, right) as a list."""
+
+    def __init__(self, number, seed):
+        self.number, self.seed = number, seed
+        self.root = Leaf()
+
+    def find(self, values):
+        """The leaf of a row, and the inner nodes on the way to it."""
+        at, way = self.root, []
+        while isinstance(at, list):
+            way.append(at)
+            at = at[2] if values[at[0]] <= at[1] else at[3]
+        return at, way
+
+    def distribution(self, values, k):
+        weights = self.find(values)[0].weights
+        mass = sum(weights.values()) + 0.01 * k
+        return [(weights.get(c, 0.0) + 0.01) / mass for c in range(k)]
+
+    def learn(self, memory, t, pull):
+        """Row t of the memory, a list of (values, y, weight)."""
+        values, y, weight = memory[t]
+        leaf, way = self.find(values)
+        leaf.weights[y] = leaf.weights.get(y, 0.0) + weight
+        leaf.rows = (leaf.rows + [t])[-eager.ROWS :]
+        if len({memory[row][1] for row in leaf.rows}) > 1:
+            cut = self.best_cut(memory, leaf.rows, t, pull)
+            if cut is not None:
+                node = self.split(memory, leaf, *cut)
+                if way:
+                    way[-1][way[-1].index(leaf)] = node
+                else:
+                    self.root = node
+
+    def best_cut(self, memory, rows, t, pull):
+        n = len(pull)
+        columns = [[memory[row][0][j] if j < len(memory[row][0]) else 0.0 for row in rows] for j in range(n)]
+        sums = np.cumsum([(max(column) - min(column)) * pull[j] for j, column in enumerate(columns)])
+        if sums[-1] <= 0.0:
+            return None
+        cuts = []
+        for cut in range(eager.CUTS):
+            level, share = (uniform(self.seed, EAGER, self.number, 2 * eager.CUTS * t + 2 * cut + i) for i in (0, 1))
+            j = int(np.searchsorted(sums, level * sums[-1], side="right"))
+            low, high = min(columns[j]), max(columns[j])
+            cuts.append((j, low + (high - low) * share))
+        best, least = None, math.inf
+        for j, threshold in cuts:
+            found = self.entropy(memory, rows, columns[j], threshold)
+            if found < least - eager.SAME:
+                best, least = (j, threshold), found
+        return best
+
+    def entropy(self, memory, rows, column, threshold):
+        total = 0.0
+        for side in (True, False):
+            weights = {}
+            for row, value in zip(rows, column, strict=True):
+                if (value <= threshold) == side:
+                    weights[memory[row][1]] = weights.get(memory[row][1], 0.0) + memory[row][2]
+            mass = sum(weights.values())
+            total -= sum(w * math.log(w / mass) for w in weights.values())
+        return total
+
+    def split(self, memory, leaf, j, threshold):
+        children = Leaf(), Leaf()
+
+        def goes_left(row):
+            values = memory[row][0]
+            return (values[j] if j < len(values) else 0.0) <= threshold
+
+        for row in leaf.rows:
+            children[0 if goes_left(row) else 1].rows.append(row)
+        for label, weight in leaf.weights.items():
+            own = [row for row in leaf.rows if memory[row][1] == label] or leaf.rows
+            share = sum(memory[row][2] for row in own if goes_left(row)) / sum(memory[row][2] for row in own)
+            for child, part in zip(children, (share, 1.0 - share), strict=True):
+                if part > 0.0:
+                    child.weights[label] = weight * part
+        return [j, threshold, *children]
+
+
+# ------------------------------------------------------------------------------------------------------ neighbours
+
+
+def neighbours_vote(distances, memory, many, k):
+    """By the nearest rows; `distances` are squared, of all rows there are."""
+    nearest = sorted(range(len(distances)), key=lambda row: (np.float32(distances[row]), row))[:many]
+    if not nearest:
+        return [1.0 / k] * k
+    mean = sum(distances[row] for row in nearest) / len(nearest)
+    p = [0.0] * k
+    for row in nearest:
+        p[memory[row][1]] += memory[row][2] * (math.exp(-distances[row] / mean) if mean > 0.0 else 1.0)
+    return [v / sum(p) for v in p]
+
+
+# ---------------------------------------------------------------------------------------------------------- Newton
+
+
+class Newton:
+    """Online Newton steps on -log p[y]."""
+
+    def __init__(self, beta):
+        self.beta, self.A = np.array(beta), newton.RIDGE * np.eye(len(beta))
+
+    def combine(self, logits):
+        """Sum and probabilities of the voices' logits, (voices, k)."""
+        total = self.beta @ logits
+        e = np.exp(total - total.max())
+        return total, e / e.sum()
+
+    def learn(self, logits, y, weight):
+        p = self.combine(logits)[1]
+        g = logits @ p - logits[:, y]
+        self.A = newton.FADE * self.A + (1.0 - newton.FADE) * newton.RIDGE * np.eye(len(g)) + weight * np.outer(g, g)
+        self.beta = self.beta - weight * np.linalg.solve(self.A, g)
+
+
+def centred(logits):
+    return np.array(logits) - np.mean(logits)
+
+
+def logits_of(p):
+    return centred(np.log(np.array(p) + newton.LEAST))
+
+
+# -------------------------------------------------------------------------------------------------------- the panel
+
+
+class Panel:
+    """All members, and Newton's combiner of them."""
+
+    def __init__(self, n_numeric, n_nominal, seed):
+        self.seed, self.width = seed, n_numeric + n_nominal
+        self.dense = Dense(n_numeric, n_nominal)
+        self.columns, self.scores = Metric(), Metric()
+        self.columns.grow(n_numeric)
+        self.linear, self.curved = LeastSquares(), LeastSquares()
+        self.trees = [EagerTree(i, seed) for i in range(eager.N_TREES)]
+        self.memory = []  # (values, y, weight) of all rows
+        self.said = []  # scores of all rows
+        self.newton = Newton([1.0 / 6.0] * 6)
+
+    def meet(self, x):
+        self.dense.meet(x)
+        self.columns.grow(len(self.dense.owners))
+
+    def ask(self, x, k):
+        """The votes for a row of k classes; what the members say is kept for `learn`."""
+        self.scores.grow(2 * k)
+        self.values, self.there = self.dense.values(x, self.columns.means())
+        z = self.standardised(self.values)
+        phases = np.array([uniform(self.seed, FREQUENCY, m, -1) for m in range(128)])
+        waves = frequencies(self.seed, len(z), self.width) @ z + 2.0 * math.pi * phases
+        self.inputs = np.concatenate([[1.0], z]), np.concatenate([[1.0], math.sqrt(2.0 / 128.0) * np.cos(waves), z])
+        self.now = [squares.scores(x, k) for squares, x in zip((self.linear, self.curved), self.inputs, strict=True)]
+        self.folded = [score for pair in zip(*self.now, strict=True) for score in pair]
+        p = np.mean([tree.distribution(self.values, k) for tree in self.trees], axis=0)
+        voices = [logits_of(p), *self.neighbours(k)]
+        self.logits = np.array(voices + [centred(panel.SHARPNESS * np.array(said)) for said in self.now])
+        total, _ = self.newton.combine(self.logits)
+        return np.clip(total, -panel.REACH, panel.REACH).tolist()
+
+    def standardised(self, values):
+        """In units of the spread; the values of a nominal column share one."""
+        variance, owners = self.columns.variance, self.dense.owners
+        z = []
+        for j, owner in enumerate(owners):
+            shared = (
+                variance[j] if owner is None else sum(v for v, o in zip(variance, owners, strict=True) if o == owner)
+            )
+            scale = 1.0 / math.sqrt(shared) if shared > 1e-24 else 0.0
+            z.append(min(5.0, max(-5.0, (values[j] - self.columns.centre[j]) * scale)))
+        return np.array(z)
+
+    def neighbours(self, k):
+        def distance(a, b, weights):
+            a = a + [0.0] * (len(b) - len(a))
+            return sum(((u - v) * w) ** 2 for u, v, w in zip(a, b, weights, strict=True))
+
+        plain = [distance(values, self.values, self.columns.weight) for values, _, _ in self.memory]
+        beside = [distance(said, self.folded, self.scores.weight) for said in self.said]
+        both = [a + b for a, b in zip(plain, beside, strict=True)]
+        turns = ((plain, neighbours.FEW), (plain, neighbours.SOME), (both, neighbours.MANY))
+        return [logits_of(neighbours_vote(distances, self.memory, many, k)) for distances, many in turns]
+
+    def learn(self, y, weight):
+        self.newton.learn(self.logits, y, weight)
+        self.linear.learn(self.inputs[0], y, weight)
+        # The cosines come before z, which grows with the nominal values.
+        self.curved.learn(self.inputs[1], y, weight)
+        self.memory.append((self.values, y, weight))
+        self.said.append(self.folded)
+        for tree in self.trees:
+            tree.learn(self.memory, len(self.memory) - 1, self.columns.pull)
+        self.columns.learn(self.values, self.there, y, weight)
+        self.scores.learn(self.folded, [True] * len(self.folded), y, weight)
+        t = len(self.memory)
+        if t <= metric.OFTEN or t % metric.PERIOD == 0:
+            self.columns.refresh()
+            self.scores.refresh()
+
+
+class Panelled(reference.AdaboostOLM):
+    """Adaboost.OLM that starts from a panel, and Newton's combiner of panel, recent labels and fifths of the chain."""
+
+    def __init__(self, panel_twin, learners, scale, seed):
+        super().__init__(learners, "logistic", scale, seed, "tempered")
+        self.panel = panel_twin
+        n = min(5, len(learners))
+        self.ends = [len(learners) * (i + 1) // n for i in range(n)]
+        self.recent = [[] for _ in recency.FADES]
+        self.newton = Newton([1.0] + [0.0] * len(recency.FADES) + [0.15] * n)
+
+    def ask(self, x, k):
+        self.start = self.panel.ask(x, k)
+        steps, _ = self.walk(x, k)
+        at = [s for _, _, s in steps] + [self.s]
+        parts = [np.array(at[end]) for end in [0, *self.ends]]
+        fifths = [after - before for before, after in zip(parts[:-1], parts[1:], strict=True)]
+        recent = [logits_of((list(p) + [0.0] * k)[:k]) for p in self.recent]
+        logits = np.array([centred(parts[0]), *recent, *map(centred, fifths)])
+        return logits, self.newton.combine(logits)[1]
+
+    def predict(self, x, k):
+        self.panel.meet(x)
+        return reference.argmax(self.ask(x, k)[1].tolist())
+
+    def round(self, x, y, k, weight=1.0):
+        self.panel.meet(x)
+        logits, p = self.ask(x, k)
+        prediction = reference.argmax(p.tolist())
+        super().round(x, y, k, weight)
+        self.panel.learn(y, weight)
+        self.newton.learn(logits, y, weight)
+        for i, fade in enumerate(recency.FADES):
+            known = self.recent[i] + [0.0] * (k - len(self.recent[i]))
+            self.recent[i] = [fade * v + (1.0 - fade) * (c == y) for c, v in enumerate(known)]
+        return prediction

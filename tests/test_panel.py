@@ -1,0 +1,215 @@
+"""The panel ahead of the chain: every member is what its twin says, and nothing grows without bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import reference
+from helpers import arrays_of, in_blocks, mixed_stream, number_stream, plain, twins_of
+from onlineboost import HoeffdingTree, OnlineBoostClassifier
+from onlineboost.panel import eager, newton
+from onlineboost.panel.least_squares import MOST, N_COSINES, cosine, learn_squares, new_least_squares, score
+from onlineboost.panel.newton import combine, learn_newton, new_newton, new_newton_work
+from onlineboost.panel.panel import ask_panel, learn_panel, new_panel_work, start_columns, start_phases
+from onlineboost.panel.state import COLUMNS, ROWS, new_panel, packed, room_for_rows, with_classes, with_room
+from onlineboost.trees.compact import join
+from reference_panel import Newton, Panel, Panelled, frequencies
+
+SEED = 3
+
+
+def fresh(n_numeric, n_nominal, k, n_values=0, n_rows=0):
+    panel = new_panel(n_numeric, n_nominal, SEED)
+    start_columns(panel, 0, n_numeric)
+    start_phases(SEED, panel.phases)
+    panel = with_room(with_classes(panel, k), columns=min(n_numeric + n_values, panel.most))
+    return room_for_rows(panel, n_rows)
+
+
+def encoded(n, seed):
+    """A mixed stream: rows for the twin, the same as an array, labels as codes in order of appearance, weights."""
+    X, y, weight = mixed_stream(n, seed=seed)
+    rows = plain(X)
+    codes = {label: code for code, label in enumerate(dict.fromkeys(y))}
+    array = np.array([[np.nan if v is None else float(v) for v in row] for row in rows])
+    return rows, array, np.array([codes[label] for label in y]), weight
+
+
+def learn(panel, X, y, weight, k):
+    panel = room_for_rows(panel, len(y))
+    work, s = new_panel_work(panel, k), np.zeros((len(y), k))
+    learn_panel(panel, X, y, weight, k, work, s)
+    return panel, work, s
+
+
+# ----------------------------------------------------------------------------------------------------------- twins
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_all_members_are_those_of_the_twin_on_every_row(seed):
+    """Numbers, nominal values that turn up, missing values, weights; from the first row on, past the rare refreshes."""
+    rows, X, y, weight = encoded(90, seed)
+    k, n_numeric = int(y.max()) + 1, 3
+    panel, twin = fresh(n_numeric, 2, k, n_values=20), Panel(n_numeric, 2, SEED)
+    for b, x in enumerate(rows):
+        twin.meet(x)
+        want = twin.ask(x, k)
+        panel, work, s = learn(panel, X[b : b + 1], y[b : b + 1], weight[b : b + 1], k)
+        np.testing.assert_allclose(work.newton.logits, twin.logits, atol=2e-4, err_msg=f"row {b}")
+        np.testing.assert_allclose(s[0], want, atol=1e-3)
+        twin.learn(int(y[b]), weight[b])
+    n = panel.used[COLUMNS]
+    np.testing.assert_allclose(panel.columns.weight[:n], twin.columns.weight, rtol=1e-6)
+    np.testing.assert_allclose(panel.newton.beta, twin.newton.beta, atol=1e-3)
+
+
+def test_a_whole_run_is_that_of_the_twin():
+    """Panel, boosted trees and the last combiner; classes turn up on the way."""
+    X, y, weight = mixed_stream(130, seed=5)
+    tree = HoeffdingTree(grace_period=15, tie_threshold=0.4)
+    clf = OnlineBoostClassifier(5, learner=tree, weight_scale=(0.7, 3.0), restart="never", random_state=SEED)
+    fresh_clf = OnlineBoostClassifier(**clf.get_params(deep=False)).partial_fit(X[:1], y[:1])
+    said = in_blocks(clf, X, y, 50, weight)
+    past = reference.Past(3, 2)
+    forest = join([segment.learners.forest for segment in fresh_clf._model.chain.segments])
+    trees = twins_of(forest, past, SEED)
+    scale = clf._model.chain.gather("scale").tolist()
+    twin = Panelled(Panel(3, 2, SEED), trees, scale, SEED)
+    names = clf.classes_.tolist()
+    want = reference.run(twin, past, plain(X), [names.index(label) for label in y], weight)
+    assert said == [None if code is None else names[code] for code in want]
+    np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-4)
+    np.testing.assert_allclose(list(clf.voices_.values())[6:], twin.newton.beta, atol=1e-3)
+
+
+def test_newton_is_its_twin_and_ends_near_the_best_coefficients():
+    rng = np.random.default_rng(0)
+    k, truth = 4, np.array([0.8, 0.0, -0.3])
+    state, twin, work = new_newton([0.3] * 3), Newton([0.3] * 3), new_newton_work(3, k)
+    for _ in range(3000):
+        logits = rng.normal(size=(3, k))
+        logits -= logits.mean(axis=1, keepdims=True)
+        p = np.exp(truth @ logits)
+        y, weight = rng.choice(k, p=p / p.sum()), rng.uniform(0.5, 1.5)
+        work.logits[:] = logits
+        combine(state, work, k)
+        np.testing.assert_allclose(work.p, twin.combine(logits)[1], rtol=1e-7)
+        learn_newton(state, work, k, y, weight)
+        twin.learn(logits, y, weight)
+    np.testing.assert_allclose(state.beta, twin.beta, atol=1e-7)
+    np.testing.assert_allclose(state.beta, truth, atol=0.25)
+
+
+def test_cosines_and_their_frequencies():
+    turns = np.linspace(-40.0, 40.0, 4001)
+    np.testing.assert_allclose([cosine(t) for t in turns], np.cos(2.0 * np.pi * turns), atol=1e-10)
+    panel = fresh(3, 0, 2)
+    np.testing.assert_allclose(2.0 * np.pi * panel.frequencies.T, frequencies(SEED, 3, 3), atol=1e-12)
+    assert panel.frequencies.shape == (3, N_COSINES)
+
+
+# ---------------------------------------------------------------------------------------------------------- promises
+
+
+def test_tampering_with_the_future_changes_no_prediction_of_the_past():
+    X, y, weight = mixed_stream(240, seed=2)
+    honest = OnlineBoostClassifier(6).test_then_train(X, y, sample_weight=weight)
+    for n in (60, 150):
+        tampered_X, tampered_y = X.copy(), y.copy()
+        tampered_X[n:, 1] = [float(v) for v in np.random.default_rng(n).normal(1e3, 50.0, len(y) - n)]
+        tampered_X[n:, 0] = "another colour"
+        tampered_y[n:] = y[n:][::-1]
+        said = OnlineBoostClassifier(6).test_then_train(tampered_X, tampered_y, sample_weight=weight)
+        assert said[:n].tolist() == honest[:n].tolist()
+
+
+def test_a_new_class_is_as_if_it_had_been_there_without_a_row():
+    """In every member; what the combiner made of them before depends on how many classes there were."""
+    _, X, y, weight = encoded(200, 1)
+    k = int(y.max()) + 1
+    whole, _, _ = learn(fresh(3, 2, k, n_values=20), X, y, weight, k)
+    grown, start = fresh(3, 2, 1, n_values=20), 0
+    for b in range(len(y)):
+        known = int(y[: b + 1].max()) + 1
+        if b + 1 == len(y) or int(y[b + 1]) + 1 > known:
+            grown, _, _ = learn(
+                with_classes(grown, known), X[start : b + 1], y[start : b + 1], weight[start : b + 1], known
+            )
+            start = b + 1
+    for name in ("columns", "scores", "linear", "curved", "neighbours"):
+        for a, b in zip(arrays_of(getattr(packed(whole), name)), arrays_of(getattr(packed(grown), name)), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-9, err_msg=name)
+    for a, b in zip(arrays_of(packed(whole).eager), arrays_of(packed(grown).eager), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_predicting_says_what_learning_says_and_changes_nothing():
+    _, X, y, weight = encoded(150, 4)
+    k = int(y.max()) + 1
+    panel, _, _ = learn(fresh(3, 2, k, n_values=20), X[:100], y[:100], weight[:100], k)
+    before = [array.copy() for array in arrays_of(panel)]
+    s = np.zeros((1, k))
+    ask_panel(panel, X[100:101], k, new_panel_work(panel, k), s)
+    for a, b in zip(before, arrays_of(panel), strict=True):
+        np.testing.assert_array_equal(a, b)
+    _, _, learned = learn(panel, X[100:101], y[100:101], weight[100:101], k)
+    np.testing.assert_array_equal(s, learned)
+
+
+def test_memory_is_bounded_and_trees_start_again_at_different_times():
+    """Labels at random: trees split at every other row."""
+    rng = np.random.default_rng(0)
+    panel, used = fresh(3, 0, 3), []
+    for _ in range(30):
+        X, y = rng.normal(size=(1000, 3)), rng.integers(3, size=1000)
+        panel, _, _ = learn(panel, X, y, np.ones(1000), 3)
+        used.append(panel.eager.used[:, 0].copy())
+    assert panel.eager.nodes.shape[1] <= eager.NODES
+    assert panel.eager.values.shape[0] == eager.MEMORY
+    assert (np.diff(used, axis=0) < 0).any(axis=0).all()  # every tree has started again
+    assert np.std(used[-1]) > 500.0  # and they are not of one age
+    assert sum(array.nbytes for array in arrays_of(panel)) < 25e6
+    assert panel.used[ROWS] == 30_000
+
+
+def test_what_no_row_shows_is_not_forgotten_without_end():
+    """A column that is constant for long: P would double every 1400 rows."""
+    squares, rng = new_least_squares(2, 4), np.random.default_rng(0)
+    x, u, scores = np.zeros(4), np.zeros(4), np.zeros(2)
+    for b in range(20_000):
+        x[:] = 1.0, rng.normal(), 0.0, float(b % 5000 == 0)
+        score(squares, x, 4, 2, scores)
+        learn_squares(squares, x, 4, scores, 2, int(x[1] > 0.0), 1.0, u)
+    assert (np.diag(squares.P) > 0.0).all()
+    assert squares.P.max() <= MOST
+    assert np.isfinite(squares.W).all()
+
+
+def test_more_nominal_values_than_columns_share_them():
+    rng = np.random.default_rng(0)
+    X = np.array([[f"value {v}" for v in rng.integers(120, size=3)] for _ in range(900)], object)
+    y = np.array([len(row[0]) % 3 for row in X])
+    clf = OnlineBoostClassifier(3)
+    said = in_blocks(clf, X, y, 200)
+    panel = clf._model.chain.panel
+    assert panel.used[COLUMNS] == panel.most == 150
+    twin = OnlineBoostClassifier(3)
+    assert in_blocks(twin, X, y, 37) == said
+    assert np.mean(np.array(said[500:]) == y[500:]) > 0.8  # three quarters have two digits
+
+
+def test_it_learns_what_trees_find_hard():
+    """A sum of many columns: least squares see it, single cuts do not."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1500, 12))
+    y = (X.sum(axis=1) > 0.0).astype(int)
+    said = OnlineBoostClassifier(10).test_then_train(X, y)
+    assert np.mean(said[500:] == y[500:]) > 0.95
+
+
+def test_voices_are_named_and_count():
+    X, y = number_stream(200)
+    voices = OnlineBoostClassifier(10).fit(X, y).voices_
+    assert len(voices) == 6 + 3 + 5
+    assert all(abs(beta) <= newton.BOUND for beta in voices.values())

@@ -8,6 +8,7 @@ the counter-based random numbers are those of the package: they are definitions.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -93,7 +94,7 @@ class Metric:
         return [self.of(j)[1] for j in range(self.n)]
 
     def refresh(self):
-        labels = {y for _, y, _ in self.rows}
+        labels, etas = {y for _, y, _ in self.rows}, []
         for j in range(self.n):
             n, mean, squares = self.of(j)
             parts = [self.of(j, label) for label in labels]
@@ -104,8 +105,11 @@ class Metric:
             eta = max((eta * n + 0.3 * 40.0) / (n + 40.0), 0.001)
             spread = math.sqrt(squares / n) if n else 0.0
             self.centre[j], self.variance[j] = mean, spread**2
-            self.weight[j] = math.sqrt(eta) / spread if spread > 1e-12 else 0.0
+            etas.append(eta if spread > 1e-12 else 0.0)
             self.pull[j] = eta / spread if spread > 1e-12 else 0.0
+        for j, eta in enumerate(etas):
+            counts = eta > 0.0 and (self.n <= metric.MANY or eta > metric.NEGLIGIBLE * max(etas))
+            self.weight[j] = math.sqrt(eta / self.variance[j]) if counts else 0.0
 
 
 # --------------------------------------------------------------------------------------------------- least squares
@@ -179,7 +183,7 @@ class EagerTree:
         values, y, weight = memory[t]
         leaf, way = self.find(values)
         leaf.weights[y] = leaf.weights.get(y, 0.0) + weight
-        leaf.rows = (leaf.rows + [t])[-eager.ROWS :]
+        leaf.rows = [*leaf.rows, t][-eager.ROWS :]
         if len({memory[row][1] for row in leaf.rows}) > 1:
             cut = self.best_cut(memory, leaf.rows, t, pull)
             if cut is not None:
@@ -203,12 +207,13 @@ class EagerTree:
             cuts.append((j, low + (high - low) * share))
         best, least = None, math.inf
         for j, threshold in cuts:
-            found = self.entropy(memory, rows, columns[j], threshold)
+            found = self.impurity(memory, rows, columns[j], threshold)
             if found < least - eager.SAME:
                 best, least = (j, threshold), found
         return best
 
-    def entropy(self, memory, rows, column, threshold):
+    def impurity(self, memory, rows, column, threshold):
+        """Gini's, of both sides, times their weights."""
         total = 0.0
         for side in (True, False):
             weights = {}
@@ -216,7 +221,7 @@ class EagerTree:
                 if (value <= threshold) == side:
                     weights[memory[row][1]] = weights.get(memory[row][1], 0.0) + memory[row][2]
             mass = sum(weights.values())
-            total -= sum(w * math.log(w / mass) for w in weights.values())
+            total += mass * (1.0 - sum((w / mass) ** 2 for w in weights.values()))
         return total
 
     def split(self, memory, leaf, j, threshold):
@@ -375,7 +380,7 @@ class Panelled(reference.AdaboostOLM):
         steps, _ = self.walk(x, k)
         at = [s for _, _, s in steps] + [self.s]
         parts = [np.array(at[end]) for end in [0, *self.ends]]
-        fifths = [after - before for before, after in zip(parts[:-1], parts[1:], strict=True)]
+        fifths = [after - before for before, after in pairwise(parts)]
         recent = [logits_of((list(p) + [0.0] * k)[:k]) for p in self.recent]
         logits = np.array([centred(parts[0]), *recent, *map(centred, fifths)])
         return logits, self.newton.combine(logits)[1]

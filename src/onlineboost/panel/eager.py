@@ -2,7 +2,7 @@
 
 A leaf keeps the weights of its classes and the numbers of its last rows, by turns. As soon as these rows are of two
 classes, CUTS columns are drawn in proportion to (range among the rows) x (weight of the column), a threshold each
-between the ends of the range, and the cut of least entropy is made. The rows go on to the children, and with them the
+between the ends of the range, and the cut of least impurity is made (Gini's: no logarithms, and no less accurate). The rows go on to the children, and with them the
 weights of the classes: nothing is forgotten at a split.
 
 The rows themselves are in a memory that all trees share; those that have left it are of no use for a split any more.
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.fastmath import bits_float, float_bits, xlogx
+from onlineboost._compile.fastmath import bits_float, float_bits
 from onlineboost._compile.jit import bare_kernel, small_kernel
 from onlineboost._compile.random import EAGER, uniform
 
@@ -26,7 +26,7 @@ CLASSES = 8  # a leaf counts; of more, the lightest are forgotten
 CUTS = 8  # drawn for a split
 NODES = 8192  # of a tree at most
 MEMORY = 8192  # rows in the memory
-SAME = 1e-9  # cuts whose entropies differ by less are equally good, and the first one is made
+SAME = 1e-9  # cuts whose impurities differ by less are equally good, and the first one is made
 PRIOR = 0.01  # weight that each class has in every leaf from the start
 WRAP = 0x7FFFFFFF
 
@@ -56,6 +56,7 @@ class EagerWork(NamedTuple):
     rows: np.ndarray  # int64 (ROWS,) places in the memory
     numbers: np.ndarray  # int64 (ROWS,) their numbers
     kind: np.ndarray  # int64 (ROWS,) which of the classes at hand
+    weights: np.ndarray  # float64 (ROWS,) their weights
     labels: np.ndarray  # int64 (ROWS,) the classes at hand
     mass: np.ndarray  # float64 (ROWS,) their weights
     left: np.ndarray  # float64 (ROWS,) and those on the left of a cut
@@ -74,9 +75,11 @@ def new_eager(columns: int) -> Eager:
 
 
 def new_eager_work(columns: int) -> EagerWork:
-    whole = [np.empty(ROWS, np.int64) for _ in range(4)]
-    ends = [np.empty(columns, np.float32) for _ in range(2)]
-    return EagerWork(np.empty(N_TREES, np.int64), *whole, np.empty(ROWS), np.empty(ROWS), *ends, np.empty(columns))
+    rows, numbers, kind, labels = (np.empty(ROWS, np.int64) for _ in range(4))
+    low, high = np.empty(columns, np.float32), np.empty(columns, np.float32)
+    weights, mass, left = np.empty(ROWS), np.empty(ROWS), np.empty(ROWS)
+    leaf, share = np.empty(N_TREES, np.int64), np.empty(columns)
+    return EagerWork(leaf, rows, numbers, kind, weights, labels, mass, left, low, high, share)
 
 
 @small_kernel
@@ -143,9 +146,9 @@ def learn_eager(eager, work, column_weight, n, y, weight, t, seed):
         count_class(eager.labels[tree, place], eager.weights[tree, place], y, weight)
         push_row(eager.rows[tree, place], eager.met[tree], place, t & WRAP)
         if is_mixed(eager.weights[tree, place]):
-            kinds = gather_rows(eager, work, tree, place, t)
+            kinds, n_rows = gather_rows(eager, work, tree, place, t)
             if kinds > 1:
-                split(eager, work, tree, at, kinds, column_weight, n, t, seed)
+                split(eager, work, tree, at, kinds, n_rows, column_weight, n, t, seed)
 
 
 @bare_kernel
@@ -180,17 +183,14 @@ def is_mixed(weights):
 
 @bare_kernel
 def gather_rows(eager, work, tree, place, t):
-    """The leaf's rows that are still in the memory, oldest first, into `work`. Returns the number of their classes.
-
-    work.labels[-1] holds the number of rows.
-    """
+    """The leaf's rows that are still in the memory, oldest first, into `work`: how many classes and rows there are."""
     met = eager.met[tree, place]
     n_rows = kinds = 0
     for turn in range(max(0, met - ROWS), met):
         number = eager.rows[tree, place, turn % ROWS]
-        if ((t & WRAP) - number) & WRAP >= MEMORY:
-            continue
         age = ((t & WRAP) - number) & WRAP
+        if age >= MEMORY:
+            continue
         row = (t - age) % MEMORY
         kind = 0
         while kind < kinds and work.labels[kind] != eager.y[row]:
@@ -200,17 +200,16 @@ def gather_rows(eager, work, tree, place, t):
             work.mass[kinds] = 0.0
             kinds += 1
         work.mass[kind] += eager.weight[row]
+        work.weights[n_rows] = eager.weight[row]
         work.rows[n_rows], work.numbers[n_rows], work.kind[n_rows] = row, number, kind
         n_rows += 1
-    for i in range(n_rows, ROWS):
-        work.rows[i] = -1
-    return kinds
+    return kinds, n_rows
 
 
 @bare_kernel
-def split(eager, work, tree, at, kinds, column_weight, n, t, seed):
+def split(eager, work, tree, at, kinds, n_rows, column_weight, n, t, seed):
     """Make the best of the cuts that are drawn, if there is one."""
-    total = weigh_ranges(eager.values, work, column_weight, n)
+    total = weigh_ranges(eager.values, work, n_rows, column_weight, n)
     if total <= 0.0:
         return
     best, best_column, best_threshold = 1e300, -1, 0.0
@@ -218,27 +217,26 @@ def split(eager, work, tree, at, kinds, column_weight, n, t, seed):
         column = drawn_column(work.share, n, total * uniform(seed, EAGER, tree, 2 * CUTS * t + 2 * cut))
         low, high = np.float64(work.low[column]), np.float64(work.high[column])
         threshold = low + (high - low) * uniform(seed, EAGER, tree, 2 * CUTS * t + 2 * cut + 1)
-        found = entropy(eager, work, kinds, column, threshold)
+        found = impurity(eager.values, work, kinds, n_rows, column, threshold)
         if found < best - SAME:
             best, best_column, best_threshold = found, column, threshold
     limit = NODES // 2 + (NODES // 2) * (tree + 1) // N_TREES
     if eager.used[tree, N_NODES] + 2 > limit:
         start_again(eager, tree)
         return
-    entropy(eager, work, kinds, best_column, best_threshold)  # for work.left
-    grow(eager, work, tree, at, kinds, best_column, best_threshold)
+    impurity(eager.values, work, kinds, n_rows, best_column, best_threshold)  # for work.left
+    grow(eager, work, tree, at, kinds, n_rows, best_column, best_threshold)
 
 
 @bare_kernel
-def weigh_ranges(values, work, column_weight, n):
+def weigh_ranges(values, work, n_rows, column_weight, n):
     """Ends of all columns among the rows at hand, and the sums of range x weight; returns the whole sum."""
     low, high = work.low, work.high
     first = values[work.rows[0]]
     for j in range(n):
         low[j] = high[j] = first[j]
-    for i in range(1, ROWS):
-        if work.rows[i] >= 0:
-            widen_ends(low, high, values[work.rows[i]], n)
+    for i in range(1, n_rows):
+        widen_ends(low, high, values[work.rows[i]], n)
     total = 0.0
     for j in range(n):
         total += (np.float64(high[j]) - np.float64(low[j])) * column_weight[j]
@@ -267,20 +265,20 @@ def drawn_column(share, n, level):
 
 
 @bare_kernel
-def entropy(eager, work, kinds, column, threshold):
-    """Of the classes on both sides of a cut, times their weight; work.left gets the weights on the left."""
+def impurity(values, work, kinds, n_rows, column, threshold):
+    """Gini's, of the classes on both sides of a cut, times their weight; work.left gets the weights on the left."""
     for kind in range(kinds):
         work.left[kind] = 0.0
-    for i in range(ROWS):
-        if work.rows[i] >= 0 and eager.values[work.rows[i], column] <= threshold:
-            work.left[work.kind[i]] += eager.weight[work.rows[i]]
-    out = left = right = 0.0
+    for i in range(n_rows):
+        work.left[work.kind[i]] += work.weights[i] if values[work.rows[i], column] <= threshold else 0.0
+    left = right = left_squares = right_squares = 0.0
     for kind in range(kinds):
         rest = max(0.0, work.mass[kind] - work.left[kind])
         left += work.left[kind]
         right += rest
-        out -= xlogx(work.left[kind]) + xlogx(rest)
-    return out + xlogx(left) + xlogx(right)
+        left_squares += work.left[kind] * work.left[kind]
+        right_squares += rest * rest
+    return (left - left_squares / max(left, 1e-30)) + (right - right_squares / max(right, 1e-30))
 
 
 @bare_kernel
@@ -304,7 +302,7 @@ def clear_rows(eager, tree, place):
 
 
 @bare_kernel
-def grow(eager, work, tree, at, kinds, column, threshold):
+def grow(eager, work, tree, at, kinds, n_rows, column, threshold):
     """Split node `at`: its place in the tables of leaves goes to the first child. work.left belongs to this cut."""
     nodes, used = eager.nodes[tree], eager.used[tree]
     children, place, other = used[N_NODES], first_of(nodes[at]), used[N_LEAVES]
@@ -315,10 +313,9 @@ def grow(eager, work, tree, at, kinds, column, threshold):
     share_classes(eager, work, tree, place, other, kinds)
     clear_rows(eager, tree, place)
     clear_rows(eager, tree, other)
-    for i in range(ROWS):
-        if work.rows[i] >= 0:
-            leaf = place if eager.values[work.rows[i], column] <= threshold else other
-            push_row(eager.rows[tree, leaf], eager.met[tree], leaf, work.numbers[i])
+    for i in range(n_rows):
+        leaf = place if eager.values[work.rows[i], column] <= threshold else other
+        push_row(eager.rows[tree, leaf], eager.met[tree], leaf, work.numbers[i])
 
 
 @bare_kernel

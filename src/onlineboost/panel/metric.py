@@ -21,6 +21,7 @@ from onlineboost._compile.jit import bare_kernel
 LONGEST = 10_000.0  # weight of examples beyond which the oldest fade
 PRIOR, DOUBT = 0.3, 40.0  # eta^2 that a column is taken to have shown before its first row, and on how many rows
 LEAST = 0.001  # eta^2 of a column that tells nothing
+NEGLIGIBLE, MANY = 0.003, 32  # of more than MANY columns, those with so little eta^2 beside the largest are left out of distances
 CONSTANT = 1e-24  # variance up to which a column counts as constant
 OFTEN, PERIOD = 64, 8  # the weights are refreshed after each of the first rows, then so rarely
 
@@ -90,6 +91,7 @@ def refresh(metric, n, k, within, weights, seen):
             within[j] += squares[j]
             weights[j] += count[j]
             seen[j] += 1.0 if count[j] > 0.0 else 0.0
+    top = 0.0
     for j in range(n):
         count, squares = metric.total.mass[j], metric.total.squares[j]
         eta = 0.0
@@ -97,7 +99,11 @@ def refresh(metric, n, k, within, weights, seen):
             eta = max(0.0, 1.0 - within[j] / (weights[j] - seen[j]) * (count - 1.0) / squares)
         eta = (eta * count + PRIOR * DOUBT) / (count + DOUBT)
         variance = squares / max(count, 1e-30)
+        within[j] = max(eta, LEAST) if variance > CONSTANT else 0.0
+        top = max(top, within[j])
         metric.centre[j] = metric.total.mean[j]
         metric.variance[j] = variance
-        metric.weight[j] = math.sqrt(max(eta, LEAST) / variance) if variance > CONSTANT else 0.0
-        metric.pull[j] = max(eta, LEAST) / math.sqrt(variance) if variance > CONSTANT else 0.0
+    for j in range(n):
+        spread = math.sqrt(max(metric.variance[j], CONSTANT))
+        metric.pull[j] = within[j] / spread
+        metric.weight[j] = math.sqrt(within[j]) / spread if n <= MANY or within[j] > NEGLIGIBLE * top else 0.0

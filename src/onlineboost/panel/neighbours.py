@@ -34,8 +34,10 @@ class NeighboursWork(NamedTuple):
     """Scratch for one row."""
 
     distance: np.ndarray  # float32 (recent,) squared
+    bits: np.ndarray  # int32 (recent,) the same memory
     rows: np.ndarray  # int64 (MANY,) nearest first
     squares: np.ndarray  # float32 (MANY,) their squared distances
+    square_bits: np.ndarray  # int32 (MANY,) the same memory
     at: np.ndarray  # int64 (FOUR,) columns to be added,
     value: np.ndarray  # float32 (FOUR,) the row's value there,
     weight: np.ndarray  # float32 (FOUR,) and the column's weight
@@ -47,9 +49,10 @@ def new_neighbours(columns: int, scores: int) -> Neighbours:
 
 
 def new_neighbours_work(recent: int) -> NeighboursWork:
-    rows, squares = np.empty(MANY, np.int64), np.empty(MANY, np.float32)
+    distance, squares = np.empty(recent, np.float32), np.empty(MANY, np.float32)
     four = np.zeros(FOUR, np.int64), np.zeros(FOUR, np.float32), np.zeros(FOUR, np.float32)
-    return NeighboursWork(np.empty(recent, np.float32), rows, squares, *four)
+    bits = distance.view(np.int32), squares.view(np.int32)
+    return NeighboursWork(distance, bits[0], np.empty(MANY, np.int64), squares, bits[1], *four)
 
 
 @fused_kernel
@@ -93,7 +96,7 @@ def nearest(work, n, most):
     found = 0
     for start in range(0, n, STRETCH):
         stop = min(start + STRETCH, n)
-        if found == most and least(distance, start, stop) >= squares[most - 1]:
+        if found == most and least(work.bits, start, stop) >= work.square_bits[most - 1]:
             continue
         for row in range(start, stop):
             d = min(distance[row], FAR)
@@ -108,11 +111,12 @@ def nearest(work, n, most):
     return found
 
 
-@fused_kernel
-def least(distance, start, stop):
-    out = distance[start]
+@bare_kernel
+def least(bits, start, stop):
+    """The least of some distances, as bits: whole numbers are compared several at a time, and in the same order."""
+    out = bits[start]
     for row in range(start, stop):
-        out = distance[row] if distance[row] < out else out
+        out = min(out, bits[row])
     return out
 
 

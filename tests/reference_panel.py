@@ -70,7 +70,7 @@ class Metric:
 
     def __init__(self):
         self.rows = []  # (values by column, y, weight)
-        self.n = 0
+        self.n = self.refreshed = 0  # columns, and how many there were at the last refresh
         self.centre, self.variance, self.weight, self.pull = [], [], [], []
 
     def grow(self, n):
@@ -94,7 +94,7 @@ class Metric:
         return [self.of(j)[1] for j in range(self.n)]
 
     def refresh(self):
-        labels, etas = {y for _, y, _ in self.rows}, []
+        labels, etas, self.refreshed = {y for _, y, _ in self.rows}, [], self.n
         for j in range(self.n):
             n, mean, squares = self.of(j)
             parts = [self.of(j, label) for label in labels]
@@ -325,14 +325,14 @@ class Panel:
         return np.clip(total, -panel.REACH, panel.REACH).tolist()
 
     def standardised(self, values):
-        """In units of the spread; the values of a nominal column share one."""
+        """In units of the spread; the values of a nominal column share one. A value met since the refresh counts 0."""
         variance, owners = self.columns.variance, self.dense.owners
         z = []
         for j, owner in enumerate(owners):
             shared = (
                 variance[j] if owner is None else sum(v for v, o in zip(variance, owners, strict=True) if o == owner)
             )
-            scale = 1.0 / math.sqrt(shared) if shared > 1e-24 else 0.0
+            scale = 1.0 / math.sqrt(shared) if shared > 1e-24 and j < self.columns.refreshed else 0.0
             z.append(min(5.0, max(-5.0, (values[j] - self.columns.centre[j]) * scale)))
         return np.array(z)
 

@@ -139,14 +139,14 @@ def meet_row(panel, x, k):
 
 @bare_kernel
 def start_value(panel, j, k):
-    """Dense column j is that of a new nominal value: it has been 0 all the time."""
+    """Dense column j is that of a new nominal value: it has been 0 all the time.
+
+    Its scale, of which least squares make use, stays 0 up to the next refresh: the first row says nothing yet.
+    """
     start_columns(panel, j, j + 1)
     panel.columns.total.mass[j] = panel.seen[0]
     for c in range(k):
         panel.columns.by_class.mass[c, j] = panel.class_seen[c]
-    for other in range(panel.dense.origin.size, j):
-        if panel.dense.owner[other] == panel.dense.owner[j]:
-            panel.scale[j] = panel.scale[other]
 
 
 @bare_kernel

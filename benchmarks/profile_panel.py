@@ -29,7 +29,7 @@ from onlineboost.panel.state import COLUMNS, ROWS, packed, room_for_rows
 
 @bare_kernel
 def dense_part(panel, x, k, y, work):
-    densify(panel.dense, x, panel.columns.total.mean, panel.used[COLUMNS], work.values, work.there)
+    densify(panel.dense, panel.seed, x, panel.columns.total.mean, panel.used[COLUMNS], work.values, work.there)
 
 
 @bare_kernel

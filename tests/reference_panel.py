@@ -140,11 +140,11 @@ class LeastSquares:
 
 
 def frequencies(seed, n, width):
-    """Of every cosine, for each of n columns: normal with variance 4 / width."""
+    """Of every cosine, for each of n columns: normal with variance 1 / width."""
 
     def draw(m, j):
         radius = math.sqrt(-2.0 * math.log(1.0 - uniform(seed, FREQUENCY, 2 * m, j)))
-        return math.sqrt(4.0 / width) * radius * math.cos(2.0 * math.pi * uniform(seed, FREQUENCY, 2 * m + 1, j))
+        return math.sqrt(1.0 / width) * radius * math.cos(2.0 * math.pi * uniform(seed, FREQUENCY, 2 * m + 1, j))
 
     return np.array([[draw(m, j) for j in range(n)] for m in range(128)]).reshape(128, n)
 
@@ -314,8 +314,8 @@ class Panel:
         self.values, self.there = self.dense.values(x, self.columns.means())
         z = self.standardised(self.values)
         phases = np.array([uniform(self.seed, FREQUENCY, m, -1) for m in range(128)])
-        waves = frequencies(self.seed, len(z), self.width) @ z + 2.0 * math.pi * phases
-        self.inputs = np.concatenate([[1.0], z]), np.concatenate([[1.0], math.sqrt(2.0 / 128.0) * np.cos(waves), z])
+        waves = frequencies(self.seed, len(z), self.width) @ (z * self.tilt()) + 2.0 * math.pi * phases
+        self.inputs = np.concatenate([[1.0], z]), np.concatenate([[1.0], 0.35 * np.cos(waves), z])
         self.now = [squares.scores(x, k) for squares, x in zip((self.linear, self.curved), self.inputs, strict=True)]
         self.folded = [score for pair in zip(*self.now, strict=True) for score in pair]
         p = np.mean([tree.distribution(self.values, k) for tree in self.trees], axis=0)
@@ -324,17 +324,27 @@ class Panel:
         total, _ = self.newton.combine(self.logits)
         return np.clip(total, -panel.REACH, panel.REACH).tolist()
 
-    def standardised(self, values):
-        """In units of the spread; the values of a nominal column share one. A value met since the refresh counts 0."""
+    def tilt(self):
+        """What columns count in the cosines."""
+        share = np.array(self.columns.variance) * np.array(self.scales()) ** 2
+        eta = np.array(self.columns.pull) * np.sqrt(self.columns.variance)
+        tilted = float(eta @ share)
+        return np.sqrt(eta * share.sum() / tilted) if tilted > 0.0 else np.zeros(len(eta))
+
+    def scales(self):
+        """1 / spread; the values of a nominal column share one. A value met since the refresh has 0."""
         variance, owners = self.columns.variance, self.dense.owners
-        z = []
+        out = []
         for j, owner in enumerate(owners):
-            shared = (
-                variance[j] if owner is None else sum(v for v, o in zip(variance, owners, strict=True) if o == owner)
-            )
-            scale = 1.0 / math.sqrt(shared) if shared > 1e-24 and j < self.columns.refreshed else 0.0
-            z.append(min(5.0, max(-5.0, (values[j] - self.columns.centre[j]) * scale)))
-        return np.array(z)
+            own = variance[j]
+            if owner is not None:
+                own = sum(v for v, other in zip(variance, owners, strict=True) if other == owner)
+            out.append(1.0 / math.sqrt(own) if own > 1e-24 and j < self.columns.refreshed else 0.0)
+        return out
+
+    def standardised(self, values):
+        z = (np.array(values) - np.array(self.columns.centre)) * np.array(self.scales())
+        return np.clip(z, -5.0, 5.0)
 
     def neighbours(self, k):
         def distance(a, b, weights):

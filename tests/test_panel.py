@@ -199,6 +199,19 @@ def test_more_nominal_values_than_columns_share_them():
     assert np.mean(np.array(said[500:]) == y[500:]) > 0.8  # three quarters have two digits
 
 
+def test_very_wide_rows_are_folded():
+    """More numeric columns than dense ones: the same in any blocks, and still learned."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(3, size=400)
+    X = rng.normal(size=(400, 1500)) + y[:, None] * (np.arange(1500) % 50 == 0) * 1.5
+    X[rng.random(X.shape) < 0.01] = np.nan
+    clf = OnlineBoostClassifier(1)
+    said = in_blocks(clf, X, y, 150)
+    assert clf._model.chain.panel.used[COLUMNS] == 1024
+    assert in_blocks(OnlineBoostClassifier(1), X, y, 64) == said
+    assert np.mean(np.array(said[200:]) == y[200:]) > 0.9
+
+
 def test_it_learns_what_trees_find_hard():
     """A sum of many columns: least squares see it, single cuts do not."""
     rng = np.random.default_rng(1)

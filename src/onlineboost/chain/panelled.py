@@ -123,7 +123,7 @@ class PanelChain(Chain):
         super().__init__([segment.between(a, b) for a, b in pairwise(ends)], n_numeric, seed)
         self.ends = ends[1:]  # learners up to each fifth
         self.panel = new_panel(n_numeric, n_nominal, seed)
-        start_columns(self.panel, 0, n_numeric)
+        start_columns(self.panel, 0, self.panel.dense.n_numbers)
         start_phases(seed, self.panel.phases)
         self.newton = new_newton([1.0] + [0.0] * len(FADES) + [OF_A_FIFTH] * n)
         self.recency = new_recency(0)
@@ -140,7 +140,7 @@ class PanelChain(Chain):
 
     def make_room(self, n_values: int) -> None:
         """Room for so many values of all nominal columns together."""
-        wanted = len(self.panel.dense.origin) + n_values
+        wanted = self.panel.dense.n_numbers + n_values
         self.panel = with_room(self.panel, columns=min(wanted, self.panel.most))
 
     # ------------------------------------------------------------------------------------------- predicting

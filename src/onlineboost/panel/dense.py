@@ -3,7 +3,8 @@
 A number becomes (x - origin) * unit. The origin is the first number of its column, the unit a power of two that makes
 the first difference to it about 1: then single precision is enough to tell values apart, whatever the column is about.
 A nominal value becomes a 1 in a column of its own. These are given away in the order in which the values come; once
-there are no more, values share them, with a sign, by a hash. A missing value becomes the mean of the column.
+there are no more, values share them, with a sign, by a hash. A missing value becomes the mean of the column. Of more
+than WIDE numeric columns several share a dense one: it is their sum, each with a sign that is drawn.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.jit import bare_kernel
-from onlineboost._compile.random import SHARED, uniform
+from onlineboost._compile.jit import bare_kernel, small_kernel
+from onlineboost._compile.random import MIX, SHARED, uniform
 
 LARGEST = 1e12  # no dense number is larger
 VALUES = 256  # codes of a nominal column
+WIDE = 1024  # dense columns for numbers at most: memory and time of least squares grow with the square
 
 
 class Dense(NamedTuple):
     """How rows become dense."""
 
+    n_numbers: int  # dense columns for numbers: the first ones
     origin: np.ndarray  # float64 (numeric columns,)
     unit: np.ndarray  # float64 (numeric columns,) 0: all numbers so far were the same
     met: np.ndarray  # bool (numeric columns,) whether there was a number yet
@@ -33,6 +36,7 @@ class Dense(NamedTuple):
 
 def new_dense(n_numeric: int, n_nominal: int, columns: int) -> Dense:
     return Dense(
+        min(n_numeric, WIDE),
         np.zeros(n_numeric),
         np.zeros(n_numeric),
         np.zeros(n_numeric, np.bool_),
@@ -57,7 +61,7 @@ def meet_number(dense, c, x):
 def meet_value(dense, q, code, n, most, seed):
     """A dense column for code `code` of nominal column q, if it has none: returns the number of columns then.
 
-    n are in use, of at most `most`; `n_numeric` are not to be shared.
+    n are in use, of at most `most`; those for numbers are not to be shared.
     """
     if dense.place[q, code] != 0:
         return n
@@ -66,27 +70,30 @@ def meet_value(dense, q, code, n, most, seed):
         dense.place[q, code] = n + 1
         dense.owner[n] = q
         return n + 1
-    n_numeric = dense.origin.size
-    at = n_numeric + int(uniform(seed, SHARED, q, 2 * code) * (most - n_numeric))
+    at = dense.n_numbers + int(uniform(seed, SHARED, q, 2 * code) * (most - dense.n_numbers))
     dense.place[q, code] = at + 1
     if uniform(seed, SHARED, q, 2 * code + 1) < 0.5:
         dense.sign[q, code] = -1
     return n
 
 
+@small_kernel
+def scaled(dense, c, x):
+    """Number x of column c, in its unit from its origin."""
+    return min(max((x - dense.origin[c]) * dense.unit[c], -LARGEST), LARGEST)
+
+
 @bare_kernel
-def densify(dense, x, mean, n, values, there):
+def densify(dense, seed, x, mean, n, values, there):
     """values[:n] of a row, and there[:n]: 0.0 for what is missing, 1.0 for the rest."""
     n_numeric = dense.origin.size
-    for c in range(n_numeric):
-        number = x[c]
-        there[c] = 1.0 if number == number else 0.0
-        if number == number:
-            scaled = min(max((number - dense.origin[c]) * dense.unit[c], -LARGEST), LARGEST)
-            values[c] = np.float64(np.float32(scaled))
-        else:
-            values[c] = np.float64(np.float32(mean[c]))
-    for j in range(n_numeric, n):
+    if n_numeric > dense.n_numbers:
+        fold(dense, seed, x, values, there)
+    else:
+        for c in range(n_numeric):
+            there[c] = 1.0 if x[c] == x[c] else 0.0
+            values[c] = np.float64(np.float32(scaled(dense, c, x[c]) if x[c] == x[c] else mean[c]))
+    for j in range(dense.n_numbers, n):
         code = x[n_numeric + dense.owner[j]]
         there[j] = 1.0 if code >= 0.0 else 0.0
         values[j] = 0.0 if code >= 0.0 else np.float64(np.float32(mean[j]))
@@ -96,3 +103,17 @@ def densify(dense, x, mean, n, values, there):
             at = dense.place[q, int(code)] - 1
             if at >= 0:
                 values[at] += dense.sign[q, int(code)]
+
+
+@bare_kernel
+def fold(dense, seed, x, values, there):
+    """The numbers of a row that has too many columns; a missing one adds nothing."""
+    for j in range(dense.n_numbers):
+        values[j], there[j] = 0.0, 1.0
+    for c in range(dense.origin.size):
+        if x[c] == x[c]:
+            at = int(uniform(seed, MIX, 0, c) * dense.n_numbers)
+            number = scaled(dense, c, x[c])
+            values[at] += number if uniform(seed, MIX, 1, c) < 0.5 else -number
+    for j in range(dense.n_numbers):
+        values[j] = np.float64(np.float32(min(max(values[j], -LARGEST), LARGEST)))

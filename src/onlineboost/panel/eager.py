@@ -2,12 +2,12 @@
 
 A leaf keeps the weights of its classes and the numbers of its last rows, by turns. As soon as these rows are of two
 classes, CUTS columns are drawn in proportion to (range among the rows) x (weight of the column), a threshold each
-between the ends of the range, and the cut of least impurity is made (Gini's: no logarithms, and no less accurate). The rows go on to the children, and with them the
-weights of the classes: nothing is forgotten at a split.
+between the ends of the range, and the cut of least impurity is made (Gini's: no logarithms, and no less accurate). The
+rows go on to the children, and with them the weights of the classes: nothing is forgotten at a split.
 
-The rows themselves are in a memory that all trees share; those that have left it are of no use for a split any more.
-A tree that has no room for a split starts again. The trees have room for different numbers of nodes, so that they do
-not all do so at the same time.
+The rows themselves are in a memory that all trees share; those that have left it are of no use for a split any more. A
+tree that has no room for a split starts again. The trees have room for different numbers of nodes, so that they do not
+all do so at the same time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Recursive least squares: linear scores of the classes, one target per class, and random cosines for what is curved.
 
 Two of them learn side by side: one from [1, z], one from [1, 128 cosines, z]. z are the columns in units of their
-spread, clipped. With P the inverse of the faded sum of x x' (at first I: a ridge of 1) and u = P x, a row with weight w
-moves the scores' coefficients W by Newton's step:
+spread, clipped. The cosines are of z times the root of each column's eta^2 (`metric`): waves run along what matters.
+With P the inverse of the faded sum of x x' (at first I: a ridge of 1) and u = P x, a row with weight w moves the
+scores' coefficients W by Newton's step:
 
     W_c += (1[c = y] - W_c x) w u / (f + w x' u)
     P   <- (P - w u u' / (f + w x' u)) / f
@@ -23,8 +24,8 @@ from onlineboost._compile.random import FREQUENCY, uniform
 FORGET = 0.9995
 CLIP = 5.0  # of z
 N_COSINES = 128
-HEIGHT = math.sqrt(2.0 / N_COSINES)  # of the cosines: together they vary as one column does
-SPREAD = 4.0  # variance of the frequencies, divided by the number of columns
+HEIGHT = 0.35  # of the cosines
+SPREAD = 1.0  # variance of the frequencies, times the number of columns
 MOST = 8.0  # of the diagonal of P, which starts at 1
 
 _SIN = tuple((-1.0) ** i * (2.0 * math.pi) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(8))

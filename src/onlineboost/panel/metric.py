@@ -21,7 +21,10 @@ from onlineboost._compile.jit import bare_kernel
 LONGEST = 10_000.0  # weight of examples beyond which the oldest fade
 PRIOR, DOUBT = 0.3, 40.0  # eta^2 that a column is taken to have shown before its first row, and on how many rows
 LEAST = 0.001  # eta^2 of a column that tells nothing
-NEGLIGIBLE, MANY = 0.003, 32  # of more than MANY columns, those with so little eta^2 beside the largest are left out of distances
+NEGLIGIBLE, MANY = (
+    0.003,
+    32,
+)  # of more than MANY columns, those with so little eta^2 beside the largest are left out of distances
 CONSTANT = 1e-24  # variance up to which a column counts as constant
 OFTEN, PERIOD = 64, 8  # the weights are refreshed after each of the first rows, then so rarely
 

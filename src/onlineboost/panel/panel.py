@@ -53,6 +53,7 @@ class PanelWork(NamedTuple):
 
     values: np.ndarray  # float64 (columns,) the dense row
     there: np.ndarray  # float64 (columns,) 0 where a value is missing
+    tilted: np.ndarray  # float64 (columns,) z for the cosines
     linear: np.ndarray  # float64 (1 + columns,) [1, z]
     curved: np.ndarray  # float64 (1 + N_COSINES + columns,) [1, cosines, z]
     u: np.ndarray  # float64 (1 + N_COSINES + columns,)
@@ -70,6 +71,7 @@ class PanelWork(NamedTuple):
 def new_panel_work(panel: Panel, k: int) -> PanelWork:
     n, scores = len(panel.scale), 2 * FOLD
     return PanelWork(
+        np.zeros(n),
         np.zeros(n),
         np.zeros(n),
         np.ones(1 + n),
@@ -153,7 +155,7 @@ def start_value(panel, j, k):
 def ask_row(panel, x, k, work, s):
     """What the panel says of a row: s[:k]."""
     n = panel.used[COLUMNS]
-    densify(panel.dense, x, panel.columns.total.mean, n, work.values, work.there)
+    densify(panel.dense, panel.seed, x, panel.columns.total.mean, n, work.values, work.there)
     ask_least_squares(panel, n, k, work)
     ask_eager(panel.eager, work.eager, work.values, k, work.p)
     logits_of(work.p, k, work.newton.logits[TREES])
@@ -171,7 +173,8 @@ def ask_least_squares(panel, n, k, work):
         z = min(max(z, -CLIP), CLIP)
         work.linear[1 + j] = z
         work.curved[1 + N_COSINES + j] = z
-    take_cosines(panel.frequencies, panel.phases, work.linear[1:], n, work.curved[1:])
+        work.tilted[j] = z * panel.tilt[j]
+    take_cosines(panel.frequencies, panel.phases, work.tilted, n, work.curved[1:])
     score(panel.linear, work.linear, 1 + n, k, work.said[0])
     score(panel.curved, work.curved, 1 + N_COSINES + n, k, work.said[1])
     for which, voice in ((0, LINEAR), (1, CURVED)):
@@ -227,11 +230,27 @@ def learn_row(panel, k, y, weight, work):
 @bare_kernel
 def rescale(panel, n, owners):
     """Scales of least squares: 1 / sd, one for all values of a nominal column together."""
-    variance, n_numeric = panel.columns.variance, panel.dense.origin.size
+    variance, n_numbers = panel.columns.variance, panel.dense.n_numbers
     for q in range(panel.dense.place.shape[0]):
         owners[q] = 0.0
-    for j in range(n_numeric, n):
+    for j in range(n_numbers, n):
         owners[panel.dense.owner[j]] += variance[j]
     for j in range(n):
-        spread = variance[j] if j < n_numeric else owners[panel.dense.owner[j]]
+        spread = variance[j] if j < n_numbers else owners[panel.dense.owner[j]]
         panel.scale[j] = 1.0 / math.sqrt(spread) if spread > CONSTANT else 0.0
+    tilt_columns(panel, n)
+
+
+@bare_kernel
+def tilt_columns(panel, n):
+    """What columns count in the cosines: sqrt(eta^2), such that the variance of all columns together stays."""
+    variance, tilt = panel.columns.variance, panel.tilt
+    all_of = tilted = 0.0
+    for j in range(n):
+        eta = panel.columns.pull[j] * math.sqrt(max(variance[j], CONSTANT))
+        share = variance[j] * panel.scale[j] * panel.scale[j]
+        all_of += share
+        tilted += eta * share
+        tilt[j] = math.sqrt(eta)
+    for j in range(n):
+        tilt[j] *= math.sqrt(all_of / tilted) if tilted > 0.0 else 0.0

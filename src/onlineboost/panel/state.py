@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost.panel.dense import Dense, new_dense
+from onlineboost.panel.dense import WIDE, Dense, new_dense
 from onlineboost.panel.eager import MEMORY, N_NODES, NODES, Eager, new_eager
 from onlineboost.panel.least_squares import N_COSINES, LeastSquares, new_least_squares
 from onlineboost.panel.metric import Metric, new_metric
@@ -38,6 +38,7 @@ class Panel(NamedTuple):
     dense: Dense
     columns: Metric
     scale: np.ndarray  # float64 (dense columns,) of least squares
+    tilt: np.ndarray  # float64 (dense columns,) what a column counts in the cosines
     frequencies: np.ndarray  # float64 (dense columns, N_COSINES) in turns
     phases: np.ndarray  # float64 (N_COSINES,)
     linear: LeastSquares
@@ -60,6 +61,7 @@ AXES: dict[str, Any] = {
     "dense": {"owner": ("columns",)},
     "columns": _metric_axes("columns"),
     "scale": ("columns",),
+    "tilt": ("columns",),
     "frequencies": ("columns", ""),
     "linear": {"P": ("linear", "linear"), "W": ("classes", "linear")},
     "curved": {"P": ("curved", "curved"), "W": ("classes", "curved")},
@@ -83,24 +85,26 @@ AXES: dict[str, Any] = {
 
 def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
     """A panel that knows nothing, of no class."""
-    most = max(MOST_COLUMNS, n_numeric + FEWEST_NOMINAL) if n_nominal else n_numeric
+    dense = new_dense(n_numeric, n_nominal, min(n_numeric, WIDE))
+    n = dense.n_numbers
     return Panel(
         seed=seed,
         width=n_numeric + n_nominal,
-        most=most,
-        used=np.array([0, n_numeric, 0]),
+        most=max(MOST_COLUMNS, n + FEWEST_NOMINAL) if n_nominal else n,
+        used=np.array([0, n, 0]),
         seen=np.zeros(1),
         class_seen=np.zeros(0),
-        dense=new_dense(n_numeric, n_nominal, n_numeric),
-        columns=new_metric(0, n_numeric),
-        scale=np.zeros(n_numeric),
-        frequencies=np.zeros((n_numeric, N_COSINES)),
+        dense=dense,
+        columns=new_metric(0, n),
+        scale=np.zeros(n),
+        tilt=np.zeros(n),
+        frequencies=np.zeros((n, N_COSINES)),
         phases=np.zeros(N_COSINES),
-        linear=new_least_squares(0, 1 + n_numeric),
-        curved=new_least_squares(0, 1 + N_COSINES + n_numeric),
+        linear=new_least_squares(0, 1 + n),
+        curved=new_least_squares(0, 1 + N_COSINES + n),
         scores=new_metric(0, 0),
-        eager=new_eager(n_numeric),
-        neighbours=new_neighbours(n_numeric, 0),
+        eager=new_eager(n),
+        neighbours=new_neighbours(n, 0),
         newton=new_newton([1.0 / VOICES] * VOICES),
     )
 

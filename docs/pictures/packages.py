@@ -29,6 +29,7 @@ ABOUT = {  # package: (public, what it does)
     "estimators": (True, "the classifiers, their settings, the list of them all"),
     "chain": (False, "all learners in order; experts, restarts, threads"),
     "boosters": (False, "costs, votes and weights"),
+    "panel": (False, "unlike learners"),
     "trees": (False, "Hoeffding trees"),
     "contracts": (True, "what a booster and a weak learner promise each other"),
     "data": (True, "files, frames and single rows to numbers"),
@@ -103,7 +104,7 @@ def stack_of_packages(layers: list[list[str]]) -> list[str]:
             public, about = ABOUT[package]
             out.append(box(x, y, w, 32, PUBLIC_FILL if public else PRIVATE_FILL, BLUE if public else "#d0d7de"))
             out.append(text(x + 12, y + 22, package, 16, font_weight="bold"))
-            out.append(text(x + 132, y + 22, about, 15))
+            out.append(text(x + (132 if w > 300 else 96), y + 22, about, 15))
     y = 510 + 38 * len(layers)
     out += [box(20, y + 5, 18, 14, PUBLIC_FILL, BLUE), text(46, y + 18, "public", 14, GREY)]
     out += [

@@ -79,13 +79,14 @@ def key(line: dict[str, Any]) -> tuple[str, int | None, int, str]:
 
 
 def summary(lines: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str, float]]:
-    """Means over the orders, and the standard error of the accuracy over all rows, by set and model."""
+    """Means over the orders (of times, medians) and the standard error of the accuracy, by set and model."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for line in lines:
         groups.setdefault((line["set"], line["model"]), []).append(line)
     out = {}
     for group, members in groups.items():
-        means = {name: float(np.mean([line[name] for line in members])) for name in ("all", "last", "us", "mb")}
+        means = {name: float(np.mean([line[name] for line in members])) for name in ("all", "last", "mb")}
+        means["us"] = float(np.median([line["us"] for line in members]))
         error = np.std([line["all"] for line in members], ddof=1) / math.sqrt(len(members)) if len(members) > 1 else 0.0
         out[group] = {**means, "error": float(error), "orders": len(members)}
     return out

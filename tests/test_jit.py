@@ -18,9 +18,11 @@ ROOT = Path(onlineboost.__file__).parent
 SCRIPT = """
 import numpy as np
 from helpers import forest_of, in_blocks, mixed_stream
-from onlineboost import AdaBoostOLM, HoeffdingTree
+from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
 
 X, y, weight = mixed_stream(60, seed=1)
+clf = OnlineBoostClassifier(3)
+print(in_blocks(clf, X[:40], y[:40], 20, weight[:40]), np.round(clf.predict_proba(X[:5]), 5).tolist())
 for loss in ("logistic", "exponential", "squared_hinge"):
     tree = HoeffdingTree(grace_period=8, tie_threshold=0.5, max_features=0.5)
     clf = AdaBoostOLM(3, loss=loss, learner=tree, weight_scale=3.0)
@@ -115,7 +117,7 @@ def test_kernels_without_reference_counts_call_no_array_methods():
     """They compile only if something else compiled the method before: a fresh process would fail."""
     bare = {name for name in vars(_jit) if name.endswith("_kernel")}
     assert bare == {f"{kind}_kernel" for kind in ("bare", "entry", "unkept", "small", "fused", "summing", "inlined")}
-    types = {"int32", "int64", "uint64", "float64"}
+    types = {"int32", "int64", "uint64", "float32", "float64"}
     seen = set()
     for path, function in decorated(*bare, "optional"):  # `optional`: what holds for a type that does not say otherwise
         seen.add(path.partition("/")[0])

@@ -14,6 +14,7 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 import bench
 import bench_page
+import flagship
 import guard
 import learners
 import memory
@@ -211,3 +212,15 @@ def test_the_stream_of_text_has_many_values():
     X, y, classes = memory.text_stream(300)
     assert (len(X), len(y), classes) == (300, 300, [0, 1, 2])
     assert all(len(set(column)) > 100 for column in X.columns)
+
+
+def test_the_flagship_is_compared_by_set_and_model_over_the_orders():
+    base = {"set": "car", "rows": 10, "mb": 1.0, "last": 0.9}
+    runs = [base | {"order": o, "model": "a", "all": 0.8 + 0.1 * o, "us": us} for o, us in enumerate((5.0, 6.0, 100.0))]
+    runs.append(base | {"order": 0, "model": "b", "all": 0.5, "us": 1.0})
+    found = flagship.summary(runs)
+    assert found["car", "a"]["all"] == pytest.approx(0.9)
+    assert found["car", "a"]["us"] == 6.0  # a run that was disturbed does not count
+    assert found["car", "a"]["error"] == pytest.approx(0.1 / np.sqrt(3))
+    assert found["car", "b"]["orders"] == 1
+    assert len({flagship.key(run) for run in runs}) == 4

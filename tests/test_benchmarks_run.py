@@ -72,6 +72,25 @@ def test_accuracy_is_the_mean_over_the_orders(tmp_path):
     assert [row["tail"] for row in kept] == expected
 
 
+def test_flagship_can_be_stopped_and_goes_on(tmp_path):
+    asked = ("--datasets", "balance:200", "--model", "online-boost:2", "--model", "adaboost-olm:2")
+    out = tmp_path / "runs.jsonl"
+    first = rows_of(run("flagship", *asked, "--orders", 1, "--out", out))
+    lines = out.read_text().splitlines()
+    X, y = first_rows("balance", 200)
+    assert json.loads(lines[1])["all"] == prequential(AdaBoostOLM(2), X, y).accuracy
+    run("flagship", *asked, "--orders", 2, "--out", out)
+    assert out.read_text().splitlines()[:2] == lines  # not done again
+    assert len(out.read_text().splitlines()) == 4
+    assert "balance" in first
+
+
+def test_profile_panel_measures_every_part():
+    rows = rows_of(run("profile_panel", "--datasets", "balance", "--rows", 100, "--times", 3))
+    assert all(float(cells[0]) >= 0.0 for cells in rows.values())
+    assert {"neighbours", "combiner"} <= set(rows)
+
+
 def test_bench_measures_and_writes_a_page(tmp_path):
     asked = ("--quick", "--streams", "car", "--models", "ours-olm", "--learners", 3, "--rows", 150)
     output = run("bench", *asked, "--axes", "learners", "--out", tmp_path)

@@ -40,6 +40,8 @@ def any_missing(X, n_numeric, missing):
 class Chain:
     """All learners in order, in segments, the weights of the prefix experts, and how far the stream has come."""
 
+    goes_alone = True  # whether single rows can go through without being a block: `single`
+
     def __init__(self, segments: Sequence[Segment], n_numeric: int, seed: int) -> None:
         self.segments = list(segments)
         self.n_numeric = n_numeric
@@ -211,6 +213,10 @@ class Chain:
         copy.__dict__ = {**self.__dict__, **own, "_caches": []}
         copy._join(self)
         return copy
+
+    def whole(self) -> Segment:
+        """All learners in one segment; a copy, if there are several."""
+        return self.segments[0] if len(self.segments) == 1 else self.segments[0].join(self.segments[1:])
 
     @property
     def can_join(self) -> bool:

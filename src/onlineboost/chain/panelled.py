@@ -39,7 +39,7 @@ from onlineboost.panel.panel import (
     start_phases,
 )
 from onlineboost.panel.recency import FADES, learn_recency, new_recency
-from onlineboost.panel.state import Panel, new_panel, packed, room_for_rows, with_classes, with_room
+from onlineboost.panel.state import Panel, most_bytes, new_panel, packed, room_for_rows, with_classes, with_room
 
 FIFTHS = 5
 OF_A_FIFTH = 0.15  # coefficient of what a fifth of the chain adds, to begin with
@@ -113,6 +113,7 @@ def finish_block(newton, recency, votes, y, weight, work, costs, out):
 class PanelChain(Chain):
     """A chain whose votes start from those of a panel."""
 
+    goes_alone = False
     panel: Panel
     newton: Newton
     recency: np.ndarray
@@ -154,7 +155,7 @@ class PanelChain(Chain):
         block = self._block(self.new_rows(X, k, None, None))
         rows = block.rows
         ask_panel(self.panel, rows.X, k, new_panel_work(self.panel, k), rows.s)
-        self.segments[0].booster.start(rows)
+        self.segments[0].booster.begin(rows)
         block.votes[0] = rows.s
         for segment, stage in zip(self.segments, self._stages(), strict=True):
             segment.predict(rows, len(segment))
@@ -198,7 +199,7 @@ class PanelChain(Chain):
         rows = block.rows
         self.panel = room_for_rows(self.panel, len(y))
         learn_panel(self.panel, rows.X, y, weight, rows.k, new_panel_work(self.panel, rows.k), rows.s)
-        self.segments[0].booster.start(rows)
+        self.segments[0].booster.begin(rows)
         block.votes[0] = rows.s
 
     def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
@@ -214,15 +215,23 @@ class PanelChain(Chain):
         copy.recency = self.recency.copy()
         return copy
 
+    @property
+    def can_join(self) -> bool:
+        return len(self.segments) > len(self.ends)
+
+    def join_up(self) -> None:
+        self._join(self)
+
     def _join(self, original: Self) -> None:
         """One segment for every fifth."""
-        self.segments = []
+        joined: list[Segment] = []
         parts: list[Segment] = []
         for segment, stage in zip(original.segments, original._stages(), strict=True):
             parts.append(segment)
             if stage:
-                self.segments.append(parts[0].join(parts[1:]))
+                joined.append(parts[0].join(parts[1:]))
                 parts = []
+        self.segments = joined
 
     def voices(self) -> dict[str, float]:
         """Coefficients of the two combiners."""
@@ -232,4 +241,10 @@ class PanelChain(Chain):
         return dict(zip(names, beta.tolist(), strict=True))
 
     def nbytes(self) -> dict[str, int]:
-        return {**super().nbytes(), "panel": array_bytes(self.panel) + array_bytes(self.newton) + self.recency.nbytes}
+        others = super().nbytes()
+        own = array_bytes(self.panel) + array_bytes(self.newton) + self.recency.nbytes
+        return {**others, "experts": others["experts"] - most_bytes(self.panel), "panel": own}
+
+    def fixed_bytes(self) -> int:
+        """The panel counts with all that it may ever take."""
+        return super().fixed_bytes() + most_bytes(self.panel)

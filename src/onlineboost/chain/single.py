@@ -116,7 +116,8 @@ def can_go_alone(chain: Chain) -> bool:
     """Whether single rows can go through this chain without being a block: trees, and boosters that have `start`."""
     parts = chain.segments
     trees = all(isinstance(part.learners, TreeLearners) for part in parts)
-    return bool(parts) and trees and chain.costs is None and BOOSTER.implements(type(parts[0].booster), "start")
+    alone = chain.goes_alone and chain.costs is None
+    return bool(parts) and trees and alone and BOOSTER.implements(type(parts[0].booster), "start")
 
 
 def make_room(chain: Chain, k: int) -> None:

@@ -103,7 +103,7 @@ class Methods:
         """Rows.notes of a block of n rows with these example weights (None: predicting)."""
         return None
 
-    def start(self: Any, rows: Rows) -> None:
+    def begin(self: Any, rows: Rows) -> None:
         """A block whose votes, rows.s, do not start at 0: see to rows.lead and rows.notes."""
         rows.lead[:] = rows.s.argmax(axis=1)
 

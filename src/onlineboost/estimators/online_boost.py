@@ -17,6 +17,7 @@ from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import weak_learners
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
+from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import RESTARTS, Names, Scale, scales, word
 from onlineboost.trees.state import Columns
@@ -34,7 +35,8 @@ class OnlineBoostClassifier(OnlineClassifier):
     ----------
     n_learners : int
         Number of boosted trees behind the panel.
-    learner, weight_scale, restart, class_weight, cost_matrix, categorical_features, random_state, n_jobs
+    learner, weight_scale, restart, class_weight, cost_matrix, memory_limit, categorical_features, columns
+    random_state, n_jobs
         As in :class:`AdaBoostOLM`. With `cost_matrix`, the label of least expected cost is predicted.
 
     Attributes
@@ -55,6 +57,7 @@ class OnlineBoostClassifier(OnlineClassifier):
     ['low', 'high']
     """
 
+    # arguments: an estimator has one for every setting
     def __init__(
         self,
         n_learners: int = 50,
@@ -64,7 +67,9 @@ class OnlineBoostClassifier(OnlineClassifier):
         restart: str = "auto",
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
+        columns: str = "auto",
         random_state: Any = 0,
         n_jobs: int | None = 1,
     ) -> None:
@@ -74,7 +79,9 @@ class OnlineBoostClassifier(OnlineClassifier):
         self.restart = restart
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.memory_limit = memory_limit
         self.categorical_features = categorical_features
+        self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
 

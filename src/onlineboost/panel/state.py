@@ -129,7 +129,7 @@ def with_room(panel: Panel, **wanted: int) -> Panel:
         limit = most.get(axis, 1 << 60)
         if size > have[axis]:
             sizes[axis] = min(limit, max(size, 2 * have[axis]))
-    return panel if sizes == have else _resized(panel, sizes)
+    return panel if sizes == have else resized(panel, sizes)
 
 
 def room_for_rows(panel: Panel, n: int) -> Panel:
@@ -144,20 +144,38 @@ def packed(panel: Panel) -> Panel:
     nodes = int(panel.eager.used[:, N_NODES].max())
     sizes = {"classes": classes, "columns": columns, "memory": rows, "recent": rows, "nodes": nodes}
     sizes["memory"], sizes["recent"] = min(rows, MEMORY), min(rows, RECENT)
-    return _resized(panel, sizes)
+    return resized(panel, sizes)
 
 
-def _resized(panel: Panel, sizes: Mapping[str, int]) -> Panel:
+def resized(panel: Panel, sizes: Mapping[str, int]) -> Panel:
     """A copy with exactly so much room."""
-    columns, classes = sizes["columns"], sizes["classes"]
-    derived = {
-        "linear": 1 + columns,
-        "curved": 1 + N_COSINES + columns,
-        "scores": 2 * min(classes, FOLD),
-        "leaves": sizes["nodes"] // 2 + 1,
-    }
-    made: Panel = _fitted(panel, AXES, {**sizes, **derived})
+    made: Panel = _fitted(panel, AXES, _all_sizes(sizes))
     return made
+
+
+def _all_sizes(sizes: Mapping[str, int]) -> dict[str, int]:
+    """With those of the axes that follow from others."""
+    columns, classes = sizes["columns"], sizes["classes"]
+    derived = {"linear": 1 + columns, "curved": 1 + N_COSINES + columns, "scores": 2 * min(classes, FOLD)}
+    return {**sizes, **derived, "leaves": sizes["nodes"] // 2 + 1}
+
+
+def most_bytes(panel: Panel) -> int:
+    """What the panel takes at most, with the classes there are: what has not been met yet included."""
+    classes = 2 * max(int(panel.used[N_CLASSES]), 1)  # there may be room for as many again
+    full = {"classes": classes, "columns": panel.most, "memory": MEMORY, "recent": RECENT, "nodes": NODES}
+    return _bytes(panel, AXES, _all_sizes(full))
+
+
+def _bytes(group: Any, axes: Any, sizes: Mapping[str, int]) -> int:
+    if isinstance(group, tuple):
+        own = axes or {}
+        names = group._fields  # type: ignore[attr-defined]
+        return sum(_bytes(part, own.get(name), sizes) for name, part in zip(names, group, strict=True))
+    if not isinstance(group, np.ndarray):
+        return 0
+    shape = [sizes.get(axis, have) for axis, have in zip(axes or [""] * group.ndim, group.shape, strict=True)]
+    return int(np.prod(shape)) * group.itemsize
 
 
 def _fitted(group: Any, axes: Any, sizes: Mapping[str, int]) -> Any:

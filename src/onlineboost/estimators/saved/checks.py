@@ -13,10 +13,12 @@ import numpy as np
 
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
+from onlineboost.chain.panelled import PanelChain
 from onlineboost.data.encoder import MAX_VALUES, OWN, SHARED, Encoder
 from onlineboost.data.open_columns import COLUMNS
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
+from onlineboost.panel.state import N_CLASSES, ROWS
 from onlineboost.storage.errors import DamagedModelFile
 from onlineboost.trees.state import N_LEAVES, NOT_BORN, UNLIMITED, Forest, nominal_layout
 
@@ -50,9 +52,14 @@ def check_model(name: str, model: Model) -> None:
             check(len(booster.log_v) == len(booster.segment) > 0, "the weights of the experts")
             check_segment(booster.segment, holds, model, classes=2)
     else:
-        check(len(chain.segments) == 1, "the number of segments")
-        check(len(chain.log_v) == len(chain.segments[0]) == chain.n_learners > 0, "the weights of the experts")
-        check_segment(chain.segments[0], holds, model, classes=k)
+        check(len(chain.segments) == 1 or holds.chain == "panelled", "the number of segments")
+        whole = chain.whole()
+        check(len(chain.log_v) == len(whole) == chain.n_learners > 0, "the weights of the experts")
+        check_segment(whole, holds, model, classes=k)
+        if isinstance(chain, PanelChain):
+            check(chain.panel.used[N_CLASSES] == k and chain.panel.used[ROWS] == chain.t, "the rows of the panel")
+            check(len(chain.panel.dense.origin) == chain.n_numeric, "the columns of the panel")
+            check_finite(*chain.newton, chain.recency)
     check_finite(*chain.log_vs)
 
 

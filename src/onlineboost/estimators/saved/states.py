@@ -21,12 +21,16 @@ from onlineboost.chain.independent import IndependentChain
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.ova import ClassBooster, OneVsAllChain
+from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.restarts import Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.fields import States
+from onlineboost.estimators.saved.panels import PANEL, make_panel, take_panel
+from onlineboost.panel.newton import Newton
+from onlineboost.panel.state import N_CLASSES, Panel
 from onlineboost.storage.errors import DamagedModelFile
 from onlineboost.trees.compact import packed, restore
 
@@ -45,6 +49,7 @@ class Holds(NamedTuple):
 HOLDS = {  # by the name of the estimator in the registry
     "adaboost-olm": Holds("chain", "olm", ("trees", "given"), watch=True),
     "online-mbbm": Holds("chain", "mbbm", ("trees", "given")),
+    "online-boost": Holds("panelled", "olm", ("trees", "given"), watch=True),
     "oza-boost": Holds("chain", "oza"),
     "one-vs-all": Holds("one-vs-all", "olm", ("trees", "given")),
     "adaboost-ova": Holds("chain", "olm", ("binary-trees",)),
@@ -269,11 +274,34 @@ def _make_one_vs_all(given: dict[str, Any]) -> OneVsAllChain:
     return chain
 
 
+def _take_panelled(chain: PanelChain) -> dict[str, Any]:
+    own = {name: getattr(chain, name) for name in (*CHAIN, "log_v", "n_learners", "panel", "recency")}
+    return {**own, "segments": [chain.whole()], "beta": chain.newton.beta, "A": chain.newton.A}
+
+
+def _make_panelled(given: dict[str, Any]) -> PanelChain:
+    (whole,) = given.pop("segments") or [None]
+    if whole is None:
+        raise DamagedModelFile("there are no learners")
+    chain = PanelChain(whole, 0, 0, given["seed"])
+    given["newton"] = Newton(given.pop("beta"), given.pop("A"))
+    if (
+        len(given["newton"].beta) != len(chain.newton.beta)
+        or given["recency"].shape[1] != given["panel"].used[N_CLASSES]
+    ):
+        raise DamagedModelFile("the combiner is not that of the chain")
+    restore(chain, given)
+    return chain
+
+
 SEGMENTED = CHAIN | {"segments": "[segment]", "log_v": "f8[n]", "n_learners": "=n"}
 STATES.add("chain", Chain, SEGMENTED, _take_chain, _make_chain(Chain))
 STATES.add("independent", IndependentChain, SEGMENTED, _take_chain, _make_chain(IndependentChain))
 STATES.add("one-vs-all", OneVsAllChain, CHAIN | {"boosters": "[class-booster]"}, _take_one_vs_all, _make_one_vs_all)
-MODEL = {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all", "counts": "f8[k]"}
+PANELLED = SEGMENTED | {"panel": "panel", "beta": "f8[h]", "A": "f8[h,h]", "recency": "f8[2,k]"}
+STATES.add("panel", Panel, PANEL, take_panel, make_panel, fresh=True)
+STATES.add("panelled", PanelChain, PANELLED, _take_panelled, _make_panelled)
+MODEL = {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all|panelled", "counts": "f8[k]"}
 MODEL |= {"limit": "int?", "per_class": "int", "warned": "bool"}
 STATES.add(
     "model",

@@ -19,6 +19,7 @@ from onlineboost.chain import restarts
 from onlineboost.estimators import base as base_module
 from onlineboost.estimators import lookup, words
 from onlineboost.estimators.registry import ENTRIES
+from onlineboost.panel.state import most_bytes, new_panel, with_classes
 
 TREE = HoeffdingTree(grace_period=(10, 25), tie_threshold=(0.2, 0.7), max_features=0.6)  # splits on short streams
 COMMON = {"n_learners": 6, "learner": TREE, "weight_scale": (0.7, 3.0), "grace_period": 15, "tie_threshold": 0.4}
@@ -94,10 +95,13 @@ def every_kind() -> list[Kind]:
 TINY_TREE = 8_000  # bytes for a tree: room for some 20 nodes
 TREES = {"hoeffding-tree": 1, "adaboost-ova": 24, "one-vs-all": 24}  # of streams with four classes; others have 6
 
+# The panel counts with all that it may ever take, and beside it there is room for the rows of a block.
+FIXED = {"online-boost": most_bytes(with_classes(new_panel(3, 2, 0), 4)) + 1_600_000}
+
 
 def with_little_memory() -> list[Kind]:
     """Each estimator with so little memory that trees of short streams have to do without."""
-    limits = {entry.name: TINY_TREE * TREES.get(entry.name, 6) for entry in ENTRIES}
+    limits = {entry.name: TINY_TREE * TREES.get(entry.name, 6) + FIXED.get(entry.name, 0) for entry in ENTRIES}
     return [_kind(name, f"{name} memory_limit={limit}", memory_limit=limit) for name, limit in limits.items()]
 
 

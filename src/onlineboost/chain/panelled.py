@@ -139,6 +139,12 @@ class PanelChain(Chain):
         super().new_values(sizes, births)
         self.make_room(sum(sizes))
 
+    def new_columns(self, numeric: int, nominal: int) -> None:
+        """The panel goes on without them: the trees of the chain alone see columns that turn up later."""
+        super().new_columns(numeric, nominal)
+        dense = self.panel.dense
+        self.panel = self.panel._replace(dense=dense._replace(offset=dense.offset + numeric))
+
     def make_room(self, n_values: int) -> None:
         """Room for so many values of all nominal columns together."""
         wanted = self.panel.dense.n_numbers + n_values

@@ -26,6 +26,7 @@ class Dense(NamedTuple):
     """How rows become dense."""
 
     n_numbers: int  # dense columns for numbers: the first ones
+    offset: int  # numeric columns of a row; those that turned up later are left to the trees of the chain
     origin: np.ndarray  # float64 (numeric columns,)
     unit: np.ndarray  # float64 (numeric columns,) 0: all numbers so far were the same
     met: np.ndarray  # bool (numeric columns,) whether there was a number yet
@@ -37,6 +38,7 @@ class Dense(NamedTuple):
 def new_dense(n_numeric: int, n_nominal: int, columns: int) -> Dense:
     return Dense(
         min(n_numeric, WIDE),
+        n_numeric,
         np.zeros(n_numeric),
         np.zeros(n_numeric),
         np.zeros(n_numeric, np.bool_),
@@ -94,11 +96,11 @@ def densify(dense, seed, x, mean, n, values, there):
             there[c] = 1.0 if x[c] == x[c] else 0.0
             values[c] = np.float64(np.float32(scaled(dense, c, x[c]) if x[c] == x[c] else mean[c]))
     for j in range(dense.n_numbers, n):
-        code = x[n_numeric + dense.owner[j]]
+        code = x[dense.offset + dense.owner[j]]
         there[j] = 1.0 if code >= 0.0 else 0.0
         values[j] = 0.0 if code >= 0.0 else np.float64(np.float32(mean[j]))
     for q in range(dense.place.shape[0]):
-        code = x[n_numeric + q]
+        code = x[dense.offset + q]
         if code >= 0.0 and code < VALUES:
             at = dense.place[q, int(code)] - 1
             if at >= 0:

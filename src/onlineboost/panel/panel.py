@@ -130,7 +130,7 @@ def meet_row(panel, x, k):
         if x[c] == x[c]:
             meet_number(dense, c, x[c])
     for q in range(dense.place.shape[0]):
-        code = x[n_numeric + q]
+        code = x[dense.offset + q]
         if code >= 0.0:
             before = panel.used[COLUMNS]
             n = meet_value(dense, q, int(code), before, panel.most, panel.seed)

@@ -58,7 +58,9 @@ def check_model(name: str, model: Model) -> None:
         check_segment(whole, holds, model, classes=k)
         if isinstance(chain, PanelChain):
             check(chain.panel.used[N_CLASSES] == k and chain.panel.used[ROWS] == chain.t, "the rows of the panel")
-            check(len(chain.panel.dense.origin) == chain.n_numeric, "the columns of the panel")
+            dense = chain.panel.dense
+            check(len(dense.origin) <= dense.offset == chain.n_numeric, "the columns of the panel")
+            check(len(dense.place) <= len(model.encoder.nominal), "the columns of the panel")
             check_finite(*chain.newton, chain.recency)
     check_finite(*chain.log_vs)
 

@@ -27,11 +27,15 @@ def named_arrays(group: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]
 
 
 NUMBERS = {"seed": "int", "width": "int", "most": "int"}
-PANEL = NUMBERS | {name: f"u1[{name.replace('.', '_')}]" for name, _ in named_arrays(new_panel(1, 1, 0))}
+PANEL = (
+    NUMBERS
+    | {"offset": "int"}
+    | {name: f"u1[{name.replace('.', '_')}]" for name, _ in named_arrays(new_panel(1, 1, 0))}
+)
 
 
 def take_panel(panel: Panel) -> dict[str, Any]:
-    numbers = {name: getattr(panel, name) for name in NUMBERS}
+    numbers = {name: getattr(panel, name) for name in NUMBERS} | {"offset": panel.dense.offset}
     return numbers | {name: array.reshape(-1).view(np.uint8) for name, array in named_arrays(packed(panel))}
 
 
@@ -49,7 +53,8 @@ def make_panel(given: dict[str, Any]) -> Panel:
     for name, array in named_arrays(room):
         check(given[name].size == array.nbytes, f"the size of {name} of the panel")
         array.reshape(-1).view(np.uint8)[:] = given[name]
-    panel = room._replace(width=given["width"], most=given["most"])
+    dense = room.dense._replace(offset=given["offset"])
+    panel = room._replace(width=given["width"], most=given["most"], dense=dense)
     check(panel.width == n_numeric + n_nominal, "the columns of the panel")
     check_panel(panel, rows, columns, classes)
     return panel

@@ -216,10 +216,14 @@ class PanelChain(Chain):
 
     def joined(self) -> Self:
         copy = super().joined()
-        copy.panel = packed(self.panel)
-        copy.newton = Newton(*(part.copy() for part in self.newton))
-        copy.recency = self.recency.copy()
+        copy.copy_panel(self)
         return copy
+
+    def copy_panel(self, original: Self) -> None:
+        """Panel and combiner of the original, as copies with no room to spare."""
+        self.panel = packed(original.panel)
+        self.newton = Newton(*(part.copy() for part in original.newton))
+        self.recency = original.recency.copy()
 
     @property
     def can_join(self) -> bool:

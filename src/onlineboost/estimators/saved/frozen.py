@@ -16,6 +16,7 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.ova import ClassBooster, OneVsAllChain
+from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.gate import OF_THIS_PROCESS
 from onlineboost.estimators.model import Model
@@ -76,6 +77,9 @@ def _chain(chain: Chain, room: Room) -> Chain:
         assert isinstance(twin, OneVsAllChain)
         pairs = zip(twin.segments, chain.boosters, strict=True)
         twin.boosters = [ClassBooster(segment, booster.log_v.copy()) for segment, booster in pairs]
+    if isinstance(chain, PanelChain):
+        assert isinstance(twin, PanelChain)
+        twin.copy_panel(chain)
     return twin
 
 

@@ -7,7 +7,7 @@ TORCH ?= torch==2.13.0
 .PHONY: run test soak fuzz bench bench-quick bench-guard bench-docs clean
 
 run: $(VENV)/installed
-	$(BIN)/onlineboost run nursery --learners 100
+	$(BIN)/onlineboost run nursery
 
 test: $(VENV)/installed-dev
 	$(BIN)/ruff check src tests benchmarks

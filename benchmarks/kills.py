@@ -10,7 +10,6 @@ compiled: otherwise most would be killed before they begin.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gzip
 import io
@@ -22,6 +21,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import click
 
 from onlineboost.cli.main import main as command_line
 from onlineboost.estimators import lookup
@@ -113,13 +114,13 @@ def survives(name: str, source: Path, folder: Path, kills: int, draw: random.Ran
     return result(disturbed) == result(undisturbed), done
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    draw, names = random.Random(arguments.seed), lookup.names()
-    each = max(LEAST_KILLS, -(-arguments.kills // len(names)))
+@click.command(help=__doc__)
+@click.option("--kills", default=100, show_default=True)
+@click.option("--models", default=",".join(lookup.names()), show_default=True, help="Comma-separated names.")
+@click.option("--seed", default=0, show_default=True)
+def main(kills: int, models: str, seed: int) -> None:
+    draw, names = random.Random(seed), models.split(",")
+    each = max(LEAST_KILLS, -(-kills // len(names)))
     total, good = 0, 0
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -14,7 +14,6 @@ waiting for is measured apart, and is the figure that hardly depends on how busy
 
 from __future__ import annotations
 
-import argparse
 import pickle
 import tempfile
 import time
@@ -22,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import joblib
 import numpy as np
 from threads import machine_busy
@@ -119,23 +119,22 @@ def checkpoint_cost(rows: int, turns: int, folder: Path) -> dict[str, float]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=float, default=500.0)
-    parser.add_argument("--rows", type=int, default=100_000, help="of movement; 0: no checkpoints")
-    parser.add_argument("--turns", type=int, default=3)
-    arguments = parser.parse_args()
+@click.command(help=__doc__)
+@click.option("--megabytes", default=500.0, show_default=True)
+@click.option("--rows", default=100_000, show_default=True, help="Of movement; 0: no checkpoints.")
+@click.option("--turns", default=3, show_default=True)
+def main(megabytes: float, rows: int, turns: int) -> None:
     busy, total = machine_busy()
     with tempfile.TemporaryDirectory() as folder:
-        if arguments.megabytes:
-            clf = large_model(arguments.megabytes)
+        if megabytes:
+            clf = large_model(megabytes)
             print(f"AdaBoostOLM, {clf.n_samples_seen_:,} rows, {clf.nbytes_ / 1e6:.0f} MB in memory")
             print(f"{'':<22}{'save, s':>9}{'load, s':>9}{'MB':>9}")
-            for name, (wrote, read, size) in compare(clf, Path(folder), arguments.turns).items():
+            for name, (wrote, read, size) in compare(clf, Path(folder), turns).items():
                 print(f"{name:<22}{wrote:>9.2f}{read:>9.2f}{size / 1e6:>9.1f}")
             del clf
-        if arguments.rows:
-            cost = checkpoint_cost(arguments.rows, arguments.turns, Path(folder))
+        if rows:
+            cost = checkpoint_cost(rows, turns, Path(folder))
             for name in ("wall", "processor"):
                 kept, plain = cost[f"{name}, with"], cost[f"{name}, without"]
                 print(f"{name:<10} {plain:8.2f} s without, {kept:8.2f} s with checkpoints: {kept / plain - 1:+.1%}")

@@ -22,7 +22,7 @@ from onlineboost.storage.container import FORMAT
 
 FOLDER = Path(__file__).parent / "golden_files"
 HALF, ROWS = 420, 820
-LARGEST_FILE = 100_000
+LARGEST_FILE = 1_100_000  # the panel of online-boost takes most of it
 
 TREE = HoeffdingTree(grace_period=(15, 40), tie_threshold=(0.1, 0.5), max_features=0.6)
 COMMON = {"n_learners": 3, "learner": TREE, "weight_scale": (0.7, 3.0)}

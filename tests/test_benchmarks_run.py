@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -334,3 +335,14 @@ def test_single_row_splits_what_a_row_takes(tmp_path):
         assert figures["per tree"][name] * n + fixed == pytest.approx(figures["models"][name][2])
     if importlib.util.find_spec("river") is None:
         assert "river is not installed" in output
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 here")
+def test_kills_leave_no_trace():
+    assert "5 of 5 kills left no trace" in run("kills", "--kills", 1, "--models", "hoeffding-tree")
+
+
+def test_model_files_are_timed_beside_pickles():
+    output = run("model_files", "--megabytes", 1, "--rows", 0, "--turns", 1)
+    for name in ("model file", "mapped", "pickle", "joblib"):
+        assert name in output

@@ -20,6 +20,7 @@ from onlineboost.datasets.catalogue import dataset_names
 from onlineboost.estimators import lookup
 
 QUICK = ["--learners", "3", "--limit", "120"]
+OLM = ["--model", "adaboost-olm"]
 
 
 def call(*arguments):
@@ -46,13 +47,13 @@ def test_run_prints_a_table_of_the_model_and_the_baselines():
     result = call("run", "balance", *QUICK)
     assert result.exit_code == 0, result.output
     assert "balance: 120 examples, 3 classes, shuffled with seed 0" in " ".join(result.stdout.split())
-    for name in ("adaboost-olm", "majority", "last-class"):
+    for name in ("online-boost", "majority", "last-class"):
         assert name in result.stdout
     assert "hoeffding-tree" not in result.stdout
 
 
 def test_the_json_of_run_holds_what_prequential_finds():
-    result = call("run", "balance", *QUICK, "--seed", "4", "--json")
+    result = call("run", "balance", *QUICK, *OLM, "--seed", "4", "--json")
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     data = load_dataset("balance").shuffled(4)
@@ -83,7 +84,9 @@ def test_compare_runs_the_models_it_is_given_in_that_order(events):
 
 def test_settings_reach_the_model(events):
     answers = [
-        json.loads(call("run", events, "--target", "label", *QUICK, *more, "--json").stdout)["results"][0]["accuracy"]
+        json.loads(call("run", events, "--target", "label", *QUICK, *OLM, *more, "--json").stdout)["results"][0][
+            "accuracy"
+        ]
         for more in ([], ["--loss", "squared_hinge"], ["--combiner", "last"], ["--seed", "9"])
     ]
     assert len(set(answers)) > 1
@@ -111,8 +114,10 @@ def test_settings_reach_the_models_that_have_them():
         ["--loss", "exponential"],
         ["--weight-scale", "5,200"],
     ):
-        assert call("run", "balance", *QUICK, *more).exit_code == 0
-    answer = json.loads(call("run", "balance", *QUICK, "--weight-scale", "5,200", "--vote", "cost", "--json").stdout)
+        assert call("run", "balance", *QUICK, *OLM, *more).exit_code == 0
+    answer = json.loads(
+        call("run", "balance", *QUICK, *OLM, "--weight-scale", "5,200", "--vote", "cost", "--json").stdout
+    )
     assert (answer["weight_scale"], answer["vote"]) == ([5.0, 200.0], "cost")
     assert call("run", "balance", *QUICK, "--weight-scale", "heavy").exit_code == 2
 
@@ -126,7 +131,7 @@ def test_costs_reach_the_models(tmp_path):
         ("--class-weight", "B=7, R=0.5", {"class_weight": {"B": 7.0, "R": 0.5}}),
         ("--cost-matrix", costs, {"cost_matrix": {"B": {"L": 7.0}, "L": {"R": 0.5}}}),
     ):
-        result = call("run", "balance", "--learners", 3, option, given, "--json")
+        result = call("run", "balance", "--learners", 3, *OLM, option, given, "--json")
         assert result.exit_code == 0, result.output
         answer = json.loads(result.stdout)
         want = prequential(AdaBoostOLM(3, **meant), data.X, data.y)
@@ -324,7 +329,8 @@ def test_the_papers_figure_is_drawn(tmp_path):
 
 def test_labels_that_come_late(events):
     at_once, late = (
-        json.loads(call("run", events, *QUICK, "--json", *delay).output)["results"][0] for delay in ((), ("--delay", 7))
+        json.loads(call("run", events, *QUICK, *OLM, "--json", *delay).output)["results"][0]
+        for delay in ((), ("--delay", 7))
     )
     assert late["examples"] == at_once["examples"]
     assert late["accuracy"] < at_once["accuracy"]

@@ -21,7 +21,7 @@ from onlineboost.data.live import LiveLines
 from onlineboost.storage.container import FORMAT
 from test_resumable import kills
 
-QUICK = ["--learners", "2"]
+QUICK = ["--learners", "2", "--model", "adaboost-olm"]
 COMMAND = [sys.executable, "-c", "from onlineboost.cli.main import main; main()"]
 
 

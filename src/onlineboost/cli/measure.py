@@ -237,6 +237,8 @@ def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any],
     from onlineboost.report.comparison import comparison_page
 
     about = f"{records[0]['rows']:,} examples, {len(stream.classes)} classes, {stream.how}; "
-    about += f"{settings['learners']} learners, seed {settings['seed']}"
+    if "learners" in settings:
+        about += f"{settings['learners']} learners, "
+    about += f"seed {settings['seed']}"
     path.write_text(comparison_page(records, f"Models compared on {stream.source}", about), encoding="utf-8")
     click.echo(f"wrote {visible(str(path))}", err=True)

@@ -15,7 +15,7 @@ def settings_of(name: str) -> tuple[str, ...]:
     return () if name in BASELINES else lookup.settings_of(name)
 
 
-def make_model(name: str, learners: int, seed: int, jobs: int, **settings: Any) -> Any:
+def make_model(name: str, *, seed: int, jobs: int, learners: int | None = None, **settings: Any) -> Any:
     """A model by its name, with those of the settings that it has."""
     if name in BASELINES:
         from onlineboost.evaluation import baselines

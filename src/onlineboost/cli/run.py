@@ -20,7 +20,9 @@ SEEDS = click.IntRange(0, 2**63 - 1)
 OPTIONS = (  # that both commands have
     click.argument("source"),
     click.option("--target", help="Column with the labels [default: the last one]."),
-    click.option("--learners", default=100, show_default=True, type=click.IntRange(1), help="Number of weak learners."),
+    click.option(
+        "--learners", type=click.IntRange(1), help="Number of weak learners [default: 50 for online-boost, else 100]."
+    ),
     # Settings of the models: each goes to those that have it, and what is not given is as the model wants it.
     click.option("--loss", type=click.Choice(POTENTIAL_LOSSES), help="The loss that boosting minimises."),
     click.option("--combiner", type=click.Choice(COMBINERS), help="Which expert to follow."),
@@ -68,7 +70,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @_options
-@click.option("--model", default="adaboost-olm", show_default=True, type=click.Choice(MODELS))
+@click.option("--model", default="online-boost", show_default=True, type=click.Choice(MODELS))
 @click.option("--save", type=FILE, help="Put the model into this file at the end.")
 @click.option("--out", type=FILE, help="Write labels and predictions to this CSV file.")
 @click.option(
@@ -113,7 +115,9 @@ def run(
     )
     for name in names:
         if options[name] is not None and name not in settings_of(model):
-            raise click.BadParameter(f"{model} has no such setting", param_hint=f"--{name.replace('_', '-')}")
+            others = ", ".join(other for other in MODELS if name in settings_of(other))
+            hint = f"--{name.replace('_', '-')}"
+            raise click.BadParameter(f"{model} has no such setting; name a --model that has: {others}", param_hint=hint)
     _run([model, *(name for name in BASELINES if name != model)], keep=keep, **options)
 
 

@@ -42,9 +42,9 @@ def announce_compilation(what: str) -> None:
     _announced.add(what)
     log = logging.getLogger("onlineboost")
     if USABLE:
-        log.warning("compiling %s for this machine, once after installation: about 15 s ...", what)
+        log.warning("compiling %s for this machine, once after installation: 15 to 40 s ...", what)
     else:
-        text = "compiling %s in every process, about 15 s, since machine code cannot be kept: %s; %s"
+        text = "compiling %s in every process, 15 to 40 s, since machine code cannot be kept: %s; %s"
         log.warning(text, what, WHY_NOT, WAY_OUT)
 
 

@@ -25,6 +25,7 @@ from rich.progress import track
 from rich.table import Table
 
 from onlineboost import load_dataset, prequential
+from onlineboost.data.errors import DataError
 from onlineboost.estimators import lookup
 from onlineboost.evaluation import warm_up
 
@@ -118,7 +119,11 @@ def main(models: tuple[str, ...], datasets: str, orders: int, first_order: int, 
     work = []
     for given in datasets.split(","):
         name, _, rows = given.partition(":")
-        data = load_dataset(name)
+        try:
+            data = load_dataset(name)
+        except DataError as error:
+            Console(stderr=True).print(f"[yellow]{name} left out:[/] {error}", highlight=False)
+            continue
         most = min(int(rows) if rows else SETS.get(name) or len(data.y), len(data.y))
         repeats = orders if data.order == "shuffle" else 1
         work += [(name, most, order, model) for order in range(first_order, first_order + repeats) for model in models]

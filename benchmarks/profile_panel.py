@@ -18,6 +18,7 @@ from rich.table import Table
 
 from onlineboost import OnlineBoostClassifier, load_dataset
 from onlineboost._compile.jit import bare_kernel
+from onlineboost.data.errors import DataError
 from onlineboost.panel import panel as members
 from onlineboost.panel.dense import densify
 from onlineboost.panel.eager import ask_eager, learn_eager
@@ -137,11 +138,15 @@ def measure(name: str, rows: int, times: int) -> dict[str, float]:
 @click.option("--times", default=2000, show_default=True)
 def main(datasets: str, rows: int, times: int) -> None:
     """Print a table."""
-    names = datasets.split(",")
-    found = [measure(name, rows, times) for name in names]
-    table = Table("part", *names)
+    found = {}
+    for name in datasets.split(","):
+        try:
+            found[name] = measure(name, rows, times)
+        except DataError as error:
+            Console(stderr=True).print(f"[yellow]{name} left out:[/] {error}", highlight=False)
+    table = Table("part", *found)
     for part in PARTS:
-        table.add_row(part, *(f"{column[part]:.1f}" for column in found))
+        table.add_row(part, *(f"{column[part]:.1f}" for column in found.values()))
     Console().print(table)
 
 

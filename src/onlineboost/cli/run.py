@@ -96,7 +96,7 @@ def run(
     onlineboost run nursery
     onlineboost run events.csv --target label --learners 50 --save model.olb
     onlineboost run events.csv --checkpoint kept --every 30s --resume --out predictions.csv
-    tail -f events.ndjson | onlineboost run - --target label
+    tail -n +1 -f events.ndjson | onlineboost run - --target label
     """
     from onlineboost.cli.survive import Keep
 

@@ -308,3 +308,23 @@ def test_a_full_disk_leaves_the_model_that_was_there(sources, saved, tmp_path):
     assert "model.olb" in " ".join(done.stderr.split())
     assert path.read_bytes() == saved.read_bytes()
     assert [other.name for other in tmp_path.iterdir()] == ["model.olb"]
+
+
+def test_no_file_is_written_over_another(sources, saved, tmp_path):
+    source, model = tmp_path / "events.csv", tmp_path / "model.olb"
+    source.write_bytes(sources["csv"].read_bytes())
+    model.write_bytes(saved.read_bytes())
+    (tmp_path / "link.csv").symlink_to(source)
+    before = source.read_bytes(), model.read_bytes()
+    for arguments in (
+        ["run", source, *QUICK, "--out", source],
+        ["run", source, *QUICK, "--out", tmp_path / "link.csv"],
+        ["run", source, *QUICK, "--save", source],
+        ["run", source, *QUICK, "--save", tmp_path / "new.olb", "--out", tmp_path / "new.olb"],
+        ["predict", model, source, "--out", source],
+        ["predict", model, source, "--out", model],
+    ):
+        done = call(*arguments)
+        assert done.exit_code == 2
+        assert "written over" in told(done)
+    assert (source.read_bytes(), model.read_bytes()) == before

@@ -515,3 +515,11 @@ def test_a_thing_that_is_no_value_is_refused_with_its_place():
     X[0, 0], X[1, 0] = 1.0, {"a": 1}
     with pytest.raises((DataError, TypeError), match="row 1, column 'x0'"):
         Encoder.settle(X)
+
+
+def test_whole_numbers_are_names_in_a_mapping():
+    """As they are when such a row is learned; a Series without names goes by position."""
+    encoder = Encoder.settle([[1.5, 2.5]], None)
+    encoder.named, encoder.opens = True, "auto"
+    assert np.isnan(encoder.read_row({0: 1.0, 1: 2.0}, learning=False).X).all()
+    assert encoder.read_row(pd.Series([1.0, 2.0])).X.tolist() == [[1.0, 2.0]]

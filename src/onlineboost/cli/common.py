@@ -96,6 +96,19 @@ def check_writable(path: Path, option: str) -> None:
         path.unlink()
 
 
+def check_apart(**files: str | Path | None) -> None:
+    """Before anything is written: what is to be written (`save`, `out`) is none of the other files."""
+    met: dict[str, str] = {}
+    for option, path in files.items():
+        name = option.upper() if option in ("source", "model") else f"--{option.replace('_', '-')}"
+        place = os.path.realpath(path or "")
+        if path is not None and place in met and option in ("save", "out"):
+            message = f"{visible(str(path))} is {met[place]} too, and would be written over. Name another file"
+            raise click.BadParameter(message, param_hint=name)
+        if path is not None:
+            met[place] = name
+
+
 def finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
     """For options that take a number: nan and inf are none."""
     if value is not None and not math.isfinite(value):

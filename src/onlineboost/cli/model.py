@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import click
 
-from onlineboost.cli.common import check_writable, visible
+from onlineboost.cli.common import check_apart, check_writable, visible
 
 MODEL = click.argument("model", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 
@@ -29,6 +29,7 @@ def predict(model: Path, source: str, proba: bool, out: Path | None) -> None:
     """
     from onlineboost.storage.atomic import replacing
 
+    check_apart(model=model, source=source, out=out)
     clf = _load(model)
     if "_model" not in clf.__dict__:
         raise ValueError(f"{model}: this model has learned nothing yet: there is nothing to predict with")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlineboost.cli.common import check_writable, comma_separated, number
+from onlineboost.cli.common import check_apart, check_writable, comma_separated, number
 from onlineboost.cli.models import BASELINES, MODELS, settings_of
 from onlineboost.estimators.words import ALPHA_STEPS, COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
 
@@ -100,6 +100,7 @@ def run(
     """
     from onlineboost.cli.survive import Keep
 
+    check_apart(source=options["source"], cost_matrix=options["cost_matrix"], save=save, out=out)
     keep = Keep(save, out, checkpoint, every, resume)
     keep.check(model)
     names = (

@@ -303,7 +303,8 @@ class Encoder:
         if not by_name.keys() <= self._known:
             given = {str(name): value for name, value in by_name.items()}
             unknown = sorted(given.keys() - self._known)
-            if unknown and all(isinstance(name, int) for name in by_name):  # a Series without names
+            nameless = not (self.named and isinstance(x, Mapping)) and all(isinstance(name, int) for name in by_name)
+            if unknown and nameless:  # a Series without names
                 return list(by_name.values())
             if unknown and (self.opens == "fixed" or not self.named):
                 raise DataError(

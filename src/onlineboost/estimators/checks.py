@@ -52,7 +52,7 @@ def note_columns(estimator: Any, names: tuple[str, ...], *, named: bool = True) 
 
 def check_weight(weight: float) -> None:
     """The weight of one example."""
-    if not 0.0 <= weight < np.inf:
+    if not (isinstance(weight, int | float | np.number) and 0.0 <= weight < np.inf):
         raise DataError(f"weight must be a number that is not negative, got {weight!r}")
     if weight > MOST_WEIGHT:
         raise DataError(f"weight is {weight:g}, {TOO_HEAVY}")

@@ -76,7 +76,7 @@ def test_a_number_that_makes_no_sense(changed, word):
 
 
 def test_run_prints_the_guarantee_and_compare_does_not():
-    result = call("run", "balance", *QUICK)
+    result = call("run", "balance", *QUICK, "--model", "adaboost-olm")
     for words in (
         "guarantees",
         "edges shown",
@@ -87,7 +87,7 @@ def test_run_prints_the_guarantee_and_compare_does_not():
         assert words in result.stdout
     assert "says nothing" not in result.stdout
     assert "bound from edges" not in result.stdout  # it is above the number of examples
-    verbose = call("run", "balance", *QUICK, "--verbose").stdout
+    verbose = call("run", "balance", *QUICK, "--model", "adaboost-olm", "--verbose").stdout
     assert "bound from edges" in verbose
     assert "(says nothing)" in verbose
     mbbm = call("run", "balance", *QUICK, "--model", "online-mbbm", "--gamma", "0.2").stdout
@@ -98,7 +98,9 @@ def test_run_prints_the_guarantee_and_compare_does_not():
 
 
 def test_the_json_of_run_has_the_guarantee():
-    answer = json.loads(call("run", "balance", *QUICK, "--json").stdout, parse_constant=pytest.fail)
+    answer = json.loads(
+        call("run", "balance", *QUICK, "--model", "adaboost-olm", "--json").stdout, parse_constant=pytest.fail
+    )
     row = answer["results"][0]
     found = row["guarantee"]
     assert found["examples"] == 120

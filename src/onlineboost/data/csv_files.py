@@ -39,11 +39,18 @@ DATE = re.compile(rf"({_DAY})([T ]{_TIME}( ?(Z|UTC|[+-]\d\d:?\d\d))?)?|{_TIME}")
 
 
 @contextmanager
-def open_csv(path: Path) -> Iterator[Source]:
+def open_lines(path: Path) -> Iterator[tuple[io.FileIO, Lines]]:
+    """A file of text, compressed or not: the file itself, by which is known how far it was read, and its lines."""
     with open(path, "rb", buffering=0) as raw:
         zipped = path.name.lower().endswith(".gz")
         with io.BufferedReader(gzip.GzipFile(fileobj=raw) if zipped else raw) as lines:
-            yield CsvSource(path, raw, lines)
+            yield raw, lines
+
+
+@contextmanager
+def open_csv(path: Path) -> Iterator[Source]:
+    with open_lines(path) as opened:
+        yield CsvSource(path, *opened)
 
 
 class CsvSource:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlineboost.data.csv_files import LONGEST_LINE
+from onlineboost.data.csv_files import LONGEST_LINE, open_lines
 from onlineboost.data.errors import DataError, file_error, show, suggest
 from onlineboost.data.live import Lines, taken
 from onlineboost.data.source import Chunk, Source, check_columns, limit, parse_numbers, raise_limit, rows_at_once
@@ -29,10 +29,8 @@ Row = tuple[int, dict[str, Any]]  # the number of its line, and what is in it
 
 @contextmanager
 def open_ndjson(path: Path) -> Iterator[Source]:
-    with open(path, "rb", buffering=0) as raw:
-        zipped = path.name.lower().endswith(".gz")
-        with io.BufferedReader(gzip.GzipFile(fileobj=raw) if zipped else raw) as lines:
-            yield NdjsonSource(path, raw, lines)
+    with open_lines(path) as opened:
+        yield NdjsonSource(path, *opened)
 
 
 class NdjsonSource:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-
 from onlineboost.boosters.olm import new_olm
-from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.settings import GRADIENTS, RESTARTS, Names, Scale, adapts, loss_of, scales, vote_of, word
+from onlineboost.estimators.restarting import RestartingClassifier
+from onlineboost.estimators.settings import GRADIENTS, Names, Scale, adapts, loss_of, scales, vote_of, word
 from onlineboost.trees.state import Columns
 
 
-class AdaBoostOLM(BoosterClassifier):
+class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     """Adaboost.OLM: adaptive online multiclass boosting (Jung, Goetz, Tewari 2017, Algorithm 2), corrected.
 
     Parameters
@@ -161,12 +159,7 @@ class AdaBoostOLM(BoosterClassifier):
         adaptive = adapts(self.alpha_steps, loss)
         booster = new_olm(loss, vote_of(self.vote), seed, scale, printed=self._is_printed(), adaptive=adaptive)
         chain = boosted_chain(self.learner, booster, columns, k)
-        chain.watch = restarts.Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
-        return chain
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        self._restart()
+        return self._watched(chain)
 
     def _is_printed(self) -> bool:
         """Whether the alphas follow the printed gradient."""
@@ -174,22 +167,3 @@ class AdaBoostOLM(BoosterClassifier):
         if printed and self.loss != "logistic":
             raise ValueError(f"gradient='printed' is an error in print of the logistic loss, got loss={self.loss!r}")
         return printed
-
-    def _restart(self) -> str:
-        return word("restart", self.restart, RESTARTS)
-
-    def _rounds_to_tuning(self, chain: Chain, t: int) -> int:
-        if self._restart() == "never":
-            return super()._rounds_to_tuning(chain, t)
-        return restarts.rounds_to_review(chain.watch, t, self.restart == "auto")
-
-    def _tune(self, chain: Chain) -> None:
-        restarts.review(chain, self.restart == "auto")
-
-    @property
-    def alphas_(self) -> np.ndarray:
-        return self._fitted().chain.gather("alpha")
-
-    @property
-    def ages_(self) -> np.ndarray:
-        return self._fitted().chain.gather("seen")

@@ -54,7 +54,7 @@ class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, ClassifierMix
     columns: str = "auto"
     class_weight: ClassWeight = None  # of a classifier that has no such setting
     cost_matrix: CostMatrix = None
-    memory_limit: MemoryLimit = "1GB"
+    memory_limit: MemoryLimit = memory.DEFAULT
     _model: Model  # there once something has been learned
 
     @abstractmethod

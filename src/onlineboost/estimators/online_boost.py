@@ -9,21 +9,20 @@ import numpy as np
 from onlineboost.boosters.losses import Loss
 from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.votes import Vote
-from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.segments import Segment
-from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import weak_learners
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.model import Model
-from onlineboost.estimators.settings import RESTARTS, Names, Scale, scales, word
+from onlineboost.estimators.restarting import RestartingClassifier
+from onlineboost.estimators.settings import Names, Scale, scales
 from onlineboost.trees.state import Columns
 
 
-class OnlineBoostClassifier(OnlineClassifier):
+class OnlineBoostClassifier(RestartingClassifier):
     """The most accurate of the classifiers: a panel of unlike learners, boosted trees, and a combiner of both.
 
     The panel (eager trees, nearest neighbours, least squares) is quick to learn from the first rows on. The boosted
@@ -91,8 +90,7 @@ class OnlineBoostClassifier(OnlineClassifier):
         segment = Segment(weak_learners(self.learner, booster, columns, k), booster)
         chain = PanelChain(segment, columns.n_numeric, len(columns.nominal_sizes), seed)
         chain.make_room(sum(columns.nominal_sizes))
-        chain.watch = restarts.Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
-        return chain
+        return self._watched(chain)
 
     def _set_classes(self, model: Model, k: int) -> None:
         assert isinstance(model.chain, PanelChain)
@@ -101,33 +99,10 @@ class OnlineBoostClassifier(OnlineClassifier):
     def _combiner(self) -> Combiner:
         return Combiner.LAST  # nobody asks: the votes are combined otherwise
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        self._restart()
-
-    def _restart(self) -> str:
-        return word("restart", self.restart, RESTARTS)
-
-    def _rounds_to_tuning(self, chain: Chain, t: int) -> int:
-        if self._restart() == "never":
-            return super()._rounds_to_tuning(chain, t)
-        return restarts.rounds_to_review(chain.watch, t, self.restart == "auto")
-
-    def _tune(self, chain: Chain) -> None:
-        restarts.review(chain, self.restart == "auto")
-
-    @property
-    def alphas_(self) -> np.ndarray:
-        return self._fitted().chain.gather("alpha")
-
     @property
     def edges_(self) -> np.ndarray:
         model = self._fitted()
         return model.chain.edges(model.k)
-
-    @property
-    def ages_(self) -> np.ndarray:
-        return self._fitted().chain.gather("seen")
 
     @property
     def voices_(self) -> dict[str, float]:

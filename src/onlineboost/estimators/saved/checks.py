@@ -17,17 +17,12 @@ from onlineboost.chain.panelled import PanelChain
 from onlineboost.data.encoder import MAX_VALUES, OWN, SHARED, Encoder
 from onlineboost.data.open_columns import COLUMNS
 from onlineboost.estimators.model import Model
+from onlineboost.estimators.saved.fields import check
 from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
 from onlineboost.panel.state import N_CLASSES, ROWS
-from onlineboost.storage.errors import DamagedModelFile
 from onlineboost.trees.state import N_LEAVES, NOT_BORN, UNLIMITED, Forest, nominal_layout
 
 MOST_ROUNDS = 1 << 62
-
-
-def check(good: Any, what: str) -> None:
-    if not good:
-        raise DamagedModelFile(f"{what}: this model cannot have been learned")
 
 
 def check_model(name: str, model: Model) -> None:

@@ -146,6 +146,11 @@ class States:
         return self.read(reader, data, kind)
 
 
+def check(good: Any, what: str) -> None:
+    if not good:
+        raise DamagedModelFile(f"{what}: this model cannot have been learned")
+
+
 def _check_array(array: np.ndarray, dtype: str, wanted: list[str], sizes: dict[str, int], where: str) -> None:
     """Type and shape; sizes met for the first time are noted."""
     if array.dtype != DTYPES[dtype] or array.ndim != len(wanted):

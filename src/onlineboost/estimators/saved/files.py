@@ -14,7 +14,8 @@ import numpy as np
 from onlineboost.estimators import lookup
 from onlineboost.estimators.gate import OF_THIS_PROCESS
 from onlineboost.estimators.registry import ENTRIES
-from onlineboost.estimators.saved.checks import check, check_model
+from onlineboost.estimators.saved.checks import check_model
+from onlineboost.estimators.saved.fields import check
 from onlineboost.estimators.saved.pending import read_pending, write_pending
 from onlineboost.estimators.saved.states import STATES
 from onlineboost.storage.atomic import replacing

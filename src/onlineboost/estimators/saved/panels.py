@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from onlineboost.estimators.saved.fields import check
 from onlineboost.panel.dense import VALUES, WIDE
 from onlineboost.panel.eager import COLUMN_BITS, LINK, MEMORY, N_LEAVES, N_NODES, N_TREES, NODES, ROWS
 from onlineboost.panel.neighbours import RECENT
 from onlineboost.panel.state import Panel, new_panel, packed, resized
-from onlineboost.storage.errors import DamagedModelFile
 
 
 def named_arrays(group: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
@@ -58,11 +58,6 @@ def make_panel(given: dict[str, Any]) -> Panel:
     check(panel.width == n_numeric + n_nominal, "the columns of the panel")
     check_panel(panel, rows, columns, classes)
     return panel
-
-
-def check(good: Any, what: str) -> None:
-    if not good:
-        raise DamagedModelFile(f"{what}: this model cannot have been learned")
 
 
 def check_panel(panel: Panel, rows: int, columns: int, classes: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlineboost.data.encoder import Encoder, Kept
 from onlineboost.estimators.pending import Pending
-from onlineboost.estimators.saved.checks import check
+from onlineboost.estimators.saved.fields import check
 from onlineboost.storage.values import Reader, Writer
 
 FIELDS = ("most", "given", "dropped", "lost", "tickets", "widths", "numeric", "texts", "values", "others")

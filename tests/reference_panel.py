@@ -15,6 +15,7 @@ import numpy as np
 import reference
 from onlineboost._compile.random import EAGER, FREQUENCY, uniform
 from onlineboost.panel import eager, least_squares, metric, neighbours, newton, panel, recency
+from reference_refits import RefittedTrees
 
 # ------------------------------------------------------------------------------------------------------ dense rows
 
@@ -302,7 +303,8 @@ class Panel:
         self.trees = [EagerTree(i, seed) for i in range(eager.N_TREES)]
         self.memory = []  # (values, y, weight) of all rows
         self.said = []  # scores of all rows
-        self.newton = Newton([1.0 / 6.0] * 6)
+        self.refits = RefittedTrees(seed)
+        self.newton = Newton([1.0 / 7.0] * 7)
 
     def meet(self, x):
         self.dense.meet(x)
@@ -320,7 +322,9 @@ class Panel:
         self.folded = [score for pair in zip(*self.now, strict=True) for score in pair]
         p = np.mean([tree.distribution(self.values, k) for tree in self.trees], axis=0)
         voices = [logits_of(p), *self.neighbours(k)]
-        self.logits = np.array(voices + [centred(panel.SHARPNESS * np.array(said)) for said in self.now])
+        voices += [centred(panel.SHARPNESS * np.array(said)) for said in self.now]
+        voices.append(logits_of(self.refits.distribution((self.values, self.folded), k)))
+        self.logits = np.array(voices)
         total, _ = self.newton.combine(self.logits)
         return np.clip(total, -panel.REACH, panel.REACH).tolist()
 
@@ -366,6 +370,8 @@ class Panel:
         self.said.append(self.folded)
         for tree in self.trees:
             tree.learn(self.memory, len(self.memory) - 1, self.columns.pull)
+        remembered = [(values, said, *row) for (values, *row), said in zip(self.memory, self.said, strict=True)]
+        self.refits.learn(remembered, len(self.values), len(self.now[0]))
         self.columns.learn(self.values, self.there, y, weight)
         self.scores.learn(self.folded, [True] * len(self.folded), y, weight)
         t = len(self.memory)

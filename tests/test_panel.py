@@ -80,7 +80,7 @@ def test_a_whole_run_is_that_of_the_twin():
     want = reference.run(twin, past, plain(X), [names.index(label) for label in y], weight)
     assert said == [None if code is None else names[code] for code in want]
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-4)
-    np.testing.assert_allclose(list(clf.voices_.values())[6:], twin.newton.beta, atol=1e-3)
+    np.testing.assert_allclose(list(clf.voices_.values())[7:], twin.newton.beta, atol=1e-3)
 
 
 def test_newton_is_its_twin_and_ends_near_the_best_coefficients():
@@ -224,5 +224,5 @@ def test_it_learns_what_trees_find_hard():
 def test_voices_are_named_and_count():
     X, y = number_stream(200)
     voices = OnlineBoostClassifier(10).fit(X, y).voices_
-    assert len(voices) == 6 + 3 + 5
+    assert len(voices) == 7 + 3 + 5
     assert all(abs(beta) <= newton.BOUND for beta in voices.values())

@@ -38,14 +38,15 @@ from onlineboost.panel.neighbours import (
     vote,
 )
 from onlineboost.panel.newton import NewtonWork, centre, combine, learn_newton, logits_of, new_newton_work
+from onlineboost.panel.refits import RefitsWork, ask_refits, learn_refits, new_refits_work
 from onlineboost.panel.state import COLUMNS, FOLD, ROWS, VOICES, Panel
 
 REACH = 8.0  # of the votes that the chain starts from
 SHARPNESS = 5.0  # logits per unit of a least-squares score
 LIGHTEST, HEAVIEST = 1e-9, 100.0  # weights of rows beyond are cut
 
-TREES, NEAREST, NEAR, ALIKE, LINEAR, CURVED = range(VOICES)
-NAMES = "trees", "nearest", "nearest 4", "nearest 12", "linear", "cosines"
+TREES, NEAREST, NEAR, ALIKE, LINEAR, CURVED, REFITTED = range(VOICES)
+NAMES = "trees", "nearest", "nearest 4", "nearest 12", "linear", "cosines", "refitted trees"
 
 
 class PanelWork(NamedTuple):
@@ -65,6 +66,7 @@ class PanelWork(NamedTuple):
     owners: np.ndarray  # float64 (nominal columns,)
     eager: EagerWork
     neighbours: NeighboursWork
+    refits: RefitsWork
     newton: NewtonWork
 
 
@@ -85,6 +87,7 @@ def new_panel_work(panel: Panel, k: int) -> PanelWork:
         np.zeros(panel.width),
         new_eager_work(n),
         new_neighbours_work(len(panel.neighbours.y)),
+        new_refits_work(len(panel.neighbours.y), n + scores, k),
         new_newton_work(VOICES, k),
     )
 
@@ -160,6 +163,8 @@ def ask_row(panel, x, k, work, s):
     ask_eager(panel.eager, work.eager, work.values, k, work.p)
     logits_of(work.p, k, work.newton.logits[TREES])
     ask_neighbours(panel, n, k, work)
+    ask_refits(panel.refits, work.refits, work.values, work.folded, k, work.p)
+    logits_of(work.p, k, work.newton.logits[REFITTED])
     combine(panel.newton, work.newton, k)
     for c in range(k):
         s[c] = min(max(work.newton.total[c], -REACH), REACH)
@@ -216,6 +221,7 @@ def learn_row(panel, k, y, weight, work):
     remember_row(panel.eager, work.values, n, y, weight, t)
     learn_eager(panel.eager, work.eager, panel.columns.pull, n, y, weight, t, panel.seed)
     remember_neighbour(panel.neighbours, work.values, n, work.folded, scores, y, weight, t)
+    learn_refits(panel.refits, work.refits, panel.neighbours, n, scores, k, t, panel.seed)
     learn_metric(panel.columns, work.values, work.there, n, y, weight)
     learn_metric(panel.scores, work.folded, work.whole, scores, y, weight)
     panel.seen[0] = min(panel.seen[0] + weight, LONGEST)

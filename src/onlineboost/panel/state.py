@@ -17,11 +17,12 @@ from onlineboost.panel.least_squares import N_COSINES, LeastSquares, new_least_s
 from onlineboost.panel.metric import Metric, new_metric
 from onlineboost.panel.neighbours import RECENT, Neighbours, new_neighbours
 from onlineboost.panel.newton import Newton, new_newton
+from onlineboost.panel.refits import Refits, new_refits
 
 MOST_COLUMNS = 150  # dense columns
 FEWEST_NOMINAL = 22  # of them for nominal values, whatever the number of numeric columns
 FOLD = 32  # classes whose scores are columns of their own; beyond, they share these
-VOICES = 6  # the trees, three kinds of neighbours, two least squares
+VOICES = 7  # two kinds of trees, three of neighbours, two least squares
 
 ROWS, COLUMNS, N_CLASSES = range(3)  # Panel.used
 
@@ -46,6 +47,7 @@ class Panel(NamedTuple):
     scores: Metric
     eager: Eager
     neighbours: Neighbours
+    refits: Refits
     newton: Newton
 
 
@@ -80,6 +82,7 @@ AXES: dict[str, Any] = {
         "y": ("recent",),
         "weight": ("recent",),
     },
+    "refits": {"votes": ("", "", "classes"), "said": ("recent", "classes")},
 }
 
 
@@ -105,6 +108,7 @@ def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
         scores=new_metric(0, 0),
         eager=new_eager(n),
         neighbours=new_neighbours(n, 0),
+        refits=new_refits(),
         newton=new_newton([1.0 / VOICES] * VOICES),
     )
 

@@ -1,0 +1,334 @@
+"""Boosted trees over the last rows, one of which is fitted anew at a time.
+
+A booster in memory: TREES small trees whose leaves hold votes for the classes, added up. From time to time the oldest of
+them is taken out, and a new one is fitted to what the others get wrong on the rows that are remembered (those of
+`neighbours`): slopes of the log loss at the votes of the others, one Newton step per leaf,
+
+    g_c = w (p_c - 1[c = y])        h_c = w p_c (1 - p_c)        vote_c = -RATE sum g_c / (sum h_c + RIDGE)
+
+The splits are found on histograms of COLUMNS columns that are drawn, least-squares scores among them, and of SKETCHES
+sums of the slopes with random signs, in place of one for every class (Iosipoi, Vakhrushev: SketchBoost, 2022). A tree is
+fitted each time the rows have grown or changed by one part in PARTS, so that the cost of a row stays the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.fastmath import exp
+from onlineboost._compile.jit import bare_kernel, small_kernel
+from onlineboost._compile.random import REFIT, uniform
+from onlineboost.panel.neighbours import RECENT
+
+TREES = 32
+DEPTH = 4
+NODES = 1 << (DEPTH + 1)  # node i has children 2i and 2i + 1; the root is 1
+COLUMNS = 12  # drawn for a tree
+BINS = 16
+LOOKED_AT = 32  # rows from which the edges of the bins are taken
+SKETCHES = 2
+PARTS = 32
+SOONEST = 2  # rows between two fits, at least
+RATE = 0.3
+RIDGE = 1.0
+BOUND = 2.0  # no vote of a leaf is larger
+LIGHTEST = 1e-3  # sum of h on either side of a split, at least
+SAME = 1e-3  # cuts whose gains differ by less are equally good, and the first one is made; the least gain of a cut
+SCORES = 1 << 20  # column numbers from here on are those of scores
+NONE = -1  # column of a leaf
+
+NEXT, DUE = 0, 1  # Refits.plan: the tree that is fitted next, and the number of rows after which
+
+
+class Refits(NamedTuple):
+    """The trees, and what they say of the rows that are remembered."""
+
+    columns: np.ndarray  # int32 (trees, NODES)
+    thresholds: np.ndarray  # float32 (trees, NODES)
+    votes: np.ndarray  # float32 (trees, NODES, classes)
+    said: np.ndarray  # float32 (recent, classes)
+    plan: np.ndarray  # int64 (2,)
+
+
+class RefitsWork(NamedTuple):
+    """Scratch for one fit."""
+
+    p: np.ndarray  # float32 (recent, k) probabilities without the tree that is taken out
+    slopes: np.ndarray  # float32 (recent, SKETCHES + 1) sums of slopes with signs, and of h
+    signs: np.ndarray  # float64 (SKETCHES, k)
+    node: np.ndarray  # int32 (recent,)
+    bins: np.ndarray  # uint8 (COLUMNS, recent)
+    edges: np.ndarray  # float32 (COLUMNS, BINS - 1)
+    drawn: np.ndarray  # int64 (columns + scores,) the first COLUMNS are those of the tree
+    sample: np.ndarray  # float32 (LOOKED_AT,)
+    histogram: np.ndarray  # float64 (NODES / 4, BINS, SKETCHES + 1)
+    sums: np.ndarray  # float64 (NODES / 4, SKETCHES + 1)
+    best: np.ndarray  # float64 (NODES / 4,) gain
+    cut: np.ndarray  # int64 (NODES / 4, 2) column drawn, and last bin on the left
+    leaf: np.ndarray  # float64 (NODES, k, 2) sums of g and h
+    total: np.ndarray  # float64 (k,) the votes of all trees for one row
+
+
+def new_refits() -> Refits:
+    """Trees that say nothing, of no class."""
+    columns, thresholds = np.full((TREES, NODES), NONE, np.int32), np.zeros((TREES, NODES), np.float32)
+    votes, said = np.zeros((TREES, NODES, 0), np.float32), np.zeros((0, 0), np.float32)
+    return Refits(columns, thresholds, votes, said, np.array([0, 2]))
+
+
+def new_refits_work(recent: int, columns: int, k: int) -> RefitsWork:
+    n = NODES // 4
+    return RefitsWork(
+        np.empty((recent, k), np.float32),
+        np.empty((recent, SKETCHES + 1), np.float32),
+        np.empty((SKETCHES, k)),
+        np.empty(recent, np.int32),
+        np.empty((COLUMNS, recent), np.uint8),
+        np.empty((COLUMNS, BINS - 1), np.float32),
+        np.empty(columns, np.int64),
+        np.empty(LOOKED_AT, np.float32),
+        np.empty((n, BINS, SKETCHES + 1)),
+        np.empty((n, SKETCHES + 1)),
+        np.empty(n),
+        np.empty((n, 2), np.int64),
+        np.empty((NODES, k, 2)),
+        np.empty(k),
+    )
+
+
+@small_kernel
+def softmax(votes, k, p):
+    top = votes[0]
+    for c in range(k):
+        top = max(top, votes[c])
+    mass = 0.0
+    for c in range(k):
+        p[c] = exp(np.float64(max(votes[c] - top, -80.0)))
+        mass += p[c]
+    for c in range(k):
+        p[c] /= mass
+
+
+@bare_kernel
+def ask_refits(refits, work, values, scores, k, p):
+    """Probabilities p[:k] of a row by all trees."""
+    total = work.total
+    for c in range(k):
+        total[c] = 0.0
+    for tree in range(TREES):
+        columns, at = refits.columns[tree], 1
+        while columns[at] != NONE:
+            column = columns[at]
+            value = np.float32(scores[column - SCORES] if column >= SCORES else values[column])
+            at = 2 * at + (1 if value > refits.thresholds[tree, at] else 0)
+        for c in range(k):
+            total[c] += refits.votes[tree, at, c]
+    softmax(total, k, p)
+
+
+@bare_kernel
+def learn_refits(refits, work, rows, n, n_scores, k, t, seed):
+    """Row t, which `ask_refits` was asked about, is among the remembered `rows` now: fit a tree if one is due."""
+    for c in range(k):
+        refits.said[t % RECENT, c] = work.total[c]
+    if t + 1 < refits.plan[DUE]:
+        return
+    n_rows = min(t + 1, RECENT)
+    tree = refits.plan[NEXT]
+    refits.plan[NEXT] = (tree + 1) % TREES
+    refits.plan[DUE] = t + 1 + max(SOONEST, n_rows // PARTS)
+    take_out(refits, work, rows, tree, n_rows, k)
+    take_slopes(work, rows, n_rows, k, t, seed)
+    n_drawn = draw_columns(work, n, n_scores, t, seed)
+    for j in range(n_drawn):
+        column = work.drawn[j]
+        stored = rows.scores[column - SCORES] if column >= SCORES else rows.values[column]
+        place_edges(work, stored, j, n_rows, t, seed)
+        take_bins(work.bins[j], work.edges[j], stored, n_rows)
+    grow(refits.columns[tree], refits.thresholds[tree], work, n_drawn, n_rows)
+    put_in(refits, work, rows, tree, n_rows, k)
+
+
+@bare_kernel
+def take_out(refits, work, rows, tree, n_rows, k):
+    """Votes and probabilities of the remembered rows without this tree."""
+    columns, thresholds, votes = refits.columns[tree], refits.thresholds[tree], refits.votes[tree]
+    for row in range(n_rows):
+        at = 1
+        while columns[at] != NONE:
+            column = columns[at]
+            value = rows.scores[column - SCORES, row] if column >= SCORES else rows.values[column, row]
+            at = 2 * at + (1 if value > thresholds[at] else 0)
+        said = refits.said[row]
+        for c in range(k):
+            said[c] -= votes[at, c]
+        softmax(said, k, work.p[row])
+
+
+@bare_kernel
+def take_slopes(work, rows, n_rows, k, t, seed):
+    """Of every row the sums of its slopes, with signs, and of h. Two classes need no signs: their slopes are opposite."""
+    for m in range(SKETCHES):
+        for c in range(k):
+            if k == 2:
+                work.signs[m, c] = 1.0 if m == 0 and c == 0 else 0.0
+            else:
+                work.signs[m, c] = 1.0 if uniform(seed, REFIT, t, SKETCHES * c + m) < 0.5 else -1.0
+    for row in range(n_rows):
+        p, weight = work.p[row], rows.weight[row]
+        slack = 0.0
+        for c in range(k):
+            slack += p[c] * (1.0 - p[c])
+        for m in range(SKETCHES):
+            total = -work.signs[m, rows.y[row]]
+            for c in range(k):
+                total += work.signs[m, c] * p[c]
+            work.slopes[row, m] = weight * total
+        work.slopes[row, SKETCHES] = weight * slack
+
+
+@bare_kernel
+def draw_columns(work, n, n_scores, t, seed):
+    """Up to COLUMNS different ones of n columns and n_scores scores, in work.drawn; returns how many."""
+    drawn, n_all = work.drawn, n + n_scores
+    for j in range(n_all):
+        drawn[j] = j if j < n else SCORES + j - n
+    n_drawn = min(COLUMNS, n_all)
+    for j in range(n_drawn):
+        other = j + int(uniform(seed, REFIT, t, -1 - j) * (n_all - j))
+        drawn[j], drawn[other] = drawn[other], drawn[j]
+    return n_drawn
+
+
+@bare_kernel
+def place_edges(work, stored, j, n_rows, t, seed):
+    """Edges between the values of some rows, all that differ if they are few; those that are not needed are infinite."""
+    sample, edges = work.sample, work.edges[j]
+    n = min(n_rows, LOOKED_AT)
+    for i in range(n):
+        row = i if n_rows <= LOOKED_AT else int(uniform(seed, REFIT, t, -1 - COLUMNS - (j * LOOKED_AT + i)) * n_rows)
+        at = i
+        while at > 0 and sample[at - 1] > stored[row]:
+            sample[at] = sample[at - 1]
+            at -= 1
+        sample[at] = stored[row]
+    different = 0
+    for i in range(n):
+        if different == 0 or sample[i] != sample[different - 1]:
+            sample[different] = sample[i]
+            different += 1
+    gaps = different - 1
+    for b in range(BINS - 1):
+        gap = b if gaps < BINS else (2 * b + 1) * gaps // (2 * (BINS - 1))
+        edges[b] = np.float32(0.5) * (sample[gap] + sample[gap + 1]) if gap < gaps else np.float32(np.inf)
+
+
+@small_kernel
+def take_bins(bins, edges, stored, n_rows):
+    for row in range(n_rows):
+        bins[row] = 0
+    for b in range(BINS - 1):
+        edge = edges[b]
+        for row in range(n_rows):
+            bins[row] += np.uint8(1) if stored[row] > edge else np.uint8(0)
+
+
+@bare_kernel
+def grow(columns, thresholds, work, n_drawn, n_rows):
+    """A tree, level by level: all nodes of a level are split on the same histograms."""
+    node, cut = work.node, work.cut
+    for row in range(n_rows):
+        node[row] = 1
+    for at in range(NODES):
+        columns[at] = NONE
+    for level in range(DEPTH):
+        first = 1 << level
+        add_up(work, first, n_rows)
+        for j in range(n_drawn):
+            fill_histogram(work, j, first, n_rows)
+            for i in range(first):
+                cut_best(work, j, i)
+        for i in range(first):
+            if work.best[i] > SAME:
+                columns[first + i] = work.drawn[cut[i, 0]]
+                thresholds[first + i] = work.edges[cut[i, 0], cut[i, 1]]
+        for row in range(n_rows):
+            i = node[row] - first
+            if i >= 0 and work.best[i] > SAME:
+                node[row] = 2 * node[row] + (1 if work.bins[cut[i, 0], row] > cut[i, 1] else 0)
+
+
+@bare_kernel
+def add_up(work, first, n_rows):
+    """Sums over the rows of each node of a level."""
+    for i in range(first):
+        work.best[i] = SAME
+        for m in range(SKETCHES + 1):
+            work.sums[i, m] = 0.0
+    for row in range(n_rows):
+        i = work.node[row] - first
+        if i >= 0:
+            for m in range(SKETCHES + 1):
+                work.sums[i, m] += work.slopes[row, m]
+
+
+@bare_kernel
+def fill_histogram(work, j, first, n_rows):
+    histogram, bins, slopes, node = work.histogram, work.bins[j], work.slopes, work.node
+    for i in range(first):
+        for b in range(BINS):
+            for m in range(SKETCHES + 1):
+                histogram[i, b, m] = 0.0
+    for row in range(n_rows):
+        i = node[row] - first
+        if i >= 0:
+            for m in range(SKETCHES + 1):
+                histogram[i, bins[row], m] += slopes[row, m]
+
+
+@bare_kernel
+def cut_best(work, j, i):
+    """Node i of a level is cut by column j if that is better than by those before it."""
+    histogram, sums = work.histogram[i], work.sums[i]
+    whole = 0.0
+    for m in range(SKETCHES):
+        whole += sums[m] * sums[m]
+    whole /= sums[SKETCHES] + RIDGE
+    left_0 = left_1 = left_h = 0.0
+    for b in range(BINS - 1):
+        left_0 += histogram[b, 0]
+        left_1 += histogram[b, 1]
+        left_h += histogram[b, 2]
+        right_h = sums[2] - left_h
+        if left_h < LIGHTEST or right_h < LIGHTEST:
+            continue
+        right_0, right_1 = sums[0] - left_0, sums[1] - left_1
+        left = (left_0 * left_0 + left_1 * left_1) / (left_h + RIDGE)
+        gain = left + (right_0 * right_0 + right_1 * right_1) / (right_h + RIDGE) - whole
+        if gain > work.best[i] + SAME:
+            work.best[i] = gain
+            work.cut[i, 0], work.cut[i, 1] = j, b
+
+
+@bare_kernel
+def put_in(refits, work, rows, tree, n_rows, k):
+    """Votes of the new tree's leaves, and of the remembered rows with it."""
+    votes, leaf = refits.votes[tree], work.leaf
+    for at in range(NODES):
+        for c in range(k):
+            leaf[at, c, 0] = leaf[at, c, 1] = 0.0
+    for row in range(n_rows):
+        p, weight, sums = work.p[row], rows.weight[row], leaf[work.node[row]]
+        for c in range(k):
+            sums[c, 0] += weight * p[c]
+            sums[c, 1] += weight * p[c] * (1.0 - p[c])
+        sums[rows.y[row], 0] -= weight
+    for at in range(NODES):
+        for c in range(k):
+            step = -RATE * leaf[at, c, 0] / (leaf[at, c, 1] + RIDGE)
+            votes[at, c] = min(max(step, -BOUND), BOUND)
+    for row in range(n_rows):
+        for c in range(k):
+            refits.said[row, c] += votes[work.node[row], c]

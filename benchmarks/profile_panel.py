@@ -24,7 +24,10 @@ from onlineboost.panel.dense import densify
 from onlineboost.panel.eager import ask_eager, learn_eager
 from onlineboost.panel.least_squares import N_COSINES, learn_squares, take_cosines
 from onlineboost.panel.metric import PERIOD, learn_metric, refresh
+from onlineboost.panel.neighbours import RECENT
 from onlineboost.panel.newton import combine, learn_newton
+from onlineboost.panel.refits import DUE, ask_refits, learn_refits
+from onlineboost.panel.refits import PARTS as REFIT_PARTS
 from onlineboost.panel.state import COLUMNS, ROWS, packed, room_for_rows
 
 
@@ -85,6 +88,18 @@ def combiner_part(panel, x, k, y, work):
     learn_newton(panel.newton, work.newton, k, y, 1.0)
 
 
+@bare_kernel
+def ask_refits_part(panel, x, k, y, work):
+    ask_refits(panel.refits, work.refits, work.values, work.folded, k, work.p)
+
+
+@bare_kernel
+def refit_part(panel, x, k, y, work):
+    panel.refits.plan[DUE] = 0
+    scores, rows = panel.neighbours.scores.shape[0], panel.used[ROWS] - 1
+    learn_refits(panel.refits, work.refits, panel.neighbours, panel.used[COLUMNS], scores, k, rows, panel.seed)
+
+
 PARTS = {
     "dense row": dense_part,
     "cosines": cosines_part,
@@ -93,6 +108,8 @@ PARTS = {
     "cosines learn": curved_part,
     "trees predict": ask_trees_part,
     "trees learn, no split": teach_trees_part,
+    "refitted trees predict": ask_refits_part,
+    f"a tree is fitted anew (every {RECENT // REFIT_PARTS} in the end)": refit_part,
     "neighbours": neighbours_part,
     "metric learns": metric_part,
     f"metric is refreshed (every {PERIOD})": refresh_part,

@@ -1,7 +1,12 @@
-"""The twin of the trees that are fitted anew (`panel.refits`): all votes are taken from the trees each time, and a split
-tries every column and edge. The settings and the counter-based random numbers are those of the package."""
+"""The twin of the trees that are fitted anew (`panel.refits`).
+
+All votes are taken from the trees each time, and a split tries every column and edge. The settings and the
+counter-based random numbers are those of the package.
+"""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -47,7 +52,8 @@ class RefittedTrees:
     def signs(self, t, m, k):
         if k == 2:
             return np.array([float(m == 0), 0.0])
-        return np.array([1.0 if uniform(self.seed, REFIT, t, refits.SKETCHES * c + m) < 0.5 else -1.0 for c in range(k)])
+        drawn = [uniform(self.seed, REFIT, t, refits.SKETCHES * c + m) for c in range(k)]
+        return np.array([1.0 if u < 0.5 else -1.0 for u in drawn])
 
     def drawn(self, n_columns, n_scores, t):
         left = [*range(n_columns), *(("score", j) for j in range(n_scores))]
@@ -63,7 +69,7 @@ class RefittedTrees:
             numbers = [uniform(self.seed, REFIT, t, first - i) for i in range(refits.LOOKED_AT)]
             sample = [rows[int(number * len(rows))] for number in numbers]
         values = sorted({value_of(row, column) for row in sample})
-        middles = [(a + b) / 2.0 for a, b in zip(values, values[1:], strict=False)]
+        middles = [(a + b) / 2.0 for a, b in pairwise(values)]
         most = refits.BINS - 1
         if len(middles) <= most:
             return middles

@@ -8,8 +8,9 @@ import pytest
 import reference
 from helpers import arrays_of, in_blocks, mixed_stream, number_stream, plain, twins_of
 from onlineboost import HoeffdingTree, OnlineBoostClassifier
-from onlineboost.panel import eager, newton
+from onlineboost.panel import eager, newton, refits
 from onlineboost.panel.least_squares import MOST, N_COSINES, cosine, learn_squares, new_least_squares, score
+from onlineboost.panel.neighbours import RECENT
 from onlineboost.panel.newton import combine, learn_newton, new_newton, new_newton_work
 from onlineboost.panel.panel import ask_panel, learn_panel, new_panel_work, start_columns, start_phases
 from onlineboost.panel.state import COLUMNS, ROWS, new_panel, packed, room_for_rows, with_classes, with_room
@@ -171,6 +172,31 @@ def test_memory_is_bounded_and_trees_start_again_at_different_times():
     assert np.std(used[-1]) > 500.0  # and they are not of one age
     assert sum(array.nbytes for array in arrays_of(panel)) < 25e6
     assert panel.used[ROWS] == 30_000
+
+
+def test_what_refitted_trees_say_of_remembered_rows_is_kept_up():
+    """Past the oldest row that is remembered, and past a new class: votes are the sums over all trees."""
+    _, X, y, weight = encoded(400, 3)
+    X, y, weight = np.tile(X, (12, 1)), np.tile(y, 12), np.tile(weight, 12)
+    k = int(y.max()) + 1
+    panel = fresh(3, 2, k, n_values=20)
+    for start in range(0, len(y), 700):
+        block = slice(start, start + 700)
+        panel, _, _ = learn(panel, X[block], y[block], weight[block], k)
+    own, rows = panel.refits, panel.neighbours
+    assert len(rows.y) == RECENT < len(y)
+    assert (own.columns >= refits.SCORES).any()
+    for row in range(0, RECENT, 97):
+        total = np.zeros(k)
+        for tree in range(refits.TREES):
+            at = 1
+            while (column := own.columns[tree, at]) != refits.NONE:
+                value = (
+                    rows.scores[column - refits.SCORES, row] if column >= refits.SCORES else rows.values[column, row]
+                )
+                at = 2 * at + int(value > own.thresholds[tree, at])
+            total += own.votes[tree, at, :k]
+        np.testing.assert_allclose(own.said[row, :k], total, atol=1e-4)
 
 
 def test_what_no_row_shows_is_not_forgotten_without_end():

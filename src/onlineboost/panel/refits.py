@@ -1,14 +1,14 @@
 """Boosted trees over the last rows, one of which is fitted anew at a time.
 
-A booster in memory: TREES small trees whose leaves hold votes for the classes, added up. From time to time the oldest of
-them is taken out, and a new one is fitted to what the others get wrong on the rows that are remembered (those of
-`neighbours`): slopes of the log loss at the votes of the others, one Newton step per leaf,
+TREES small trees whose leaves hold votes for the classes, added up. From time to time the oldest of them is taken out,
+and a new one is fitted to what the others get wrong on the rows that are remembered (those of `neighbours`): by the
+slopes of the log loss at the votes of the others, with one Newton step per leaf,
 
     g_c = w (p_c - 1[c = y])        h_c = w p_c (1 - p_c)        vote_c = -RATE sum g_c / (sum h_c + RIDGE)
 
 The splits are found on histograms of COLUMNS columns that are drawn, least-squares scores among them, and of SKETCHES
-sums of the slopes with random signs, in place of one for every class (Iosipoi, Vakhrushev: SketchBoost, 2022). A tree is
-fitted each time the rows have grown or changed by one part in PARTS, so that the cost of a row stays the same.
+sums of the slopes with random signs, in place of one for every class (Iosipoi, Vakhrushev: SketchBoost, 2022). A tree
+is fitted each time one part in PARTS of the rows is new, so that the cost of a row stays the same.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ TREES = 32
 DEPTH = 4
 NODES = 1 << (DEPTH + 1)  # node i has children 2i and 2i + 1; the root is 1
 COLUMNS = 12  # drawn for a tree
+AT_ONCE = 4  # whose histograms are filled together; divides COLUMNS
 BINS = 16
 LOOKED_AT = 32  # rows from which the edges of the bins are taken
-SKETCHES = 2
+SKETCHES = 3
 PARTS = 32
 SOONEST = 2  # rows between two fits, at least
 RATE = 0.3
@@ -63,7 +64,7 @@ class RefitsWork(NamedTuple):
     edges: np.ndarray  # float32 (COLUMNS, BINS - 1)
     drawn: np.ndarray  # int64 (columns + scores,) the first COLUMNS are those of the tree
     sample: np.ndarray  # float32 (LOOKED_AT,)
-    histogram: np.ndarray  # float64 (NODES / 4, BINS, SKETCHES + 1)
+    histograms: np.ndarray  # float32 (AT_ONCE, NODES / 4, BINS, SKETCHES + 1)
     sums: np.ndarray  # float64 (NODES / 4, SKETCHES + 1)
     best: np.ndarray  # float64 (NODES / 4,) gain
     cut: np.ndarray  # int64 (NODES / 4, 2) column drawn, and last bin on the left
@@ -85,11 +86,11 @@ def new_refits_work(recent: int, columns: int, k: int) -> RefitsWork:
         np.empty((recent, SKETCHES + 1), np.float32),
         np.empty((SKETCHES, k)),
         np.empty(recent, np.int32),
-        np.empty((COLUMNS, recent), np.uint8),
+        np.zeros((COLUMNS, recent), np.uint8),
         np.empty((COLUMNS, BINS - 1), np.float32),
         np.empty(columns, np.int64),
         np.empty(LOOKED_AT, np.float32),
-        np.empty((n, BINS, SKETCHES + 1)),
+        np.empty((AT_ONCE, n, BINS, SKETCHES + 1), np.float32),
         np.empty((n, SKETCHES + 1)),
         np.empty(n),
         np.empty((n, 2), np.int64),
@@ -169,7 +170,7 @@ def take_out(refits, work, rows, tree, n_rows, k):
 
 @bare_kernel
 def take_slopes(work, rows, n_rows, k, t, seed):
-    """Of every row the sums of its slopes, with signs, and of h. Two classes need no signs: their slopes are opposite."""
+    """Of every row the sums of its slopes, with signs, and of h. Two classes need one: their slopes are opposite."""
     for m in range(SKETCHES):
         for c in range(k):
             if k == 2:
@@ -204,7 +205,7 @@ def draw_columns(work, n, n_scores, t, seed):
 
 @bare_kernel
 def place_edges(work, stored, j, n_rows, t, seed):
-    """Edges between the values of some rows, all that differ if they are few; those that are not needed are infinite."""
+    """Edges between the values of some rows, all that differ if they are few; infinite where none is needed."""
     sample, edges = work.sample, work.edges[j]
     n = min(n_rows, LOOKED_AT)
     for i in range(n):
@@ -246,10 +247,11 @@ def grow(columns, thresholds, work, n_drawn, n_rows):
     for level in range(DEPTH):
         first = 1 << level
         add_up(work, first, n_rows)
-        for j in range(n_drawn):
-            fill_histogram(work, j, first, n_rows)
-            for i in range(first):
-                cut_best(work, j, i)
+        for j in range(0, n_drawn, AT_ONCE):
+            fill_histograms(work, j, first, n_rows)
+            for own in range(min(AT_ONCE, n_drawn - j)):
+                for i in range(first):
+                    cut_best(work, own, j + own, i)
         for i in range(first):
             if work.best[i] > SAME:
                 columns[first + i] = work.drawn[cut[i, 0]]
@@ -275,38 +277,49 @@ def add_up(work, first, n_rows):
 
 
 @bare_kernel
-def fill_histogram(work, j, first, n_rows):
-    histogram, bins, slopes, node = work.histogram, work.bins[j], work.slopes, work.node
-    for i in range(first):
-        for b in range(BINS):
-            for m in range(SKETCHES + 1):
-                histogram[i, b, m] = 0.0
+def fill_histograms(work, j, first, n_rows):
+    """Those of AT_ONCE columns from number j on: sums for the one are on their way while another's begin."""
+    histograms, slopes, node = work.histograms, work.slopes, work.node
+    h0, h1, h2, h3 = histograms[0], histograms[1], histograms[2], histograms[3]
+    b0, b1, b2, b3 = work.bins[j], work.bins[j + 1], work.bins[j + 2], work.bins[j + 3]
+    for i in range(AT_ONCE):
+        for at in range(first):
+            for b in range(BINS):
+                for m in range(SKETCHES + 1):
+                    histograms[i, at, b, m] = 0.0
     for row in range(n_rows):
-        i = node[row] - first
-        if i >= 0:
+        at = node[row] - first
+        if at >= 0:
             for m in range(SKETCHES + 1):
-                histogram[i, bins[row], m] += slopes[row, m]
+                slope = slopes[row, m]
+                h0[at, b0[row], m] += slope
+                h1[at, b1[row], m] += slope
+                h2[at, b2[row], m] += slope
+                h3[at, b3[row], m] += slope
 
 
 @bare_kernel
-def cut_best(work, j, i):
+def cut_best(work, own, j, i):
     """Node i of a level is cut by column j if that is better than by those before it."""
-    histogram, sums = work.histogram[i], work.sums[i]
+    histogram, sums = work.histograms[own, i], work.sums[i]
     whole = 0.0
     for m in range(SKETCHES):
         whole += sums[m] * sums[m]
     whole /= sums[SKETCHES] + RIDGE
-    left_0 = left_1 = left_h = 0.0
+    s0 = s1 = s2 = h = 0.0  # on the left
     for b in range(BINS - 1):
-        left_0 += histogram[b, 0]
-        left_1 += histogram[b, 1]
-        left_h += histogram[b, 2]
-        right_h = sums[2] - left_h
-        if left_h < LIGHTEST or right_h < LIGHTEST:
+        if work.edges[j, b] == np.inf:
+            break
+        s0 += histogram[b, 0]
+        s1 += histogram[b, 1]
+        s2 += histogram[b, 2]
+        h += histogram[b, 3]
+        rest = sums[3] - h
+        if h < LIGHTEST or rest < LIGHTEST:
             continue
-        right_0, right_1 = sums[0] - left_0, sums[1] - left_1
-        left = (left_0 * left_0 + left_1 * left_1) / (left_h + RIDGE)
-        gain = left + (right_0 * right_0 + right_1 * right_1) / (right_h + RIDGE) - whole
+        left = s0 * s0 + s1 * s1 + s2 * s2
+        right = (sums[0] - s0) ** 2 + (sums[1] - s1) ** 2 + (sums[2] - s2) ** 2
+        gain = left / (h + RIDGE) + right / (rest + RIDGE) - whole
         if gain > work.best[i] + SAME:
             work.best[i] = gain
             work.cut[i, 0], work.cut[i, 1] = j, b

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost.estimators.saved.fields import check
+from onlineboost.panel import refits
 from onlineboost.panel.dense import VALUES, WIDE
 from onlineboost.panel.eager import COLUMN_BITS, LINK, MEMORY, N_LEAVES, N_NODES, N_TREES, NODES, ROWS
 from onlineboost.panel.neighbours import RECENT
@@ -71,6 +72,7 @@ def check_panel(panel: Panel, rows: int, columns: int, classes: int) -> None:
         check(((labels >= 0) & (labels < max(classes, 1))).all(), "the labels of the panel")
     check(((eager.rows >= 0) & (eager.met >= 0).all() & (eager.met < 2 * ROWS).all()).all(), "the rows of a leaf")
     _check_trees(eager, columns)
+    _check_refits(panel.refits, columns, len(panel.neighbours.scores))
 
 
 def _check_trees(eager: Any, columns: int) -> None:
@@ -83,3 +85,12 @@ def _check_trees(eager: Any, columns: int) -> None:
     inner = (first > at) & (first + 1 < n_nodes) & (column < columns)
     leaf = (first >= 0) & (first < n_leaves)
     check((np.where(column >= 0, inner, leaf) | (at >= n_nodes)).all(), "the nodes of a tree")
+
+
+def _check_refits(own: refits.Refits, columns: int, scores: int) -> None:
+    """Every node above the lowest level is a leaf, or goes by a column or a score that there is."""
+    at = own.columns
+    known = ((at >= 0) & (at < columns)) | ((at >= refits.SCORES) & (at < refits.SCORES + scores))
+    known[:, refits.NODES // 2 :] = False
+    check((known | (at == refits.NONE)).all(), "the nodes of a tree")
+    check(0 <= own.plan[refits.NEXT] < refits.TREES and own.plan[refits.DUE] > 0, "the tree that is fitted next")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("name", required=False)
 @click.option("--fetch", is_flag=True, help="Download NAME from its public home, now and not when it is first run.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write NAME to this CSV file.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write NAME to this file, as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def datasets(name: str | None, fetch: bool, out: Path | None, as_json: bool) -> None:
     """List the data sets that `run` and `compare` know by name.
@@ -41,7 +41,8 @@ def datasets(name: str | None, fetch: bool, out: Path | None, as_json: bool) -> 
     if fetch:
         click.echo(f"wrote {visible(str(_fetch(str(name))))}", err=True)
     if out is not None:
-        _write(at_hand(str(name)), out)
+        dataset = at_hand(str(name))
+        _write(dataset.shuffled(0) if dataset.order == "shuffle" else dataset, out)
         click.echo(f"wrote {visible(str(out))}", err=True)
     if fetch or out is not None:
         return

@@ -61,7 +61,9 @@ def reproduce(
     repeats = orders_of(str(QUICK_ORDERS) if quick and orders == "27" else orders)
     cells, missing = plan(names, chosen, repeats, learners, limit)
     for name in missing:
-        err.print(f"Skipping {name}: its file is not at hand. `onlineboost datasets {name} --fetch` gets it or says how.")
+        err.print(
+            f"Skipping {name}: its file is not at hand. `onlineboost datasets {name} --fetch` gets it or says how."
+        )
     if not cells:
         raise ValueError("nothing to run: none of the data sets is at hand. Set ONLINEBOOST_DATA to their folder")
     with Store(out, writing=not report_only) as store:

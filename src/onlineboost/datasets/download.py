@@ -22,9 +22,7 @@ from onlineboost.datasets.web import OFFLINE, Progress, download, is_offline, te
 NO_FILE_NEEDED = "balance, car, nursery and the synthetic ones need no file"
 
 
-def fetch_dataset(
-    name: str, *, data_home: str | PathLike[str] | None = None, progress: Progress | None = None
-) -> Path:
+def fetch_dataset(name: str, *, data_home: str | PathLike[str] | None = None, progress: Progress | None = None) -> Path:
     """Download a data set from its public home, check its content, and keep it where it will be found.
 
     Parameters

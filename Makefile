@@ -25,7 +25,7 @@ package: $(VENV)/installed-package
 	rm -rf dist
 	$(BIN)/python -m build -q
 	$(BIN)/python -m twine check --strict dist/*
-	$(BIN)/python tests/fresh/package.py dist
+	PYTHONPATH=tests $(BIN)/python -m fresh.package dist
 
 # All commands and blocks of the README, as they stand there, by a user who has nothing; five minutes.
 fresh:

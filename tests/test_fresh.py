@@ -1,7 +1,7 @@
 """What a newcomer does: the wheel in an environment of its own, then the README from top to bottom.
 
-`make fresh` does it in full, with `make run`, `pip install` and all that has to be compiled. Here dependencies and machine
-code are those of this session.
+`make fresh` does it in full, with `make run`, `pip install` and all that has to be compiled. Here dependencies and
+machine code are those of this session.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def dist(tmp_path_factory):
     """Wheel and sdist."""
     pytest.importorskip("hatchling", reason="hatchling is not installed: pip install -e '.[dev]'")
     folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", folder], cwd=ROOT, check=True, capture_output=True)
+    build = [sys.executable, "-m", "hatchling", "build", "-d", folder]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     return folder
 
 

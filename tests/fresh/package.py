@@ -14,8 +14,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-from readme import bare_environment
+from fresh.readme import bare_environment
 
 VERSIONS = ("3.11", "3.12", "3.13")
 SMOKE = """

@@ -67,26 +67,18 @@ def bare_environment(home: Path) -> dict[str, str]:
 def follow(text: str, folder: Path, environment: dict[str, str]) -> tuple[int, list[tuple[float, str]], str]:
     """Run a script: its exit code, what ended when, and all that it printed."""
     begun = time.monotonic()
-    process = subprocess.Popen(
-        ["bash", "-c", text],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-    )
-    assert process.stdout is not None
     ended: list[tuple[float, str]] = []
     printed, current = [], ""
-    for line in process.stdout:
-        if line.startswith(MARK):
-            if current:
-                ended.append((time.monotonic() - begun, current))
-            current = line.removeprefix(MARK).strip()
-        else:
-            printed.append(line)
-    return process.wait(), ended, "".join(printed)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "encoding": "utf-8"}
+    with subprocess.Popen(["bash", "-c", text], cwd=folder, env=environment, **pipes) as process:
+        for line in process.stdout:
+            if line.startswith(MARK):
+                if current:
+                    ended.append((time.monotonic() - begun, current))
+                current = line.removeprefix(MARK).strip()
+            else:
+                printed.append(line)
+    return process.returncode, ended, "".join(printed)
 
 
 def main() -> int:

@@ -48,9 +48,16 @@ def _section(command: click.Command, context: click.Context) -> str:
     for option in command.get_params(context):
         record = option.get_help_record(context) if isinstance(option, click.Option) else None
         if record:
-            names, text = (part.replace("|", "\\|").replace(" RANGE", "") for part in record)
-            lines.append(f"| `{names}` | {text or ' '} |".replace("<", "&lt;"))
+            lines.append(_row(option, *record))
     return "\n".join(lines) + "\n"
+
+
+def _row(option: click.Parameter, names: str, text: str) -> str:
+    """A row of the table; words to choose from stand in the text, which can wrap."""
+    if isinstance(option.type, click.Choice):
+        names = names.partition(" [")[0]
+        text = f"{text} One of {', '.join(f'`{word}`' for word in option.type.choices)}.".strip()
+    return f"| `{names.replace(' RANGE', '')}` | {text.replace('|', ' or ')} |".replace("<", "&lt;")
 
 
 if __name__ == "__main__":

@@ -31,5 +31,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Links of a page in docs that go to the top."""
+    """Links of a page in docs that go to the top; and bars of code in tables, which need no backslash here."""
+    markdown = re.sub(r"`[^`\n]*`", lambda m: m[0].replace("\\|", "|"), markdown)
     return re.sub(r"\]\(\.\./(README|CHANGELOG|CONTRIBUTING)\.md", lambda m: f"]({PAGES[m[1] + '.md']}", markdown)

@@ -35,7 +35,7 @@ def steps(page: Path) -> Iterator[tuple[str, str]]:
             yield "python", session
             session = ""
         for line in text.splitlines():
-            if command := re.sub(r"\s+#.*", "", line).strip():
+            if command := re.sub(r"(^|\s+)#.*", "", line).strip():
                 yield "sh", command
     if session:
         yield "python", session
@@ -75,6 +75,7 @@ def follow(text: str, folder: Path, environment: dict[str, str]) -> tuple[int, l
             if line.startswith(MARK):
                 if current:
                     ended.append((time.monotonic() - begun, current))
+                    print(f"{ended[-1][0]:7.1f} s  {current}", flush=True)
                 current = line.removeprefix(MARK).strip()
             else:
                 printed.append(line)
@@ -91,11 +92,8 @@ def main() -> int:
     environment = bare_environment(folder / "home")
     environment["PATH"] = os.pathsep.join([*python3(folder / "bin"), environment["PATH"]])
     code, ended, printed = follow(script(ROOT / "README.md"), folder / "copy", environment)
-    print(printed)
-    last = 0.0
-    for when, what in ended:
-        print(f"{when:7.1f} s  {when - last:+7.1f} s  {what}")
-        last = when
+    if code:
+        print(printed)
     missing = [name for name in WRITTEN if not (folder / "copy" / name).is_file()]
     if ended:
         print(f"time to first result: {ended[0][0]:.0f} s, installing and compiling included")

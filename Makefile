@@ -18,7 +18,7 @@ test: $(VENV)/installed-dev
 # The documentation as a site, in the folder site; a warning is an error.
 docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
-	@echo 'Open site/index.html.'
+	@echo 'Open site/index.html; with search: $(BIN)/python -m http.server --directory site, then http://localhost:8000'
 
 # Wheel and sdist in the folder dist, checked, installed in an empty environment and run.
 package: $(VENV)/installed-package

@@ -207,7 +207,7 @@ def _print(
         title=f"{escape(visible(stream.source))}: {rows[0]['examples']:,} examples, {len(stream.classes)} classes, "
         f"{stream.how}"
     )
-    for heading in ("model", "accuracy", "last 20 %", "seconds", "examples/s"):
+    for heading in ("model", "accuracy", "last 20 %", "wall seconds", "examples/s"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
     best = max(row["tail_accuracy"] for row in rows)
     for row in rows:

@@ -152,6 +152,7 @@ def test_files_and_tests_named_in_a_page_exist(page):
     text = page.read_text(encoding="utf-8")
     folders = ("src", "tests", "benchmarks", "docs")
     files = [path.as_posix() for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    files += [path.as_posix() for path in ROOT.glob("*.py")]
     for name in set(re.findall(r"`(?:python )?([\w/]+\.py)\b", text)):
         assert any(file.endswith(f"/{name}") for file in files), name
     tests = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py")))

@@ -54,7 +54,8 @@ def test_a_report_alone_has_all_that_was_run_whether_the_data_are_at_hand_or_not
     args += ["--out", str(tmp_path / "out")]
     assert CliRunner().invoke(main, [*args, "--datasets", "balance"]).exit_code == 0
     cells = tmp_path / "out" / "cells.jsonl"  # as if mice had been run, too, with its file
-    cells.write_text(cells.read_text() + cells.read_text().replace('"balance"', '"mice"').replace('"key":"', '"key":"m'))
+    ran = cells.read_text()
+    cells.write_text(ran + ran.replace('"balance"', '"mice"').replace('"key":"', '"key":"m'))
     monkeypatch.setenv("ONLINEBOOST_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     done = CliRunner().invoke(main, [*args, "--datasets", "balance,mice", "--report-only"])

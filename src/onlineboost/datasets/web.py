@@ -12,7 +12,6 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from onlineboost import __version__
 from onlineboost.data.errors import DataError
 
 SCHEMES = ("https",)
@@ -32,7 +31,7 @@ def download(url: str, into: IO[bytes], most: int, progress: Progress | None = N
     """Write what is at this address to a file, and go to its start. Errors are OSErrors and DataErrors."""
     _check(url)
     begun, got = time.monotonic(), 0
-    request = Request(url, headers={"User-Agent": f"onlineboost/{__version__}"})
+    request = Request(url, headers={"User-Agent": "onlineboost"})
     with build_opener(_CheckedRedirects).open(request, timeout=QUIET) as response:
         said = response.headers.get("Content-Length")
         total = int(said) if said is not None and said.isdigit() else None

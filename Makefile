@@ -4,15 +4,37 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 
-.PHONY: run test soak fuzz bench bench-quick bench-guard bench-docs clean
+.PHONY: run test docs package fresh lock soak fuzz bench bench-quick bench-guard bench-docs clean
 
 run: $(VENV)/installed
 	$(BIN)/onlineboost run nursery
+	@echo 'The command is $(BIN)/onlineboost. To have it on the PATH: source $(BIN)/activate'
 
 test: $(VENV)/installed-dev
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# The documentation as a site, in the folder site; a warning is an error.
+docs: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo 'Open site/index.html; with search: $(BIN)/python -m http.server --directory site, then http://localhost:8000'
+
+# Wheel and sdist in the folder dist, checked, installed in an empty environment and run.
+package: $(VENV)/installed-package
+	rm -rf dist
+	$(BIN)/python -m build -q
+	$(BIN)/python -m twine check --strict dist/*
+	PYTHONPATH=tests $(BIN)/python -m fresh.package dist
+
+# All commands and blocks of the README, as they stand there, by a user who has nothing; five minutes.
+fresh:
+	$(PYTHON) tests/fresh/readme.py
+
+# The exact versions to develop with, with hashes: pip install -r requirements-dev.lock, then pip install --no-deps -e .
+lock: $(VENV)/installed-package
+	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--custom-compile-command 'make lock' --extra dev pyproject.toml -o requirements-dev.lock
 
 # Random operations on every estimator beside a clean replica, then once more with all indices checked, as is the contract
 # suite; about an hour. Options: make soak SOAK='--operations 1000000 --seed 7'
@@ -51,6 +73,14 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	touch $@
 
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
+	touch $@
+
+$(VENV)/installed-package: $(VENV)/installed
+	$(BIN)/python -m pip install -q --disable-pip-version-check build twine uv
+	touch $@
+
 $(VENV)/installed-bench: $(VENV)/installed
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[river,report]'
 	touch $@
@@ -75,4 +105,4 @@ peers:
 	touch $@
 
 clean:
-	rm -rf $(VENV) .bench
+	rm -rf $(VENV) .bench site dist

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
@@ -12,6 +13,8 @@ from helpers import mixed_stream, number_stream
 # A shell starts commands in the background with Ctrl-C ignored, and they hand that on. Some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+os.environ["ONLINEBOOST_OFFLINE"] = "1"  # no test depends on other hosts; test_fetch.py has a server of its own
 
 # A kernel's first call compiles it, so no deadline; the same examples on every run, so that a failure can be repeated.
 settings.register_profile("onlineboost", deadline=None, derandomize=True, max_examples=60, database=None)

@@ -49,6 +49,22 @@ def test_reproduce_writes_tables_and_says_what_is_left_out(tmp_path, monkeypatch
     assert json.loads((tmp_path / "out/results.json").read_text()) == found
 
 
+def test_a_report_alone_has_all_that_was_run_whether_the_data_are_at_hand_or_not(tmp_path, monkeypatch):
+    args = ["reproduce", *TINY, "--systems", "dt", "--orders", "1", "--limit", "100", "--jobs", "1"]
+    args += ["--out", str(tmp_path / "out")]
+    assert CliRunner().invoke(main, [*args, "--datasets", "balance"]).exit_code == 0
+    cells = tmp_path / "out" / "cells.jsonl"  # as if mice had been run, too, with its file
+    ran = cells.read_text()
+    cells.write_text(ran + ran.replace('"balance"', '"mice"').replace('"key":"', '"key":"m'))
+    monkeypatch.setenv("ONLINEBOOST_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    done = CliRunner().invoke(main, [*args, "--datasets", "balance,mice", "--report-only"])
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "out/results.json").read_text())
+    assert [row["dataset"] for row in found["results"]] == ["balance", "mice"]
+    assert "Skipping" not in done.output
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

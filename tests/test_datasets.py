@@ -1,4 +1,4 @@
-"""Generated sets are the published ones, loaded and fetched ones are checked."""
+"""Generated sets are the published ones, loaded ones are checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from onlineboost.data.errors import DataError
 from onlineboost.datasets import catalogue, dataset, load, synthetic
 from onlineboost.datasets.catalogue import SETS, dataset_names, describe_datasets
 from onlineboost.datasets.dataset import Dataset
-from onlineboost.datasets.download import fetch_dataset
 from onlineboost.datasets.load import load_dataset
 
 GENERATED = {"balance", "car", "nursery", "nursery5", "synthetic", "synthetic-abrupt", "synthetic-gradual"}
@@ -239,76 +237,3 @@ def test_an_unknown_name_is_answered_with_near_ones():
 def write_gz(path: Path, rows: list[list[str]]) -> None:
     with gzip.open(path, "wt", newline="") as file:
         csv.writer(file).writerows(rows)
-
-
-# --------------------------------------------------------------------------------------------------- fetching
-
-
-@pytest.fixture
-def public(tmp_path: Path, monkeypatch):
-    """Let mushroom be fetched from a local file, given as rows in the order of the public one."""
-
-    def public(rows: list[list[str]], name: str = "agaricus-lepiota.data") -> None:
-        path = tmp_path / name
-        text = "".join(",".join(row) + "\n" for row in rows).encode()
-        path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
-        spec = SETS["mushroom"]
-        fetch = replace(spec.file.fetch, url=path.as_uri())
-        monkeypatch.setitem(SETS, "mushroom", replace(spec, file=replace(spec.file, fetch=fetch)))
-
-    return public
-
-
-def mushroom_as_public() -> list[list[str]]:
-    return [[row[-1], *row[:-1]] for row in published("mushroom.csv.gz")[1:]]
-
-
-@pytest.mark.parametrize("name", ["agaricus-lepiota.data", "agaricus-lepiota.data.gz"])
-def test_a_fetched_set_is_the_known_one(public, tmp_path, monkeypatch, name):
-    public(mushroom_as_public(), name)
-    ours = published("mushroom.csv.gz")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("ONLINEBOOST_DATA", raising=False)
-    path = fetch_dataset("mushroom")
-    assert path == tmp_path / "cache" / "onlineboost" / "data" / "mushroom.csv.gz"
-    assert as_text(load_dataset("mushroom")) == ours
-    assert [p.name for p in path.parent.iterdir()] == ["mushroom.csv.gz"]
-
-
-def test_the_public_files_are_named_and_ordered_as_ours():
-    for name in ("mushroom", "covertype"):
-        file = SETS[name].file
-        with gzip.open(data_home(file.name) / file.name, "rt") as lines:
-            assert file.fetch.names.split() == next(lines).strip().split(",")
-
-
-@pytest.mark.parametrize(
-    ("spoil", "says"),
-    [
-        (lambda rows: rows[:-1], "sha256"),
-        (lambda rows: [*rows[:-1], rows[-1][:-1]], "a row of 22 values, expected 23"),
-        (lambda rows: [["<html>"]], "a row of 1 values"),
-    ],
-)
-def test_a_wrong_download_leaves_nothing_behind(public, tmp_path, spoil, says):
-    public(spoil(mushroom_as_public()))
-    with pytest.raises(DataError, match="could not fetch 'mushroom' from file:.*" + says):
-        fetch_dataset("mushroom", data_home=tmp_path / "home")
-    assert list((tmp_path / "home").iterdir()) == []
-
-
-def test_a_failed_download_leaves_the_file_there_was(public, tmp_path):
-    public([])
-    (tmp_path / "agaricus-lepiota.data").unlink()
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "mushroom.csv.gz").write_bytes(b"as it was")
-    with pytest.raises(DataError, match=r"could not fetch .*agaricus-lepiota\.data.*Try again later"):
-        fetch_dataset("mushroom", data_home=tmp_path / "home")
-    assert [p.read_bytes() for p in (tmp_path / "home").iterdir()] == [b"as it was"]
-
-
-def test_sets_without_a_known_public_file_are_not_fetched():
-    with pytest.raises(DataError, match=r"'isolet' cannot be fetched automatically\. .*ISOLET"):
-        fetch_dataset("isolet")
-    with pytest.raises(DataError, match="'car' is generated"):
-        fetch_dataset("car")

@@ -358,7 +358,7 @@ def test_a_mapped_model_is_not_read_whole(tmp_path, monkeypatch):
 
 
 def test_the_page_tells_of_every_state_and_field():
-    page = (Path(__file__).parents[1] / "docs" / "model-files.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "model-format.md").read_text(encoding="utf-8")
     for state in STATES.by_name.values():
         assert f"`{state.name}`" in page, state.name
         for field, kind in state.fields.items():

@@ -18,13 +18,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as TextTable
 
 from onlineboost.cli.common import err, visible
+from onlineboost.cli.datasets import at_hand
 from onlineboost.cli.models import BASELINES, make_model
 from onlineboost.cli.survive import Keep, run_kept
 from onlineboost.data.errors import DataError, did_you_mean
 from onlineboost.data.files import read_blocks, scan_labels
 from onlineboost.data.live import STDIN
 from onlineboost.datasets.catalogue import dataset_names
-from onlineboost.datasets.load import load_dataset
 from onlineboost.evaluation.blocks import cut
 from onlineboost.evaluation.predictions import Printed
 from onlineboost.evaluation.records import SNAPSHOTS, Record, observe
@@ -56,7 +56,7 @@ class Stream:
             self.classes = []  # they grow with the labels that are met
             self.how = "as they came"
         elif source in dataset_names():
-            dataset = load_dataset(source)
+            dataset = at_hand(source)
             self.dataset = dataset.shuffled(seed) if dataset.order == "shuffle" else dataset
             self.classes = list(self.dataset.classes)
             self.how = f"shuffled with seed {seed}" if dataset.order == "shuffle" else "in its own order"
@@ -207,7 +207,7 @@ def _print(
         title=f"{escape(visible(stream.source))}: {rows[0]['examples']:,} examples, {len(stream.classes)} classes, "
         f"{stream.how}"
     )
-    for heading in ("model", "accuracy", "last 20 %", "seconds", "examples/s"):
+    for heading in ("model", "accuracy", "last 20 %", "wall seconds", "examples/s"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
     best = max(row["tail_accuracy"] for row in rows)
     for row in rows:

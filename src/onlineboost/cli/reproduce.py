@@ -59,9 +59,11 @@ def reproduce(
     chosen = [find_system(s) for s in comma_separated(systems)] or list(SYSTEMS)
     chosen = [system for system in SYSTEMS if system in chosen]
     repeats = orders_of(str(QUICK_ORDERS) if quick and orders == "27" else orders)
-    cells, missing = plan(names, chosen, repeats, learners, limit)
-    for name in missing:
-        err.print(f"Skipping {name}: its file is not at hand. `onlineboost run {name}` says what is needed.")
+    cells, missing = plan(names, chosen, repeats, learners, limit, absent=report_only)
+    for name in () if report_only else missing:
+        err.print(
+            f"Skipping {name}: its file is not at hand. `onlineboost datasets {name} --fetch` gets it or says how."
+        )
     if not cells:
         raise ValueError("nothing to run: none of the data sets is at hand. Set ONLINEBOOST_DATA to their folder")
     with Store(out, writing=not report_only) as store:
@@ -72,6 +74,7 @@ def reproduce(
         done = store.select(cells, any_version=report_only)
     if not done:
         raise ValueError(f"{out} has no finished cells of this kind: run without --report-only")
+    missing = [name for name in missing if not any(record["dataset"] == name for record in done)]
     write_all(out, done, cells, {"learners": learners, "limit": limit, "missing": missing})
 
 

@@ -35,7 +35,8 @@ def describe_datasets(*, data_home: str | PathLike[str] | None = None) -> list[d
     """What there is: for each data set its name, rows, columns, classes, order, available, where and note.
 
     ``available`` says whether the file is there (its content is checked by :func:`load_dataset`); ``where``
-    is "generated", the file, or, if there is none, the public home of the data.
+    is "generated", the file, or, if there is none, the public home of the data. ``fetch`` is the address that
+    :func:`fetch_dataset` takes it from, or None.
 
     Examples
     --------
@@ -56,6 +57,7 @@ def describe_datasets(*, data_home: str | PathLike[str] | None = None) -> list[d
                 "available": spec.file is None or path is not None,
                 "where": "generated" if spec.file is None else str(path or spec.file.home),
                 "note": spec.note,
+                "fetch": None if spec.file is None or spec.file.fetch is None else spec.file.fetch.url,
             }
         )
     return lines
@@ -87,6 +89,7 @@ def find_spec(name: str) -> Spec:
 
 _UCI = "UCI Machine Learning Repository, archive.ics.uci.edu, "
 _UCI_FILES = "https://archive.ics.uci.edu/ml/machine-learning-databases"
+_OPENML_FILES = "https://openml.org/data/v1/download"
 
 _MUSHROOM_NAMES = (
     "cap-shape cap-surface cap-color bruises odor gill-attachment gill-spacing gill-size gill-color "
@@ -100,6 +103,13 @@ _COVERTYPE_NAMES = (
     f"Horizontal_Distance_To_Fire_Points {' '.join(f'Wilderness_Area{i}' for i in range(1, 5))} "
     f"{' '.join(f'Soil_Type{i}' for i in range(1, 41))} class"
 )
+_ELECTRICITY_NAMES = "date day period nswprice nswdemand vicprice vicdemand transfer class"
+_SEGMENT_NAMES = (
+    "region-centroid-col region-centroid-row region-pixel-count short-line-density-5 short-line-density-2 "
+    "vedge-mean vegde-sd hedge-mean hedge-sd intensity-mean rawred-mean rawblue-mean rawgreen-mean exred-mean "
+    "exblue-mean exgreen-mean value-mean saturation-mean hue-mean class"
+)
+_WAVEFORM_NAMES = f"{' '.join(f'x{i}' for i in range(1, 41))} class"
 
 _MICE = DataFile(
     "mice.csv.gz",
@@ -133,13 +143,14 @@ _ELECTRICITY = DataFile(
     "MOA data sets (moa.cms.waikato.ac.nz), elecNormNew.arff",
     "date, day, period, nswprice, nswdemand, vicprice, vicdemand, transfer",
     nominal=("day",),
+    fetch=PublicFile(f"{_OPENML_FILES}/2419/electricity.arff", _ELECTRICITY_NAMES, range(9)),
 )
 _COVERTYPE = DataFile(
     "covertype.csv.gz",
     "a471dea63e829bbb8f2389398590f3d8e54f85669d11f64503cb6a33bffabd52",
     _UCI + "'Covertype'",
     "Elevation ... Horizontal_Distance_To_Fire_Points, Wilderness_Area1 ... 4, Soil_Type1 ... 40",
-    fetch=PublicFile(f"{_UCI_FILES}/covtype/covtype.data.gz", _COVERTYPE_NAMES, range(55)),
+    fetch=PublicFile(f"{_UCI_FILES}/covtype/covtype.data.gz", _COVERTYPE_NAMES, range(55), most=128 << 20),
 )
 _KEYSTROKE = DataFile(
     "keystroke.csv.gz",
@@ -158,12 +169,14 @@ _SEGMENT = DataFile(
     "78941e96a0c4700304d97e7febf28d3f5151481ecb7caecf619b1df039820374",
     _UCI + "'Image Segmentation'; as segment.arff among the Weka data sets",
     "region-centroid-col ... hue-mean",
+    fetch=PublicFile(f"{_OPENML_FILES}/36/dataset_36_segment.arff", _SEGMENT_NAMES, range(20)),
 )
 _WAVEFORM = DataFile(
     "waveform.csv.gz",
     "60f58a3ce02f0e7b430d8239c809e2904c88c325af5cc673be8ba94b2a47079f",
     _UCI + "'Waveform Database Generator (Version 2)'; as waveform-5000.arff among the Weka data sets",
     "x1 ... x40",
+    fetch=PublicFile(f"{_OPENML_FILES}/60/dataset_60_waveform-5000.arff", _WAVEFORM_NAMES, range(41)),
 )
 
 SETS: dict[str, Spec] = {

@@ -21,11 +21,15 @@ from onlineboost.datasets.dataset import Rows
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A public file, comma-separated without a header: our columns' names, and where in its rows they are."""
+    """A public file: our columns' names, and where in its rows they are.
+
+    Its name says what it is: comma-separated without a header, or .arff; .gz if it is compressed.
+    """
 
     url: str
     names: str  # separated by spaces
     order: Sequence[int]
+    most: int = 16 << 20  # bytes, compressed or not: more than it has, less than would do harm
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ def find_file(name: str, file: DataFile, data_home: str | PathLike[str] | None) 
     if path is not None:
         return path
     folders = " nor in ".join(map(str, _folders(data_home)))
-    download = f"fetch_dataset({name!r}) downloads it; or set" if file.fetch else "Set"
+    fetch = f"fetch_dataset({name!r}) or `onlineboost datasets {name} --fetch` downloads it; or set"
+    download = fetch if file.fetch else "Set"
     raise DataError(
         f"data set {name!r}: {file.name} is not in {folders}. {download} "
         "the environment variable ONLINEBOOST_DATA to the folder that has it. Expected: gzip-compressed CSV "

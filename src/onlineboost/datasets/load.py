@@ -7,10 +7,11 @@ from os import PathLike
 from onlineboost.data.errors import DataError
 from onlineboost.datasets.catalogue import find_spec
 from onlineboost.datasets.dataset import Dataset
-from onlineboost.datasets.files import find_file, fingerprint, read_file
+from onlineboost.datasets.download import fetch_dataset
+from onlineboost.datasets.files import find_file, fingerprint, first_file, read_file
 
 
-def load_dataset(name: str, *, data_home: str | PathLike[str] | None = None) -> Dataset:
+def load_dataset(name: str, *, data_home: str | PathLike[str] | None = None, fetch: bool = False) -> Dataset:
     """Generate a data set, or read it from a folder and check that it is the known one.
 
     Parameters
@@ -20,6 +21,8 @@ def load_dataset(name: str, *, data_home: str | PathLike[str] | None = None) -> 
     data_home
         Folder with the files. By default the one named by the environment variable ONLINEBOOST_DATA, then the
         cache folder where :func:`fetch_dataset` writes.
+    fetch
+        Whether a file that is not there may be downloaded with :func:`fetch_dataset`. If not, no network is used.
 
     Raises
     ------
@@ -36,6 +39,8 @@ def load_dataset(name: str, *, data_home: str | PathLike[str] | None = None) -> 
     if spec.file is None:
         X, y = spec.make()
     else:
+        if fetch and spec.file.fetch is not None and first_file(spec.file, data_home) is None:
+            fetch_dataset(name, data_home=data_home)
         path = find_file(name, spec.file, data_home)
         X, y = read_file(path, spec.file)
         if (found := fingerprint(X, y)) != spec.file.sha256:

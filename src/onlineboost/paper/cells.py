@@ -91,13 +91,17 @@ def plan(
     orders: Mapping[str, int],
     n_learners: int = N_LEARNERS,
     limit: int | None = None,
+    absent: bool = False,
 ) -> tuple[list[Cell], list[str]]:
-    """All cells, the longest first so that no core is idle at the end; and the data sets that are not at hand."""
+    """All cells, the longest first so that no core is idle at the end; and the data sets that are not at hand.
+
+    With `absent` these have cells too, which may have been run before.
+    """
     at_hand = {row["name"] for row in describe_datasets() if row["available"]}
     cells = [
         Cell(name, system, order, n_learners, limit)
         for name in datasets
-        if name in at_hand
+        if absent or name in at_hand
         for system in systems
         for order in range(orders[name])
     ]

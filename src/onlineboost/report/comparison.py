@@ -21,7 +21,7 @@ def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str
     look = Look([source], systems, colours, {})
     points = [{**record, "whose": "here"} for record in records]
     best = max(record["tail"] for record in records)
-    lines = ["<tr><th></th><th>last 20 %</th><th>all</th><th>seconds</th><th>examples/s</th></tr>"]
+    lines = ["<tr><th></th><th>last 20 %</th><th>all</th><th>CPU seconds</th><th>examples per CPU second</th></tr>"]
     for record in sorted(records, key=lambda r: -r["tail"]):
         rate = record["rows"] / max(record["seconds"], 1e-9)
         shade = colour((record["tail"] - best) / (2 * POINTS)) if record["tail"] < best else colour(1.0)

@@ -1,4 +1,4 @@
-"""The format of model files: 32 bytes that say what follows, a header in JSON, then arrays. See docs/model-files.md.
+"""The format of model files: 32 bytes that say what follows, a header in JSON, then arrays. See docs/model-format.md.
 
 Where an array begins follows from those before it: nothing in a file can contradict itself there. Every byte is
 accounted for, by a checksum or as a zero.

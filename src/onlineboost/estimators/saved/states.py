@@ -1,4 +1,4 @@
-"""Every class that a model is made of, with its name and its fields in files. docs/model-files.md tells what they mean.
+"""Every class that a model is made of, with its name and its fields in files: docs/model-format.md says what they mean.
 
 A field that is added, renamed or removed changes the format: read the old one too, or files of old versions are lost
 (tests/golden_files). A state that a line here does not know is an error of `save`, and of the contract suite.

@@ -1,0 +1,56 @@
+"""The documentation site: every page is in it, every public name in the reference, and it builds without a warning."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+import onlineboost
+from test_house import PUBLIC
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+FROM_THE_TOP = {"index.md", "changelog.md", "contributing.md"}  # made of README, CHANGELOG and CONTRIBUTING
+
+
+def test_every_page_is_in_the_menu_once():
+    menu = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2], re.MULTILINE)
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert sorted(menu) == sorted(pages | FROM_THE_TOP)
+
+
+def test_every_public_name_is_in_the_reference():
+    shown = re.findall(r"^::: (\S+)$", "".join(page.read_text() for page in (DOCS / "api").glob("*.md")), re.MULTILINE)
+    homes = {f"{getattr(onlineboost, name).__module__}.{name}" for name in onlineboost.__all__}
+    public = {"onlineboost.estimators." + name for name in import_module("onlineboost.estimators").__all__}
+    public |= {f"onlineboost.{name}" for name in PUBLIC if name != "estimators"}  # whole packages, by their __all__
+    public |= {home for home in homes if not home.startswith(("onlineboost.datasets.", "onlineboost.evaluation."))}
+    assert public == set(shown)
+
+
+def test_the_page_of_the_command_line_is_up_to_date():
+    spec = spec_from_file_location("command_line", DOCS / "command_line.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.PAGE.read_text(encoding="utf-8") == module.page(), "run: python docs/command_line.py"
+
+
+@pytest.mark.skipif(not (find_spec("mkdocs") and find_spec("mkdocstrings")), reason="mkdocs is not installed")
+def test_the_site_builds_without_a_warning_and_asks_no_other_host(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for page in (tmp_path / "site").rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.findall(r'<(?:script|img|iframe)[^>]* src="(?:https?:)?//[^"]*"', text), page.name
+        assert not re.findall(r'<link[^>]* href="(?:https?:)?//[^"]*"[^>]*>', text), page.name
+    styles = "".join(path.read_text() for path in (tmp_path / "site").rglob("*.css"))
+    assert not re.findall(r"url\(['\"]?(?:https?:)?//", styles)

@@ -42,12 +42,13 @@ from onlineboost.estimators.memory import Memory, MemoryLimit
 from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.estimators.one_row import Input, SingleRows
 from onlineboost.estimators.pending import DelayedLabels
+from onlineboost.estimators.why.mixin import Why
 from onlineboost.trees.state import Columns
 
 NEVER = 2**62
 
 
-class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, ClassifierMixin, BaseEstimator, ABC):
+class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, Why, ClassifierMixin, BaseEstimator, ABC):
     """Learning from blocks and rows. A subclass says what its chain is (`_new_chain`), and whom to follow."""
 
     categorical_features: Sequence[int | str] | None

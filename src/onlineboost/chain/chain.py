@@ -269,12 +269,23 @@ class Chain:
         parts = [segment.nbytes() for segment in self.segments]
         total = {name: sum(part[name] for part in parts) for name in (parts[0] if parts else ())}
         tables = self._table_bytes()
-        return {**total, **({"potentials": tables} if tables else {}), "experts": self.fixed_bytes() - tables - self.diary.nbytes, "diary": self.diary.nbytes}
+        return {
+            **total,
+            **({"potentials": tables} if tables else {}),
+            "experts": self.fixed_bytes() - tables - self.diary.nbytes,
+            "diary": self.diary.nbytes,
+        }
 
     def fixed_bytes(self) -> int:
         """Bytes of what belongs to no learner."""
         watch = self.watch.nbytes if self.watch is not None else 0
-        return sum(log_v.nbytes for log_v in self.log_vs) + array_bytes(self.numbers) + watch + self._table_bytes() + self.diary.nbytes
+        return (
+            sum(log_v.nbytes for log_v in self.log_vs)
+            + array_bytes(self.numbers)
+            + watch
+            + self._table_bytes()
+            + self.diary.nbytes
+        )
 
     def _table_bytes(self) -> int:
         return array_bytes(getattr(self.segments[0].booster, "tables", None)) if self.segments else 0

@@ -1,7 +1,7 @@
 """What a chain remembers of its past: every fourth of the last rows, and what has happened, when.
 
 The rows are what importances are measured on (they have to be those of now), the events are for people. Both follow
-from the rows learned alone: where a row is kept is decided by its number, so that blocks and threads make no difference.
+from the rows learned alone: where a row is kept is decided by its number, so blocks and threads make no difference.
 """
 
 from __future__ import annotations

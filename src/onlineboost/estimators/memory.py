@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain.diary import MEMORY
-from onlineboost.chain.shares import Shares, capacity, full_trees, limited_trees, reached, trees_in_use, without_statistics
+from onlineboost.chain.shares import (
+    Shares,
+    capacity,
+    full_trees,
+    limited_trees,
+    reached,
+    trees_in_use,
+    without_statistics,
+)
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import NewColumn
 from onlineboost.estimators.model import Model

@@ -115,7 +115,9 @@ def _eager_columns(panel: Panel, values: np.ndarray, k: int, masses: list[np.nda
     start, moved = start / N_TREES, moved / N_TREES
     end = start + moved.sum(axis=0)
     far = np.abs(end - start) > 1e-9
-    slope = np.where(far, np.log((end + LEAST) / (start + LEAST)) / np.where(far, end - start, 1.0), 1.0 / (end + LEAST))
+    slope = np.where(
+        far, np.log((end + LEAST) / (start + LEAST)) / np.where(far, end - start, 1.0), 1.0 / (end + LEAST)
+    )
     logits = slope * moved
     centred: np.ndarray = logits - logits.mean(axis=1, keepdims=True)
     return centred
@@ -130,5 +132,3 @@ def _distribution(mass: np.ndarray, before: np.ndarray | None, k: int, leave_out
             return before
     shares: np.ndarray = (mass + PRIOR) / (mass.sum() + PRIOR * k)
     return shares
-
-

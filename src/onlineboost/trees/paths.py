@@ -56,10 +56,10 @@ def tree_of(forest: Forest, i: int, n_labels: int) -> Tree:
     mass = np.zeros((len(at), n_labels))
     _count_leaves(forest, at, first, mass)
     for start, stop in zip(ends[-2::-1], ends[:0:-1], strict=True):
-        inner = start + np.flatnonzero(first[start:stop] >= 0)
-        if inner.size:
-            below = slice(first[inner[0]], first[inner[-1]] + details["n_children"][at[inner[-1]]])
-            mass[inner] = np.add.reduceat(mass[below], first[inner] - below.start, axis=0)
+        above = start + np.flatnonzero(first[start:stop] >= 0)
+        if above.size:
+            below = slice(first[above[0]], first[above[-1]] + details["n_children"][at[above[-1]]])
+            mass[above] = np.add.reduceat(mass[below], first[above] - below.start, axis=0)
     return Tree(at, first, heavy, mass)
 
 

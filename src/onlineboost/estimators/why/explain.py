@@ -30,7 +30,7 @@ def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
     believed = np.array(chain.new_rows(x, k, None, None).X)
     who = voters(chain, k, combiner, now=True)
     cast = votes(chain, x, k, who)
-    columns, others = np.zeros((x.shape[1], k)), {}
+    columns, others = np.zeros((x.shape[1], k)), dict[str, np.ndarray]()
     straight = np.eye(k)[None]
     for voter, vote in zip(who, cast, strict=True):
         if not is_tree(voter):

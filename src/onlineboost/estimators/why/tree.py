@@ -126,8 +126,15 @@ class TreeView:
                 below = places[child]
                 ax.plot([x, below[0]], [y, below[1]], color="#888888", linewidth=1, zorder=1)
                 middle = (x + below[0]) / 2, (y + below[1]) / 2
-                ax.text(*middle, _plain(_branch(self.nodes[child], node)), ha="center", va="center", fontsize=8, zorder=2,
-                        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
+                ax.text(
+                    *middle,
+                    _plain(_branch(self.nodes[child], node)),
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                    zorder=2,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+                )
             best = int(np.argmax(node.shares))
             leaf = node.column is None
             text = _plain(self._in_box(node) + (" ..." if left_out else ""))

@@ -177,9 +177,9 @@ def test_memory_given_up_is_an_event_of_the_same_row_however_blocks_are_cut(monk
 
 def test_learners_of_another_make_say_that_they_cannot_tell():
     clf = AdaBoostOLM(2, learner=GaussianNB()).fit([[0.0], [1.0]] * 20, ["low", "high"] * 20)
-    with pytest.raises(NotImplementedError, match="do not tell which columns"):
+    with pytest.raises(DataError, match="do not tell which columns"):
         clf.feature_importances_  # noqa: B018
-    with pytest.raises(NotImplementedError, match="do not tell which columns"):
+    with pytest.raises(DataError, match="do not tell which columns"):
         clf.tree(0)
     assert list(clf.explain([0.0]).others) == ["learners of another make"]
     assert "do not tell" in clf.summary()

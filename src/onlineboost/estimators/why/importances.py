@@ -15,6 +15,7 @@ import numpy as np
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.voters import is_tree, moves_of, voters
+from onlineboost.data.errors import DataError
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.why.columns import in_stream_order
 from onlineboost.panel.paths import column_weights, eager_masses, said_by_panel
@@ -37,7 +38,7 @@ def importances(model: Model, combiner: Combiner) -> np.ndarray:
         towards[np.arange(len(y)), y] = 1.0
         for voter in voters(chain, k, combiner, now=False):
             if not is_tree(voter):
-                raise NotImplementedError(OF_ANOTHER_MAKE)
+                raise DataError(OF_ANOTHER_MAKE)
             total += moves_of(voter, X, towards).columns[:, :, 0].mean(axis=0)
         if isinstance(chain, PanelChain):
             total += _of_panel(chain, X, y, towards[:, :, 0])

@@ -93,7 +93,7 @@ class Why(BaseEstimator):
                 break
             i -= len(segment)
         if not isinstance(segment.learners, TreeLearners):
-            raise NotImplementedError(OF_ANOTHER_MAKE)
+            raise DataError(OF_ANOTHER_MAKE)
         if isinstance(segment.learners, BinaryTreeLearners):
             i = i * segment.learners.n_classes + names.index(of_class)
         return segment.learners, i, labels, title

@@ -10,6 +10,7 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.voters import voters
+from onlineboost.data.errors import DataError
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.why.columns import shown
 from onlineboost.estimators.why.events import events
@@ -84,7 +85,7 @@ def _best(model: Model, combiner: Combiner) -> str:
 def _top(model: Model, combiner: Combiner) -> str:
     try:
         share = importances(model, combiner)
-    except NotImplementedError:
+    except DataError:
         return "learners of another make do not tell"
     order = [c for c in np.argsort(-share, kind="stable")[:TOP].tolist() if share[c] > 0.0]
     return ", ".join(f"{shown(model.encoder.names[c])} {share[c]:.0%}" for c in order) or "none so far"

@@ -22,6 +22,7 @@ from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
 from onlineboost.data.errors import DataError
 from onlineboost.estimators import memory
+from onlineboost.trees.paths import moves
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
 ROWS_LEARNED = 240
@@ -123,6 +124,18 @@ def test_trees_and_summaries_have_names(kind, models):
     assert type(clf).__name__ in repr(clf)
     assert clone(clf).get_params(deep=False).keys() == clf.get_params(deep=False).keys()
     assert make_pipeline(clf)._repr_html_()
+
+
+def test_paths_end_in_what_the_kernels_say(models):
+    """The distributions in NumPy, naive Bayes included, are those of the kernels; splits alone add up exactly."""
+    X, clf = models[0], models[1]["hoeffding-tree"]
+    model = clf._model
+    rows = model.chain.new_rows(model.encoder.read(X, learning=False).X, model.k, None, None).X
+    straight = np.tile(np.eye(model.k), (len(X), 1, 1))
+    forest = model.chain.whole().learners.forest
+    np.testing.assert_allclose(moves(forest, 0, rows, straight).end, clf.predict_proba(X), atol=1e-9)
+    plain = moves(forest._replace(leaf=0), 0, rows, straight)
+    np.testing.assert_allclose(plain.start + plain.columns.sum(axis=1), plain.end, atol=1e-12)
 
 
 def test_names_mean_themselves_in_html():

@@ -84,14 +84,14 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=list(MODELS))
     given = parser.parse_args()
     at = "  ".join(f"{n:>9,}" for n in looks(given.rows))
-    print(f"{'precision / share, rows':<30}{'':>8}{at}   ask, ms")
+    print(f"{'precision / share, rows':<30}{'':>8}  {at}   ask, ms")
     for name in given.models:
         warm_up(MODELS[name]())
         runs = [measure(MODELS[name], given.rows, 100 + seed) for seed in range(given.streams)]
         mean, ask = np.mean([run[0] for run in runs], axis=0), np.mean([run[2] for run in runs])
         for half, when in enumerate(("before", "after")):
             cells = "  ".join(f"{p:.2f}/{share:.2f}".rjust(9) for p, share in mean[half])
-            print(f"{name if not half else '':<30}{when:>8}{cells}   {1000 * ask:.0f}", flush=True)
+            print(f"{name if not half else '':<30}{when:>8}  {cells}   {1000 * ask:.0f}", flush=True)
 
 
 if __name__ == "__main__":

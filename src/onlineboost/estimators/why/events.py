@@ -21,7 +21,7 @@ class Event(NamedTuple):
     def __str__(self) -> str:
         what = ", ".join(map(str, self.what))
         words = {
-            "restart": f"learners {what} restarted",
+            "restart": f"{'learner' if len(self.what) == 1 else 'learners'} {what} restarted",
             "new class": f"the first row of class {what}",
             "new column": f"the first row with column {what}",
             "memory": f"{what} trees have reached their share of the memory limit",

@@ -17,6 +17,7 @@ from onlineboost.panel.newton import LEAST
 from onlineboost.panel.paths import eager_masses, said_by_panel
 from onlineboost.panel.recency import FADES
 from onlineboost.trees.paths import children, tree_of
+from onlineboost.trees.state import LeafRule
 
 START = "what the trees say of any row"
 ROUNDED = "what becomes of it as votes"
@@ -130,4 +131,5 @@ def way(model: Model, voter: Voter, tree: int, x: np.ndarray) -> list[str]:
             out.append(f"{name} = {shown(value_of(encoder, column, value))}")
         else:
             out.append(f"{name} {'<=' if value <= threshold else '>'} {threshold:.4g}")
-    return out
+    lead = forest.details["bayes_lead"][nodes.at[at[0]]] >= 0.0 or forest.leaf == LeafRule.BAYES
+    return [*out, "naive Bayes in the leaf"] if lead and forest.leaf != LeafRule.MAJORITY else out

@@ -233,6 +233,7 @@ def chain_state(chain, sizes):
         "numbers": [part.tobytes() for part in chain.numbers],
         "log_v": [log_v.tobytes() for log_v in chain.log_vs],
         "watch": watch,
+        "diary": [chain.diary.X.tobytes(), chain.diary.y.tobytes(), chain.diary.events.tolist(), chain.diary.limited],
         "booster": booster_state(chain),
         "learners": learners_state(chain, sizes),
         "panel": panel_state(chain),

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from onlineboost._compile.jit import entry_kernel
+from onlineboost.chain.diary import new_diary
 from onlineboost.chain.experts import Combiner, draw_expert, expert_mass, play
 from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, more_numbers, new_numbers
@@ -52,6 +53,7 @@ class Chain:
         self.log_v = np.zeros(self.n_learners)  # log weights of the experts; expert i is the vote of the first i
         self.costs: np.ndarray | None = None  # (k, k) what a mistake counts for the experts; None: 1
         self.watch: Any = None  # what reviews remember, if there are any (restarts.py)
+        self.diary = new_diary(0, 0)  # some of the last rows, and events
         self._caches: list[Any] = []
 
     @property
@@ -154,6 +156,7 @@ class Chain:
             self.cut(SEGMENTS_PER_THREAD * threads)
         parts = _blocks(n, max(threads, 1), BLOCK if self.safe else LEAST_ROWS)
         on_line: dict[int, Any] = {}
+        before = self.t
 
         def enter(b: int) -> None:
             on_line[b] = self.enter(X[parts[b]], weight[parts[b]], k)
@@ -163,6 +166,7 @@ class Chain:
 
         def leave(b: int) -> None:
             self.leave(on_line.pop(b), y[parts[b]], weight[parts[b]], combiner, out[parts[b]])
+            self.diary.keep(X[parts[b]], y[parts[b]], before + parts[b].start)
 
         through_all = flow([enter, *map(through, self.steps()), leave], len(parts), threads, stop)
         return parts[through_all - 1].stop if through_all else 0
@@ -210,6 +214,7 @@ class Chain:
         copy = type(self).__new__(type(self))
         numbers = Numbers(*(part.copy() for part in self.numbers))
         own = {"numbers": numbers, "log_v": self.log_v.copy(), "watch": deepcopy(self.watch)}
+        own["diary"] = self.diary.copy()
         copy.__dict__ = {**self.__dict__, **own, "_caches": []}
         copy._join(self)
         return copy
@@ -240,6 +245,7 @@ class Chain:
         """There are so many more columns of each kind, the last of their kind, in which nothing has been met."""
         for segment in self.segments:
             segment.learners.new_columns(numeric, nominal)
+        self.diary.new_columns(numeric, nominal, self.n_numeric)
         self.n_numeric += numeric
         self.numbers = more_numbers(self.numbers, numeric)
 
@@ -263,12 +269,23 @@ class Chain:
         parts = [segment.nbytes() for segment in self.segments]
         total = {name: sum(part[name] for part in parts) for name in (parts[0] if parts else ())}
         tables = self._table_bytes()
-        return {**total, **({"potentials": tables} if tables else {}), "experts": self.fixed_bytes() - tables}
+        return {
+            **total,
+            **({"potentials": tables} if tables else {}),
+            "experts": self.fixed_bytes() - tables - self.diary.nbytes,
+            "diary": self.diary.nbytes,
+        }
 
     def fixed_bytes(self) -> int:
         """Bytes of what belongs to no learner."""
         watch = self.watch.nbytes if self.watch is not None else 0
-        return sum(log_v.nbytes for log_v in self.log_vs) + array_bytes(self.numbers) + watch + self._table_bytes()
+        return (
+            sum(log_v.nbytes for log_v in self.log_vs)
+            + array_bytes(self.numbers)
+            + watch
+            + self._table_bytes()
+            + self.diary.nbytes
+        )
 
     def _table_bytes(self) -> int:
         return array_bytes(getattr(self.segments[0].booster, "tables", None)) if self.segments else 0

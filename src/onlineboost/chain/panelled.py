@@ -160,7 +160,7 @@ class PanelChain(Chain):
     def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
         block = self._block(self.new_rows(X, k, None, None))
         rows = block.rows
-        ask_panel(self.panel, rows.X, k, new_panel_work(self.panel, k), rows.s)
+        self.votes_of_panel(rows, k)
         self.segments[0].booster.begin(rows)
         block.votes[0] = rows.s
         for segment, stage in zip(self.segments, self._stages(), strict=True):
@@ -170,6 +170,11 @@ class PanelChain(Chain):
         p = np.empty((len(X), k))
         ask_block(self.newton, self.recency, block.votes, self._work(k), p)
         return p
+
+    def votes_of_panel(self, rows: Rows, k: int) -> np.ndarray:
+        """What the panel says of rows at the head of the chain: rows.s."""
+        ask_panel(self.panel, rows.X, k, new_panel_work(self.panel, k), rows.s)
+        return rows.s
 
     def _block(self, rows: Rows) -> Stages:
         return Stages(rows, np.empty((1 + len(self.ends), len(rows.X), rows.k)))

@@ -35,6 +35,7 @@ import numpy as np
 from onlineboost._compile.random import RESTART, child_key, uniform
 from onlineboost.boosters.olm import edges_from
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.diary import RESTART as RESTARTED
 from onlineboost.trees.compact import restore
 
 PERIOD = 256  # rounds between reviews
@@ -97,6 +98,7 @@ def review(chain: Chain, auto: bool) -> np.ndarray:
     else:
         chosen = _probes(age)
     _restart(chain, chosen, order)
+    chain.diary.note(chain.t, RESTARTED, sorted(chosen.tolist()))
     watch.vote_cost, watch.right_cost = chain.gather("vote_cost"), chain.gather("right_cost")
     return chosen
 

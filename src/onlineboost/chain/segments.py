@@ -43,6 +43,22 @@ class Segment:
                 return
             handle = self._supplied(handle, i, b, (), booster, None)
 
+    def votes_of_each(self, rows: Rows, cache: Any = None) -> np.ndarray:
+        """What each learner adds to the votes of a block, (learners, rows, k). Changes `rows`, and `cache`, alone."""
+        none = np.empty(0, np.int64), np.empty(0)
+        booster = self.booster if cache is None else self.booster.with_cache(cache)
+        handle = hold_pass(self.open(rows, *none, booster))
+        out = np.empty((len(self), *rows.s.shape))
+        for learner in range(len(self)):
+            out[learner] = -rows.s
+            i, b = learner, 0
+            while i == learner:
+                i, b = predicting_loop(handle)(handle, learner + 1, i, b, rows.t)
+                if i == learner:
+                    handle = self._supplied(handle, i, b, (), booster, None)
+            out[learner] += rows.s
+        return out
+
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
         """Send a labelled block through the segment: every learner votes, then learns."""
         handle = hold_pass(self.open(rows, y, weight, self.booster))

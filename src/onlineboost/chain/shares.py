@@ -74,8 +74,13 @@ def _fields(segment: Any) -> list[str]:
 
 def reached(chain: Chain) -> bool:
     """Whether a tree has ever gone without something for lack of memory."""
+    return limited_trees(chain) > 0
+
+
+def limited_trees(chain: Chain) -> int:
+    """Number of trees that have ever gone without something for lack of memory."""
     budgets = [learners.forest.budget for learners in trees_of(chain)]
-    return any((own["bar"] > NOTHING_GIVEN_UP).any() or own["refused"].any() for own in budgets)
+    return sum(int(np.count_nonzero((own["bar"] > NOTHING_GIVEN_UP) | (own["refused"] > 0))) for own in budgets)
 
 
 def without_statistics(chain: Chain) -> int:

@@ -20,6 +20,7 @@ import numpy as np
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import bare_kernel, entry_kernel, unkept_kernel
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.diary import EVERY
 from onlineboost.chain.experts import Combiner, best_expert, draw_expert, expert_mass, judge
 from onlineboost.chain.independent import IndependentChain
 from onlineboost.chain.learners import TreeLearners
@@ -48,6 +49,8 @@ class Ends(NamedTuple):
     log_v: np.ndarray  # of the experts
     seed: int
     begun: np.ndarray  # int64 (1,) the last round whose row has begun to be learned
+    kept: np.ndarray  # float64 (rows kept, columns) of the diary,
+    kept_y: np.ndarray  # int64 (rows kept,) and their labels
 
 
 @bare_kernel
@@ -79,10 +82,15 @@ def enter(handle, t):
 
 @entry_kernel
 def leave(handle, t):
-    """The experts learn the label."""
+    """The experts learn the label, and the diary keeps the row if it is its turn: the twin of `Diary.keep`."""
     ends = handle.parts
     for b in range(ends.y.size):
         judge(ends.log_v, ends.experts[b], ends.y[b], ends.weight[b], None)
+        if (t + b) % EVERY == 0:
+            place = (t + b) // EVERY % ends.kept_y.size
+            for c in range(ends.kept.shape[1]):
+                ends.kept[place, c] = ends.raw[b, c]
+            ends.kept_y[place] = ends.y[b]
     return True
 
 
@@ -144,7 +152,8 @@ class Row:
         self.rows: Rows = new_rows(np.zeros((1, n_columns)), missing, spread, 0, k, len(chain.log_v), notes)
         rows, self.begun = self.rows, np.zeros(1, np.int64)
         of_row = rows.X, rows.missing, rows.spread, rows.experts, self.y, self.weight
-        self.ends = hold(Ends(chain.numbers, self.raw, *of_row, chain.log_v, chain.seed, self.begun))
+        kept = chain.diary.X, chain.diary.y
+        self.ends = hold(Ends(chain.numbers, self.raw, *of_row, chain.log_v, chain.seed, self.begun, *kept))
 
     def fits(self, k: int) -> bool:
         """Whether the chain is where it was, with so many classes."""

@@ -99,7 +99,18 @@ def _told(path: Path) -> dict[str, Any]:
         "columns": [name + kinds.get(c, "") for c, name in enumerate(encoder.names)],
         "classes": [str(label) for label in clf.classes_.tolist()],
         "bytes in memory": clf.nbytes_,
+        **_why(clf),
     }
+
+
+def _why(clf: Any) -> dict[str, Any]:
+    """Which learners and columns count most, and what has happened."""
+    from onlineboost.estimators.why.summary import lines
+
+    known = dict(lines(clf, clf._model, clf._combiner()))
+    told = {name: known[name] for name in ("that count most", "columns that matter", "restarts") if name in known}
+    happened = [str(event) for event in clf.events_]
+    return told | ({"last events": happened[-5:]} if happened else {})
 
 
 def _load(path: Path) -> Any:

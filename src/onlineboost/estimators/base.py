@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
+from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.single_ova import rehearse
 from onlineboost.chain.threads import Interrupt, n_threads, spread
@@ -41,12 +42,13 @@ from onlineboost.estimators.memory import Memory, MemoryLimit
 from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.estimators.one_row import Input, SingleRows
 from onlineboost.estimators.pending import DelayedLabels
+from onlineboost.estimators.why.mixin import Why
 from onlineboost.trees.state import Columns
 
 NEVER = 2**62
 
 
-class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, ClassifierMixin, BaseEstimator, ABC):
+class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, Why, ClassifierMixin, BaseEstimator, ABC):
     """Learning from blocks and rows. A subclass says what its chain is (`_new_chain`), and whom to follow."""
 
     categorical_features: Sequence[int | str] | None
@@ -222,6 +224,7 @@ class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, ClassifierMix
         columns = Columns(len(encoder.numeric), encoder.sizes)
         chain = self._new_chain(columns, len(labels.classes), seed_of(self.random_state))
         model = Model(encoder, labels, chain, limit=memory.bytes_of(self.memory_limit), per_class=self._per_class())
+        chain.diary = new_diary(len(encoder.names), model.limit)
         memory.check_limit(model, model.k)
         return model
 
@@ -293,16 +296,20 @@ class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, ClassifierMix
                 first = chain.predict(X[start : start + 1], known, combiner)[0] if known else -1
                 model.labels.add(names[: k - known])  # now, not later: no tree ever knows a code that has no label
                 names = names[k - known :]
+                chain.diary.note(chain.t + 1, NEW_CLASS, range(known, k))
             self._set_classes(model, k)
             chain.costs = for_experts(costs, model.labels)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
                 rounds = min(memory.make_ready(model, k), self._rounds_to_tuning(chain, chain.t))
+                rounds = min(rounds, memory.rounds_to_notice(model, chain.t))
                 part = slice(done, min(stop, done + rounds))
                 block = X[part], codes[part], weight[part]
                 done += chain.stream(*block, k, combiner, out[part], self._threads(), interrupt.pressed)
                 if self._rounds_to_tuning(chain, chain.t - 1) == 1:
                     self._tune(chain)
+                if memory.rounds_to_notice(model, chain.t - 1) == 1:
+                    memory.notice(model)
             if first is not None:
                 out[start] = first
         if done < len(X) and model.encoder.forget(chain.t):

@@ -11,7 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.chain.shares import Shares, capacity, full_trees, reached, trees_in_use, without_statistics
+from onlineboost.chain.diary import MEMORY
+from onlineboost.chain.shares import (
+    Shares,
+    capacity,
+    full_trees,
+    limited_trees,
+    reached,
+    trees_in_use,
+    without_statistics,
+)
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import NewColumn
 from onlineboost.estimators.model import Model
@@ -21,6 +30,7 @@ DEFAULT = "1GB"
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 LEARNER_BYTES = 300  # at most, of a booster's learner and its tree, but for what the tree learns
 LOOK = 256  # rounds after which a model has a look whether it is at its limit
+NOTICE = 2048  # rounds after which it notes that it is, a multiple of LOOK: it must not depend on how blocks are cut
 
 
 def bytes_of(given: MemoryLimit) -> int | None:
@@ -106,7 +116,21 @@ def make_ready(model: Model, k: int) -> int:
 
 def rounds_to_look(model: Model) -> int:
     """Rounds until `warn_at_limit` is to look."""
-    return 2**62 if model.limit is None or model.warned else LOOK - model.chain.t % LOOK
+    done = model.limit is None or (model.warned and model.chain.diary.limited)
+    return 2**62 if done else LOOK - model.chain.t % LOOK
+
+
+def rounds_to_notice(model: Model, t: int) -> int:
+    """Rounds after round t until `notice` is due."""
+    return 2**62 if model.limit is None or model.chain.diary.limited else NOTICE - t % NOTICE
+
+
+def notice(model: Model) -> None:
+    """Note it, once, if trees have gone without something for lack of memory: how many."""
+    diary = model.chain.diary
+    if trees := limited_trees(model.chain):
+        diary.limited = True
+        diary.note(model.chain.t, MEMORY, [trees])
 
 
 def warn_at_limit(model: Model, n_rows: int) -> None:

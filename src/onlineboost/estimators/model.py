@@ -12,6 +12,7 @@ from numba.core.errors import NumbaError
 from onlineboost._compile.cache import note_known
 from onlineboost._compile.jit import announce_compilation
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.diary import NEW_COLUMN
 from onlineboost.chain.experts import Combiner
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
@@ -59,8 +60,10 @@ class Model:
         """These columns come after those that are known, and hold nothing so far; the names of all columns."""
         nominal = sum(column.nominal for column in columns)
         try:
+            known = len(self.encoder.names)
             self.encoder.add_columns(columns)
             self.chain.new_columns(len(columns) - nominal, nominal)
+            self.chain.diary.note(self.chain.t + 1, NEW_COLUMN, range(known, len(self.encoder.names)))
         except BaseException as error:
             self.damage = f"{type(error).__name__}: {error}"
             raise

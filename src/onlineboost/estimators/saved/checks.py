@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from onlineboost.chain import diary as diaries
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
 from onlineboost.chain.panelled import PanelChain
@@ -36,6 +37,7 @@ def check_model(name: str, model: Model) -> None:
     check(len(model.counts) <= k and (chain.costs is None or len(chain.costs) <= k), "the counts of the classes")
     check(model.limit is None or model.limit > 0, "the limit of the memory")
     check(0 <= model.per_class <= max(chain.n_learners, 1), "the learners of a class")
+    check_diary(chain.diary, model)
     check((chain.watch is not None) == holds.watch, "the watch of the restarts")
     if chain.watch is not None:
         check(len(chain.watch.vote_cost) == chain.n_learners, "the watch of the restarts")
@@ -58,6 +60,21 @@ def check_model(name: str, model: Model) -> None:
             check(len(dense.place) <= len(model.encoder.nominal), "the columns of the panel")
             check_finite(*chain.newton, chain.recency)
     check_finite(*chain.log_vs)
+
+
+def check_diary(diary: diaries.Diary, model: Model) -> None:
+    """Rows of these columns and classes, codes of values among them, and events that can have happened."""
+    n, sizes = len(model.encoder.numeric), model.encoder.sizes
+    check(diary.X.shape == (len(diary.y), n + len(sizes)) and 0 < len(diary.y) <= diaries.ROWS, "the rows of the diary")
+    check(not np.isinf(diary.X).any() and ((diary.y >= -1) & (diary.y < model.k)).all(), "the rows of the diary")
+    for column, size in zip(diary.X[diary.y >= 0, n:].T, sizes, strict=True):
+        codes = column[~np.isnan(column)]
+        check(((codes >= 0) & (codes < size) & (codes == np.floor(codes))).all(), "the values in the diary")
+    row, kind, number = diary.events.T
+    check(len(row) <= diary.most <= diaries.EVENTS, "the number of events")
+    most = np.array([max(model.chain.n_learners, 1), model.k, n + len(sizes), 1 << 40])
+    good = (row >= 0) & (row <= model.chain.t + 1) & (kind >= 0) & (kind <= diaries.MEMORY) & (number >= 0)
+    check(good.all() and (np.diff(row) >= 0).all() and (number < most[kind]).all(), "the events")
 
 
 def check_finite(*arrays: np.ndarray | None) -> None:

@@ -17,6 +17,7 @@ from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
 from onlineboost.boosters.potentials.tables import Tables, build_tables, recipe
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.diary import Diary
 from onlineboost.chain.independent import IndependentChain
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.numbers import Numbers
@@ -237,6 +238,12 @@ STATES.add(
     {"vote_cost": "f8[n]", "right_cost": "f8[n]", "lead": "float", "compared": "float", "changing": "bool"},
     lambda watch: dict(watch.__dict__),
 )
+STATES.add(
+    "diary",
+    Diary,
+    {"X": "f8[r,c]", "y": "i8[r]", "events": "i8[e,3]", "most": "0..1048576", "limited": "bool"},
+    lambda diary: dict(diary.__dict__),
+)
 CHAIN = {
     "n_numeric": "int",
     "seed": "int",
@@ -244,6 +251,7 @@ CHAIN = {
     "numbers": "numbers",
     "costs": "f8[k,k]?",
     "watch": "watch?",
+    "diary": "diary",
 }
 
 

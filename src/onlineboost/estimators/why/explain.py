@@ -1,0 +1,135 @@
+"""What moves the votes of one row: from the model to an `Explanation`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.ova import OneVsAllChain
+from onlineboost.chain.panelled import PanelChain
+from onlineboost.chain.voters import Voter, is_tree, moves_of, trees_of_voter, voters, votes
+from onlineboost.estimators.model import Model
+from onlineboost.estimators.why.columns import in_stream_order, name_of, shown, value_of
+from onlineboost.estimators.why.explanation import Explanation
+from onlineboost.panel.newton import LEAST
+from onlineboost.panel.paths import eager_masses, said_by_panel
+from onlineboost.panel.recency import FADES
+from onlineboost.trees.paths import children, tree_of
+from onlineboost.trees.state import LeafRule
+
+START = "what the trees say of any row"
+ROUNDED = "what becomes of it as votes"
+UNTOLD = "learners of another make"
+MOST_PATHS = 3
+
+
+def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
+    """Why an encoded row, (1, columns), is given its label in the coming round."""
+    chain, k, labels = model.chain, model.k, list(model.labels.names)
+    believed = np.array(chain.new_rows(x, k, None, None).X)
+    who = voters(chain, k, combiner, now=True)
+    cast = votes(chain, x, k, who)
+    columns, others = np.zeros((x.shape[1], k)), dict[str, np.ndarray]()
+    straight = np.eye(k)[None]
+    for voter, vote in zip(who, cast, strict=True):
+        if not is_tree(voter):
+            _add(others, UNTOLD, vote)
+            continue
+        moved = moves_of(voter, believed, straight)
+        columns += moved.columns[0]
+        _add(others, START, moved.start[0])
+        _add(others, ROUNDED, vote - moved.start[0] - moved.columns[0].sum(axis=0))
+    groups = _groups(chain, who, cast, k)
+    if isinstance(chain, PanelChain):
+        columns += _add_panel(chain, believed, k, others, groups)
+    scores = columns.sum(axis=0) + sum(others.values(), np.zeros(k))
+    code = int(chain.predict(x, k, combiner)[0])
+    rest = [l for l in np.argsort(-scores, kind="stable").tolist() if l != code]
+    encoder = model.encoder
+    values: Any = np.array([None] * x.shape[1], dtype=object)
+    values[[*encoder.numeric, *encoder.nominal]] = [value_of(encoder, c, x[0, c]) for c in range(x.shape[1])]
+    return Explanation(
+        labels[code],
+        labels[rest[0]] if rest else None,
+        labels,
+        scores,
+        list(encoder.names),
+        values.tolist(),
+        in_stream_order(encoder, columns),
+        others,
+        groups,
+        _paths(model, who, cast, believed, code, rest[0] if rest else None),
+    )
+
+
+def _add(parts: dict[str, np.ndarray], name: str, numbers: np.ndarray) -> None:
+    parts[name] = parts.get(name, 0.0) + numbers
+
+
+def _groups(chain: Any, who: list[Voter], cast: np.ndarray, k: int) -> dict[str, np.ndarray]:
+    """The votes by fifths of the chain, where a panel is ahead of it; otherwise in one group."""
+    found: dict[str, np.ndarray] = {}
+    for voter, vote in zip(who, cast, strict=True):
+        name = "votes"
+        if isinstance(chain, PanelChain):
+            name = f"chain {1 + int(np.searchsorted(chain.ends, voter.number, side='right'))}"
+        _add(found, name, vote)
+    return found or {"votes": np.zeros(k)}
+
+
+def _add_panel(
+    chain: PanelChain, x: np.ndarray, k: int, others: dict[str, np.ndarray], groups: dict[str, np.ndarray]
+) -> np.ndarray:
+    """What the panel and the last labels add; of the columns, (columns, k)."""
+    said, beta = said_by_panel(chain.panel, x, k, eager_masses(chain.panel, k)), chain.newton.beta
+    for name, voice in said.undivided():
+        _add(others, f"panel: {name}", beta[0] * voice)
+    cut = said.cut - (said.cut + said.columns.sum(axis=0) + said.voices.sum(axis=0)).mean()
+    if np.abs(cut).max() > 1e-9:
+        _add(others, "panel: votes that are cut", beta[0] * cut)
+    columns: np.ndarray = beta[0] * said.columns
+    groups["panel"] = columns.sum(axis=0) + beta[0] * (said.voices.sum(axis=0) + cut)
+    groups["last labels"] = np.zeros(k)
+    for i in range(len(FADES)):
+        logits = np.log(chain.recency[i, :k] + LEAST)
+        groups["last labels"] += beta[1 + i] * (logits - logits.mean())
+    _add(others, "last labels", groups["last labels"])
+    return columns
+
+
+def _paths(model: Model, who: list[Voter], cast: np.ndarray, x: np.ndarray, code: int, other: int | None) -> list[str]:
+    """The ways through the trees that speak most for the label."""
+    speaks = cast[:, code] - (cast[:, other] if other is not None else 0.0)
+    found = []
+    for at in np.argsort(-speaks, kind="stable")[:MOST_PATHS].tolist():
+        voter = who[at]
+        if is_tree(voter) and speaks[at] > 0.0:
+            tree = trees_of_voter(voter)[code if len(trees_of_voter(voter)) > 1 else 0]
+            name = f"learner {voter.number}"
+            if isinstance(model.chain, OneVsAllChain):
+                name += f" of {shown(model.labels.names[voter.of_class])}"
+            found.append(f"{name} ({speaks[at]:+.3g}): {' and '.join(way(model, voter, tree, x)) or 'a single leaf'}")
+    return found
+
+
+def way(model: Model, voter: Voter, tree: int, x: np.ndarray) -> list[str]:
+    """The splits that a row meets in a tree, in words."""
+    forest, encoder = voter.learners.forest, model.encoder
+    nodes = tree_of(forest, tree, max(model.k, 2))
+    at, out = np.zeros(1, np.int64), []
+    while nodes.first[at[0]] >= 0:
+        place = int(nodes.at[at[0]])
+        column, threshold = int(forest.nodes["feature"][place]), float(forest.nodes["threshold"][place])
+        value = x[0, column]
+        at = children(forest, nodes, at, x)
+        name = name_of(encoder, column)
+        if np.isnan(value):
+            out.append(f"{name} is missing")
+        elif np.isnan(threshold):
+            out.append(f"{name} = {shown(value_of(encoder, column, value))}")
+        else:
+            out.append(f"{name} {'<=' if value <= threshold else '>'} {threshold:.4g}")
+    lead = forest.details["bayes_lead"][nodes.at[at[0]]] >= 0.0 or forest.leaf == LeafRule.BAYES
+    return [*out, "naive Bayes in the leaf"] if lead and forest.leaf != LeafRule.MAJORITY else out

@@ -1,0 +1,60 @@
+"""Which columns matter now: how far each moves the votes towards the label, on the rows that came last.
+
+For each of the last rows that the diary has kept, each learner's path says what each column has added to the score of
+the row's label, less the mean of what it has added to the others' (`trees.paths`), times what the learner's vote is
+worth now. A column that only fits noise adds as much for the wrong classes as for the right one; a column that mattered
+once does so from the moment the labels follow another one. Means below 0 count as 0, and the rest is scaled to the sum
+1. Behind a panel, its voices count by their coefficients: eager trees (as if they had not seen the row) and the linear
+one by paths and terms; the others in proportion to eta^2, which is what columns count in distances.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.panelled import PanelChain
+from onlineboost.chain.voters import is_tree, moves_of, voters
+from onlineboost.data.errors import DataError
+from onlineboost.estimators.model import Model
+from onlineboost.estimators.why.columns import in_stream_order
+from onlineboost.panel.paths import column_weights, eager_masses, said_by_panel
+
+TOLD = ("trees", "linear")  # voices of the panel that tell which columns move them
+OF_ANOTHER_MAKE = (
+    "learners of another make do not tell which columns they look at: there are importances and trees for "
+    "learner=HoeffdingTree(...) alone. sklearn.inspection.permutation_importance works with any learner"
+)
+
+
+def importances(model: Model, combiner: Combiner) -> np.ndarray:
+    """The share of each column, in the order of the stream; all 0 if no column has been of use so far."""
+    chain, k = model.chain, model.k
+    X, y = chain.diary.kept()
+    total = np.zeros(len(model.encoder.names))
+    if k > 1 and len(y):
+        X = np.array(chain.new_rows(X, k, None, None).X)
+        towards = np.full((len(y), k, 1), -1.0 / (k - 1))
+        towards[np.arange(len(y)), y] = 1.0
+        for voter in voters(chain, k, combiner, now=False):
+            if not is_tree(voter):
+                raise DataError(OF_ANOTHER_MAKE)
+            total += moves_of(voter, X, towards).columns[:, :, 0].mean(axis=0)
+        if isinstance(chain, PanelChain):
+            total += _of_panel(chain, X, y, towards[:, :, 0])
+    total = np.maximum(in_stream_order(model.encoder, total), 0.0)
+    whole = total.sum()
+    return total / whole if whole > 0.0 else total
+
+
+def _of_panel(chain: PanelChain, X: np.ndarray, y: np.ndarray, towards: np.ndarray) -> np.ndarray:
+    """What each column does for the panel's votes, on the average of these rows."""
+    panel, k = chain.panel, towards.shape[1]
+    masses, weights = eager_masses(panel, k), column_weights(panel, X.shape[1])
+    total = np.zeros(X.shape[1])
+    for x, label, direction in zip(X, y, towards, strict=True):
+        said = said_by_panel(panel, x[None, :], k, masses, leave_out=int(label))
+        whole = [voice @ direction for name, voice in said.undivided() if name not in TOLD]
+        total += said.columns @ direction + weights * max(0.0, sum(whole))
+    mean: np.ndarray = chain.newton.beta[0] * total / len(y)
+    return mean

@@ -1,0 +1,91 @@
+"""A model in a few lines: what it is, what it has met, what it takes, and which columns matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.ova import OneVsAllChain
+from onlineboost.chain.panelled import PanelChain
+from onlineboost.chain.voters import voters
+from onlineboost.data.errors import DataError
+from onlineboost.estimators.model import Model
+from onlineboost.estimators.why.columns import shown
+from onlineboost.estimators.why.events import events
+from onlineboost.estimators.why.importances import importances
+
+MOST_NAMES, TOP = 12, 5
+
+
+def lines(clf: Any, model: Model, combiner: Combiner) -> list[tuple[str, str]]:
+    """What there is to know, as pairs of a name and a text."""
+    chain, encoder = model.chain, model.encoder
+    nominal = f", {len(encoder.nominal)} of them nominal" if encoder.nominal else ""
+    found = [
+        ("model", type(clf).__name__),
+        ("rows learned", f"{chain.t:,}"),
+        ("classes", f"{model.k}: {_some([shown(label) for label in model.labels.names])}"),
+        ("columns", f"{len(encoder.names)}{nominal}: {_some([shown(name) for name in encoder.names])}"),
+        ("learners", _learners(model)),
+    ]
+    if chain.t and model.k:
+        found.append(("that count most", _best(model, combiner)))
+        found.append(("columns that matter", _top(model, combiner)))
+    happened = events(model)
+    restarts = [event for event in happened if event.kind == "restart"]
+    if chain.watch is not None:
+        last = f", the last in row {restarts[-1].row:,}" if restarts else ""
+        found.append(("restarts", f"{sum(len(event.what) for event in restarts)} kept in events_{last}"))
+    others = [str(event) for event in happened if event.kind != "restart"][-3:]
+    if others:
+        found.append(("last events", "; ".join(others)))
+    limit = "no limit" if model.limit is None else f"limit {_size(model.limit)}"
+    found.append(("memory", f"{_size(clf.nbytes_)}, {limit}"))
+    return found
+
+
+def text(clf: Any, model: Model, combiner: Combiner) -> str:
+    pairs = lines(clf, model, combiner)
+    width = max(len(name) for name, _ in pairs)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in pairs)
+
+
+def _some(names: list[str]) -> str:
+    more = f", ... and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def _size(n: int) -> str:
+    return f"{n / 1e6:,.1f} MB" if n >= 10**6 else f"{n / 1e3:,.1f} kB"
+
+
+def _learners(model: Model) -> str:
+    chain = model.chain
+    what = "a panel of six voices, then " if isinstance(chain, PanelChain) else ""
+    each = f" ({chain.n_learners // max(model.k, 1)} for each class)" if isinstance(chain, OneVsAllChain) else ""
+    forests = [segment.learners.forest for segment in chain.segments if hasattr(segment.learners, "forest")]
+    leaves = sum(int(np.sum(forest.budget["nodes"])) for forest in forests)
+    trees = f"; {leaves:,} nodes in their trees" if forests else ""
+    return f"{what}{chain.n_learners}{each}{trees}"
+
+
+def _best(model: Model, combiner: Combiner) -> str:
+    """The learners whose votes are worth most now."""
+    who = voters(model.chain, model.k, combiner, now=False)
+    worth = np.array([abs(voter.weight) * np.abs(voter.effect).max() for voter in who])
+    found = []
+    for at in np.argsort(-worth, kind="stable")[:TOP].tolist():
+        of_class = f" of {shown(model.labels.names[who[at].of_class])}" if who[at].of_class >= 0 else ""
+        found.append(f"{who[at].number}{of_class} ({worth[at]:.3g})")
+    return ", ".join(found)
+
+
+def _top(model: Model, combiner: Combiner) -> str:
+    try:
+        share = importances(model, combiner)
+    except DataError:
+        return "learners of another make do not tell"
+    order = [c for c in np.argsort(-share, kind="stable")[:TOP].tolist() if share[c] > 0.0]
+    return ", ".join(f"{shown(model.encoder.names[c])} {share[c]:.0%}" for c in order) or "none so far"

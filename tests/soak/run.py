@@ -35,6 +35,7 @@ TELLING = 20.0  # seconds between lines about how far it is
 SHRINKING = 30.0  # seconds to look for a shorter list of operations that fails
 MEANT = (  # warnings that are no errors
     r"column '.*' has more than 192 different values",
+    r"the model has reached its memory_limit",
     r"X (does not have|has) (valid )?feature names",
 )
 

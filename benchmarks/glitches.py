@@ -1,14 +1,18 @@
 """What glitches cost: accuracy on the last 20 % of a stream with disturbed rows, less that of the stream as it is.
 
-    python benchmarks/glitches.py                     # about five minutes
+    python benchmarks/glitches.py                     # about ten minutes
     python benchmarks/glitches.py --quick --streams segment
+    python benchmarks/glitches.py --models hoeffding-tree --streams electricity --orders 10
 
 * glitch: in one row, all numeric columns or one of them are 1e6 or -1e160; mean over these, and over three places: row
   50, after 30 % and after 60 % of the stream.
+* row left out: the rows of these glitches are not there at all. Any change of a row makes another run of it: what a
+  glitch changes beyond this is its own.
 * stuck: one column keeps its number for 5 % of the stream, from 40 % on.
 * unit: one column is multiplied by 1,000 from the middle of the stream on.
 
-The column is the middle one. Short streams are run in several orders (with several seeds, if their order is time).
+The column is the middle one. Short streams are run in several orders; if their order is time, with several seeds and
+without so many of their first rows. Means, and their standard errors over the orders.
 """
 
 from __future__ import annotations
@@ -23,12 +27,15 @@ from rich.table import Table
 from onlineboost import load_dataset
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Table as Columns
+from onlineboost.datasets import Dataset
 from onlineboost.estimators import lookup
 
 NAMES = ("segment", "keystroke", "waveform", "isolet", "electricity", "movement")
 ROWS = {"movement": 30_000}  # the first so many; all rows of the others
 VALUES = 1e6, -1e160
+HEADINGS = ("as it is", "row left out", "glitch, all columns", "glitch, one column", "stuck", "unit")
 Change = Callable[[np.ndarray], np.ndarray]
+Stream = tuple[Columns, np.ndarray]
 
 
 def numeric_columns(X: Columns) -> list[int]:
@@ -55,17 +62,23 @@ def other_unit(first: int) -> Change:
     return lambda column: np.where(np.arange(len(column)) >= first, 1000.0 * column, column)
 
 
-def disturbances(X: Columns, n: int, *, quick: bool) -> dict[str, list[Columns]]:
+def without(X: Columns, y: np.ndarray, row: int) -> Stream:
+    keep = np.arange(len(y)) != row
+    return X[keep], y[keep]
+
+
+def disturbances(X: Columns, y: np.ndarray, *, quick: bool) -> dict[str, list[Stream]]:
     """All disturbed streams, by what is done to them."""
-    numeric = numeric_columns(X)
+    n, numeric = len(y), numeric_columns(X)
     middle = [numeric[len(numeric) // 2]]
     places = [50, int(0.3 * n), int(0.6 * n)][: 1 if quick else 3]
     glitches = [glitch(place, value) for place in places for value in VALUES[: 1 if quick else 2]]
     return {
-        "glitch, all columns": [disturbed(X, numeric, change) for change in glitches],
-        "glitch, one column": [disturbed(X, middle, change) for change in glitches],
-        "stuck": [disturbed(X, middle, stuck(int(0.4 * n), int(0.45 * n)))],
-        "unit": [disturbed(X, middle, other_unit(n // 2))],
+        "row left out": [without(X, y, place) for place in places],
+        "glitch, all columns": [(disturbed(X, numeric, change), y) for change in glitches],
+        "glitch, one column": [(disturbed(X, middle, change), y) for change in glitches],
+        "stuck": [(disturbed(X, middle, stuck(int(0.4 * n), int(0.45 * n))), y)],
+        "unit": [(disturbed(X, middle, other_unit(n // 2)), y)],
     }
 
 
@@ -76,37 +89,55 @@ def tail(model: str, learners: int, seed: int, X: Columns, y: np.ndarray) -> flo
     return float(right[int(0.8 * len(y)) :].mean())
 
 
-def measure(model: str, learners: int, name: str, rows: int | None, *, quick: bool) -> dict[str, float]:
-    """Mean accuracy of the stream as it is, and of each kind of disturbance."""
+def in_order(data: Dataset, order: int, rows: int | None) -> Stream:
+    """The first rows of a data set, in one of its orders."""
+    if data.order == "shuffle":
+        data, order = data.shuffled(order), 0
+    return data.X[order:rows], np.asarray(data.y[order:rows])
+
+
+def measure(
+    model: str, learners: int, name: str, rows: int | None, *, orders: int | None = None, quick: bool
+) -> dict[str, np.ndarray]:
+    """In each order: accuracy of the stream as it is, and what each kind of disturbance changes."""
     data = load_dataset(name)
     found: dict[str, list[float]] = {}
-    n = len(data.y[:rows])
-    for order in range(1 if quick else min(3, 1 + 6000 // n)):
-        shuffled = data.shuffled(order) if data.order == "shuffle" else data
-        X, y = shuffled.X[:rows], np.asarray(shuffled.y[:rows])
-        for what, streams in {"as it is": [X], **disturbances(X, n, quick=quick)}.items():
-            found.setdefault(what, []).append(np.mean([tail(model, learners, order, each, y) for each in streams]))
-    return {what: float(np.mean(values)) for what, values in found.items()}
+    for order in range(orders or min(3, 1 + 6000 // len(data.y[:rows]))):
+        X, y = in_order(data, order, rows)
+        base = tail(model, learners, order, X, y)
+        found.setdefault("as it is", []).append(base)
+        for what, streams in disturbances(X, y, quick=quick).items():
+            changed = np.mean([tail(model, learners, order, *stream) for stream in streams])
+            found.setdefault(what, []).append(float(changed) - base)
+    return {what: np.array(values) for what, values in found.items()}
+
+
+def cell(values: np.ndarray) -> str:
+    """The mean, and its standard error if there are several."""
+    error = f" ({values.std(ddof=1) / np.sqrt(len(values)):.4f})" if len(values) > 1 else ""
+    return f"{values.mean():+.4f}{error}"
 
 
 @click.command()
 @click.option("--streams", default=",".join(NAMES), show_default=True)
 @click.option("--models", default="adaboost-olm", show_default=True, help="Comma-separated, by their short names.")
 @click.option("--learners", default=100, show_default=True)
+@click.option("--orders", type=int, help="Of each stream; without it, one to three, by its length.")
 @click.option("--quick", is_flag=True, help="One glitch instead of six, the first 1,500 rows, one order.")
-def main(streams: str, models: str, learners: int, quick: bool) -> None:
+def main(streams: str, models: str, learners: int, orders: int | None, quick: bool) -> None:
     """Print accuracy on the last 20 %, and what each disturbance changes."""
     for model in models.split(","):
-        table = Table("stream", "as it is", "glitch, all columns", "glitch, one column", "stuck", "unit", title=model)
+        table = Table("stream", *HEADINGS, title=model)
         for name in streams.split(","):
             try:
-                found = measure(model, learners, name, 1500 if quick else ROWS.get(name), quick=quick)
+                rows = 1500 if quick else ROWS.get(name)
+                found = measure(model, learners, name, rows, orders=1 if quick else orders, quick=quick)
             except DataError as error:
                 Console(stderr=True).print(f"[yellow]{name} left out:[/] {error}", highlight=False)
                 continue
             base = found.pop("as it is")
-            table.add_row(name, f"{base:.4f}", *(f"{value - base:+.4f}" for value in found.values()))
-        Console(width=110).print(table)
+            table.add_row(name, f"{base.mean():.4f}", *map(cell, found.values()))
+        Console(width=130).print(table)
 
 
 if __name__ == "__main__":

@@ -142,14 +142,14 @@ def test_imbalance_counts_what_mistakes_cost():
 
 def test_glitches_compares_with_the_stream_as_it_is():
     rows = rows_of(run("glitches", "--quick", "--streams", "balance", "--learners", 3))
-    (base, whole, one, stuck, unit) = rows["balance"]
+    (base, absent, whole, one, stuck, unit) = rows["balance"]
     X, y = first_rows("balance", None)
     right = AdaBoostOLM(3).test_then_train(X, y, classes=np.unique(y)) == y
     assert base == f"{right[500:].mean():.4f}"
     columns = [np.where(np.arange(625) == 50, 1e6, np.asarray(column, float)) for column in X.columns]
     spoilt = AdaBoostOLM(3).test_then_train(np.column_stack(columns), y, classes=np.unique(y)) == y
     assert float(whole) == pytest.approx(spoilt[500:].mean() - right[500:].mean(), abs=1e-4)
-    assert all(cell[0] in "+-" for cell in (one, stuck, unit))
+    assert all(cell[0] in "+-" for cell in (absent, one, stuck, unit))
 
 
 def test_latency_gives_percentiles_of_every_request(tmp_path):

@@ -328,3 +328,15 @@ def test_no_file_is_written_over_another(sources, saved, tmp_path):
         assert done.exit_code == 2
         assert "written over" in told(done)
     assert (source.read_bytes(), model.read_bytes()) == before
+
+
+def test_a_run_that_fails_leaves_the_predictions_that_were_there(sources, tmp_path):
+    """With checkpoints, or rows from a pipe, they are written as they come: the old ones go with the first of them."""
+    out = tmp_path / "said.csv"
+    out.write_text("of yesterday")
+    for options in ([], ["--checkpoint", tmp_path / "kept"]):
+        wrong = call("run", sources["csv"], *QUICK, "--numeric", "colour", "--out", out, *options)
+        assert "is not a number" in told(wrong)
+        assert out.read_text() == "of yesterday"
+    assert sorted(other.name for other in tmp_path.iterdir()) == ["kept", "said.csv"]
+    assert call("run", sources["csv"], *QUICK, "--out", os.devnull).exit_code == 0  # no file, and not to be replaced

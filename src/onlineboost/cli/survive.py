@@ -12,8 +12,9 @@ import click
 
 from onlineboost.cli.common import check_writable, err, visible
 from onlineboost.cli.models import BASELINES
+from onlineboost.data.live import STDIN
 from onlineboost.evaluation.checkpoints import Checkpoints
-from onlineboost.evaluation.predictions import Printed
+from onlineboost.evaluation.predictions import Predictions, Printed
 from onlineboost.evaluation.resumable import resumable
 from onlineboost.evaluation.tally import Tally
 
@@ -65,13 +66,16 @@ def run_kept(
     watch: Callable[[Any], None] | None = None,
 ) -> tuple[Any, Tally]:
     """Run a model over a stream, and keep of it what is asked for."""
+    out: Path | Predictions | Printed | None = keep.out or printed
+    if keep.out and keep.checkpoint is None and stream.source == STDIN:
+        out = Predictions(keep.out)  # a pipe may never end: nothing could take the place of the file then
     model, tally = resumable(
         model,
         stream.blocks(),
         keep.checkpoint,
         every=keep.every,
         classes=stream.classes or None,
-        out=keep.out or printed,
+        out=out,
         about=about(stream),
         progress=progress,
         watch=watch,

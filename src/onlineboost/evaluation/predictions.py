@@ -5,18 +5,24 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
 from onlineboost.data.errors import DataError
+from onlineboost.storage.atomic import replacing
 
 HEADER = ("label", "prediction")
 
 
 class Predictions:
-    """A CSV file of labels and predictions. One that a run left behind is cut to `length` bytes, and goes on there."""
+    """A CSV file of labels and predictions, written as they come; what was there before goes with the first of them.
+
+    One that a run left behind is cut to `length` bytes, and goes on there.
+    """
 
     def __init__(self, path: str | os.PathLike[str], length: int | None = None) -> None:
         self.path = Path(path)
@@ -26,27 +32,43 @@ class Predictions:
                 f"{self.path}: the run had written {length:,} bytes of predictions here, and {there:,} are left. Bring "
                 f"the file back, or start again in another folder"
             )
-        self._file = self.path.open("w" if length is None else "r+", encoding="utf-8", newline="")
+        self._file: TextIO | None = None
         if length is not None:
+            self._file = self.path.open("r+", encoding="utf-8", newline="")
             self._file.truncate(length)
             self._file.seek(0, os.SEEK_END)
-        else:
-            self._file.write(",".join(HEADER) + "\n")
 
     def add(self, labels: np.ndarray, predictions: np.ndarray) -> None:
-        self._file.write(lines(labels, predictions))
+        self._opened().write(lines(labels, predictions))
+
+    def _opened(self) -> TextIO:
+        if self._file is None:
+            self._file = self.path.open("w", encoding="utf-8", newline="")
+            self._file.write(",".join(HEADER) + "\n")
+        return self._file
 
     def flush(self) -> int:
         """Hand all that was written to the system; its bytes."""
-        self._file.flush()
-        return os.fstat(self._file.fileno()).st_size
+        self._opened().flush()
+        return os.fstat(self._opened().fileno()).st_size
 
     def sync(self) -> None:
         """Have it on disk."""
-        os.fsync(self._file.fileno())
+        os.fsync(self._opened().fileno())
 
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
+
+
+@contextmanager
+def replaced(path: str | os.PathLike[str]) -> Iterator[Printed]:
+    """Predictions that take the place of the file as a whole at the end, or not at all."""
+    with replacing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        yield Printed(text)
+        text.flush()
+        text.detach()
 
 
 def lines(*columns: Any) -> str:
@@ -58,7 +80,7 @@ def lines(*columns: Any) -> str:
 
 
 class Printed:
-    """The same, to a stream that someone reads as it comes."""
+    """The same, to a stream of somebody else's, such as one that someone reads as it comes."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

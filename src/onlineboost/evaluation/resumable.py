@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import numpy as np
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Block, Table
 from onlineboost.evaluation.checkpoints import Checkpoints, Every
-from onlineboost.evaluation.predictions import Predictions, Printed
+from onlineboost.evaluation.predictions import Predictions, Printed, replaced
 from onlineboost.evaluation.steps import Step, in_steps
 from onlineboost.evaluation.tally import Tally
+
+Out = str | os.PathLike[str] | Predictions | Printed | None
 
 
 # arguments: it is `prequential` with all that a long run needs
@@ -26,7 +29,7 @@ def resumable(
     *,
     every: int | str = 10_000,
     classes: Any = None,
-    out: str | os.PathLike[str] | Printed | None = None,
+    out: Out = None,
     about: dict[str, Any] | None = None,
     progress: Callable[[int, float], None] | None = None,
     watch: Callable[[Step], None] | None = None,
@@ -48,7 +51,8 @@ def resumable(
     classes
         All labels, if they are known.
     out
-        A CSV file for labels and predictions. A run that goes on cuts it to where its checkpoint was.
+        A CSV file for labels and predictions. A run that goes on cuts it to where its checkpoint was. Without
+        checkpoints it takes the place of a file that is there when the run has ended well.
     about
         What has to be the same when a run goes on: the name of the data, say. The model's settings and the version of
         the package are always compared, but for `n_jobs`.
@@ -88,30 +92,44 @@ def resumable(
         tally = Tally.of_values(found.state["tally"])
         if "n_jobs" in own:
             model.set_params(n_jobs=own["n_jobs"])
-    sink = out if out is None or isinstance(out, Printed) else Predictions(out, length)
-    try:
-        left = _cut(_after(blocks, rows), checkpoints.every if checkpoints else Every(None, None), rows)
-        first = next(left, None)
-        if first is None and rows:
-            return model, tally  # all was learned before
-        steps = in_steps(model, chain([] if first is None else [first], left), classes, _counted(progress, rows))
-        for step in steps:
-            tally.add(np.asarray(step.predictions == step.block.y, bool), step.seconds, step.tree_right)
-            rows += len(step.block)
-            if sink is not None:
-                sink.add(step.block.y, step.predictions)
-            if watch is not None:
-                watch(step)
-            if checkpoints is not None and checkpoints.due(rows):
+    with _opened(out, length, whole=folder is None) as sink:
+        try:
+            left = _cut(_after(blocks, rows), checkpoints.every if checkpoints else Every(None, None), rows)
+            first = next(left, None)
+            if first is None and rows:
+                return model, tally  # all was learned before
+            steps = in_steps(model, chain([] if first is None else [first], left), classes, _counted(progress, rows))
+            for step in steps:
+                tally.add(np.asarray(step.predictions == step.block.y, bool), step.seconds, step.tree_right)
+                rows += len(step.block)
+                if sink is not None:
+                    sink.add(step.block.y, step.predictions)
+                if watch is not None:
+                    watch(step)
+                if checkpoints is not None and checkpoints.due(rows):
+                    _write(checkpoints, model, rows, tally, sink)
+            if checkpoints is not None:
                 _write(checkpoints, model, rows, tally, sink)
-        if checkpoints is not None:
-            _write(checkpoints, model, rows, tally, sink)
-    finally:
-        if checkpoints is not None:
-            checkpoints.wait()
-        if sink is not None:
-            sink.close()
+        finally:
+            if checkpoints is not None:
+                checkpoints.wait()
     return model, tally
+
+
+@contextmanager
+def _opened(out: Out, length: int | None, *, whole: bool) -> Iterator[Predictions | Printed | None]:
+    """Where predictions go; `whole`: a file takes the place of another when all is well."""
+    if out is None or isinstance(out, Printed):
+        yield out
+    elif whole and not isinstance(out, Predictions) and (os.path.isfile(out) or not os.path.exists(out)):
+        with replaced(out) as printed:
+            yield printed
+    else:
+        sink = out if isinstance(out, Predictions) else Predictions(out, length)
+        try:
+            yield sink
+        finally:
+            sink.close()
 
 
 def _write(checkpoints: Checkpoints, model: Any, rows: int, tally: Tally, sink: Predictions | Printed | None) -> None:

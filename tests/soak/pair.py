@@ -15,7 +15,9 @@ from sklearn.exceptions import NotFittedError
 
 from contract.kinds import Kind
 from helpers import asked_meanwhile, assert_finite, frozen, model_state
+from onlineboost.data.open_columns import NewColumn
 from onlineboost.estimators import words
+from onlineboost.estimators.memory import check_limit
 from soak.data import CLASSES, NAMES, NOMINAL, Batch, as_array, as_row, canonical, draw_batch, in_some_form, joined
 from soak.strikes import Struck, struck_after, struck_in
 
@@ -137,7 +139,7 @@ class Pair:
 
     def new_columns(self, rng: np.random.Generator) -> None:
         """Columns turn up in two copies, in single rows of the one and in a block of the other: they must agree."""
-        if not self._begun or not self.clf._model.chain.safe:
+        if not self._begun or not self.clf._model.chain.safe or self._is_full():
             return
         by_rows, by_block = (copy.deepcopy(self.clf) for _ in range(2))
         for clf in (by_rows, by_block):
@@ -257,6 +259,15 @@ class Pair:
     @property
     def _begun(self) -> bool:
         return hasattr(self.clf, "_model")
+
+    def _is_full(self) -> bool:
+        """Whether the memory limit leaves no room for two more columns: an error says so."""
+        columns = [NewColumn(f"one more {nominal}", nominal=nominal, row=0) for nominal in (False, True)]
+        try:
+            check_limit(self.clf._model, len(CLASSES), self.clf._model.with_columns(columns))
+        except ValueError as error:
+            return "is too small" in str(error)
+        return False
 
     def _draw(self, rng: np.random.Generator, most: int = 40, least: int = 0) -> Batch:
         batch = draw_batch(rng, most, least=least, tame=self.tame)

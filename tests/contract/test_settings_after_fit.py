@@ -44,3 +44,40 @@ def test_a_setting_spoilt_after_learning_leaves_no_trace(kind, setting):
             learn()
         assert frozen(clf) == before
     clf.set_params(**{setting: good}).partial_fit(X[60:], y[60:])
+
+
+# A bad value of every setting that is no word.
+BAD = {"n_learners": -1, "memory_limit": "lots", "random_state": -1, "categorical_features": ["nope"], "poisson": 2}
+NUMBERS = ("grace_period", "split_confidence", "tie_threshold", "max_features")
+
+
+@pytest.mark.parametrize("kind", every_estimator(), ids=str)
+def test_a_bad_setting_is_refused_after_learning_as_it_is_before(kind):
+    """In the same words, whoever is asked next; and a good one makes all well again."""
+    X, y, _ = mixed_stream(60, seed=2)
+    clf = kind.make().partial_fit(X, y)
+    before = frozen(clf)
+    for setting, good in clf.get_params(deep=False).items():
+        bad = BAD.get(setting, -1 if setting in NUMBERS else "nonesuch")
+        with pytest.raises(ValueError, match=setting) as first:
+            kind.make(**{setting: bad}).partial_fit(X, y)
+        clf.set_params(**{setting: bad})
+        for call in (
+            lambda: clf.predict(X),
+            lambda: clf.predict_proba_one(list(X[0])),
+            lambda: clf.partial_fit(X, y),
+            lambda: clf.learn_one(list(X[0]), y[0]),
+            lambda: clf.predict_one(list(X[0])),
+        ):
+            with pytest.raises(ValueError, match=setting) as later:
+                call()
+            assert str(later.value) == str(first.value)
+        clf.set_params(**{setting: good})
+    assert frozen(clf) == before
+    with pytest.raises(ValueError, match="memory_limit of 5 bytes is too small"):
+        clf.set_params(memory_limit=5).predict(X)
+    clf.set_params(memory_limit="1GB", random_state=None)
+    state = str(np.random.get_state())  # noqa: NPY002
+    assert clf.predict_one(list(X[0])) == clf.predict(X[:1])[0]
+    assert str(np.random.get_state()) == state  # noqa: NPY002
+    clf.set_params(categorical_features=[7], random_state=0).fit(np.ones((4, 8)), [0, 1, 0, 1])  # of the new columns

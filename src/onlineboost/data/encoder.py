@@ -87,7 +87,7 @@ class Encoder:
             raise DataError(
                 f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required."
             )
-        wanted = _positions(categorical, names)
+        wanted = positions(categorical, names)
         nominal = [c for c, column in enumerate(table.columns) if column.dtype == np.object_ or c in wanted]
         encoder = cls(
             names=names,
@@ -359,7 +359,7 @@ def _other_names(unknown: list[str], missing: list[str]) -> DataError:
     return DataError("\n".join([*lines, advice]))
 
 
-def _positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) -> set[int]:
+def positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) -> set[int]:
     """categorical_features (names, positions or a mask) as positions."""
     if categorical is None:
         return set()

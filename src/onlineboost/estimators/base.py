@@ -27,6 +27,7 @@ from onlineboost.data.frames import rows_of, table_of_row
 from onlineboost.data.labels import Labels, object_array, sorted_labels, stretches
 from onlineboost.data.open_columns import NewColumn, check_word, stages
 from onlineboost.estimators import memory
+from onlineboost.estimators.changes import Changes
 from onlineboost.estimators.checks import (
     check_columns,
     check_labels,
@@ -48,7 +49,7 @@ from onlineboost.trees.state import Columns
 NEVER = 2**62
 
 
-class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, Why, ClassifierMixin, BaseEstimator, ABC):
+class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why, ClassifierMixin, BaseEstimator, ABC):
     """Learning from blocks and rows. A subclass says what its chain is (`_new_chain`), and whom to follow."""
 
     categorical_features: Sequence[int | str] | None
@@ -147,7 +148,7 @@ class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, Why, Classifi
             check_columns(self, X, reset=first)
             if not keep.all():
                 table, y, weight = table[keep], y[keep], weight[keep]
-            model = self._begin(table, classes) if first else self._fitted()
+            model = self._begin(table, classes) if first else self._ready()
             if columns := model.encoder.new_columns(table):
                 said = self._learn_in_stages(model, columns, table, y, weight, interrupt)
             else:
@@ -178,7 +179,7 @@ class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, Why, Classifi
                 check_columns(self, table, reset=True)
                 model = self._begin(table, None)
             else:
-                model = self._fitted()
+                model = self._ready()
             if type(x) is not Kept and (columns := model.encoder.new_columns_of_row(x)):
                 memory.try_columns(model, columns).read_row(x), model.labels.read_one(y)  # errors before any change
                 note_columns(self, memory.add_columns(model, columns))
@@ -332,7 +333,7 @@ class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, Why, Classifi
         While another thread learns, it waits.
         """
         with self._gate().reading():
-            model, combiner = self._fitted(), self._combiner()
+            model, combiner = self._ready(), self._combiner()
             X = self._encoded(model, X)
             codes = self._in_pieces(model, X, lambda piece: model.chain.predict(piece, model.k, combiner))
             return model.labels.of(codes)
@@ -340,7 +341,7 @@ class OnlineClassifier(Guarded, SingleRows, DelayedLabels, Memory, Why, Classifi
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes (in the order of `classes_`) for every row."""
         with self._gate().reading():
-            model, combiner = self._fitted(), self._combiner()
+            model, combiner = self._ready(), self._combiner()
             X = self._encoded(model, X)
             return self._in_pieces(model, X, lambda piece: model.shares(piece, combiner))
 

@@ -13,7 +13,7 @@ from threading import Lock, RLock, get_ident
 from types import FrameType
 from typing import Any, Self
 
-OF_THIS_PROCESS = ("_gate_", "_desk_", "_checked_")  # attributes of a model that are no part of its copies
+OF_THIS_PROCESS = ("_gate_", "_desk_", "_checked_", "_changed_")  # attributes of a model that are no part of its copies
 LOOK_UP = 0.2  # seconds after which those that wait look for themselves, should nobody have told them
 
 

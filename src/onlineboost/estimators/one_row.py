@@ -148,7 +148,7 @@ class SingleRows:
     def _learn_block_of_one(self, x: Input, y: Any, weight: float) -> None: ...
 
     @abstractmethod
-    def _fitted(self) -> Model: ...
+    def _ready(self) -> Model: ...
 
     def learn_one(self, x: Input, y: Any, weight: float = 1.0) -> Self:
         """Learn one example: x is a row in the order of the columns, or a mapping from their names.
@@ -176,7 +176,7 @@ class SingleRows:
         with self._gate().reading():
             if "_model" not in self.__dict__:
                 return None
-            model = self._fitted()
+            model = self._ready()
             row = model.encoder.read_row(x, learning=False).X
             self._lay_desk(learning=False)
             return model.labels.names[model.chain.predict(row, model.k, self._combiner())[0]]
@@ -185,7 +185,7 @@ class SingleRows:
         with self._gate().reading():
             if "_model" not in self.__dict__:
                 return {}
-            model = self._fitted()
+            model = self._ready()
             row = model.encoder.read_row(x, learning=False).X
             self._lay_desk(learning=False)
             shares = model.shares(row, self._combiner())[0]

@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 
 from contract.kinds import every_estimator
 from helpers import frozen, in_blocks, mixed_stream, model_state, number_stream
-from onlineboost.data import Table, as_table, read_blocks
+from onlineboost import AdaBoostOLM, load
+from onlineboost.data import DataError, Table, as_table, read_blocks
 from onlineboost.data.encoder import MAX_VALUES, OWN
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
@@ -354,3 +355,58 @@ def test_a_value_far_from_all_others_has_probabilities_too(kind, far):
     p = clf.predict_proba(away)
     assert np.isfinite(p).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+NO_ROWS = [3, None, "ab", b"ab", {1.0, 2.0}, np.array(3.0), np.ones((1, 2)), pd.Series([1.0, 2.0], ["x0", "x0"])]
+
+
+@pytest.mark.parametrize("kind", every_estimator(), ids=str)
+def test_what_is_no_row_is_refused_in_a_sentence(kind):
+    """By a model that has learned rows of two values, and as a first row."""
+    X, y = number_stream(20, seed=1)
+    clf, new = kind.make().partial_fit(X[:, :2], y), kind.make()
+    before = frozen(clf), frozen(new)
+    for row in NO_ROWS:
+        for call in (
+            lambda row=row: clf.learn_one(row, y[0]),
+            lambda row=row: clf.predict_one(row),
+            lambda row=row: clf.predict_proba_one(row),
+            lambda row=row: new.learn_one(row, y[0]),
+        ):
+            with pytest.raises(DataError, match=r"a row is a mapping|names must differ"):
+                call()
+    assert (frozen(clf), frozen(new)) == before
+
+
+@pytest.mark.parametrize("kind", every_estimator(), ids=str)
+def test_columns_need_names_that_differ(kind):
+    twice = pd.DataFrame(np.ones((2, 2)), columns=["size", "size"])
+    clf = kind.make().partial_fit(pd.DataFrame({"size": [1.0, 2.0], "x": [1.0, 2.0]}), ["a", "b"])
+    arrow = pa.table([pa.array([1.0, 2.0])] * 2, names=["size", "size"])
+    for call in (
+        lambda: kind.make().partial_fit(twice, ["a", "b"]),
+        lambda: clf.partial_fit(twice, ["a", "b"]),
+        lambda: clf.predict(arrow),
+    ):
+        with pytest.raises(DataError, match="names must differ, and 'size' comes 2 times: rename"):
+            call()
+
+
+@pytest.mark.parametrize("kind", every_estimator(), ids=str)
+def test_a_first_row_without_a_value_is_refused(kind):
+    """Later it is one whose values are all missing."""
+    for row in ({}, []):
+        with pytest.raises(DataError, match="the first row has no value: it settles the columns"):
+            kind.make().learn_one(row, "a")
+    clf = kind.make().learn_one({"size": 1.0}, "a").learn_one({}, "b")
+    assert clf.n_samples_seen_ == 2
+
+
+def test_text_that_utf_8_does_not_know_is_text_in_rows_and_frames(tmp_path):
+    """Half of a pair of surrogates, as broken names of files have it; `str` columns of pandas refuse it themselves."""
+    rows, y = [[1.0, "\udc80"], [2.0, "b"]] * 5, ["\udc80", "b"] * 5
+    frame = pd.DataFrame({"x0": [1.0, 2.0] * 5, "x1": pd.Series(["\udc80", "b"] * 5, dtype=object)})
+    by_rows, by_frame = (AdaBoostOLM(2).partial_fit(X, y) for X in (rows, frame))
+    assert model_state(by_rows) == model_state(by_frame)
+    by_rows.save(tmp_path / "model.olb")
+    assert load(tmp_path / "model.olb").predict_one(rows[0]) == by_rows.predict_one(rows[0]) == "\udc80"

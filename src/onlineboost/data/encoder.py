@@ -22,7 +22,7 @@ from zlib import crc32
 import numpy as np
 
 from onlineboost.data.errors import DataError
-from onlineboost.data.frames import as_table, named_row, numbers_of_values
+from onlineboost.data.frames import as_table, named_row, numbers_of_values, row_in_order
 from onlineboost.data.open_columns import NewColumn, first_columns, new_columns, new_columns_of_row
 from onlineboost.data.table import Table
 from onlineboost.data.values import category_of
@@ -295,11 +295,9 @@ class Encoder:
 
     def _values(self, x: Any) -> Sequence[Any]:
         """The values of a row in the order of the columns; by name if it has names, and what is left out is None."""
-        if isinstance(x, np.ndarray):
-            return x.tolist()  # type: ignore[no-any-return]
-        by_name = named_row(x)
+        by_name = None if isinstance(x, np.ndarray) else named_row(x)
         if by_name is None:
-            return x if hasattr(x, "__getitem__") else list(x)
+            return row_in_order(x)
         if not by_name.keys() <= self._known:
             given = {str(name): value for name, value in by_name.items()}
             unknown = sorted(given.keys() - self._known)

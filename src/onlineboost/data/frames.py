@@ -5,12 +5,15 @@ Frames and mappings have names, and names decide which column is which. Arrays a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
 from importlib import import_module
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
 from onlineboost.data.errors import DataError
@@ -38,6 +41,8 @@ def as_table(X: Any) -> Table:
         X = import_module("pyarrow").table(X)  # a RecordBatch
     try:
         frame: Any = nw.from_native(X)
+    except DuplicateError:
+        raise _names_twice(getattr(X, "column_names", None) or X.columns) from None
     except TypeError:
         if isinstance(X, Mapping):
             raise DataError("a mapping is no table: use learn_one for one row, a data frame for several") from None
@@ -58,19 +63,46 @@ def named_row(x: Any) -> Mapping[Any, Any] | None:
         return x
     if hasattr(x, "_asdict"):
         return x._asdict()  # type: ignore[no-any-return]
-    return dict(x) if hasattr(x, "keys") else None
+    if not hasattr(x, "keys"):
+        return None
+    by_name, names = dict(x), list(x.keys())
+    if len(by_name) < len(names):
+        raise _names_twice(names)
+    return by_name
+
+
+def row_in_order(x: Any) -> Sequence[Any]:
+    """The values of a row that has no names."""
+    if isinstance(x, np.ndarray):
+        if x.ndim == 1:
+            return x.tolist()  # type: ignore[no-any-return]
+    elif not isinstance(x, str | bytes | bytearray | Set):
+        try:
+            return x if hasattr(x, "__getitem__") else list(x)
+        except TypeError:
+            pass
+    raise DataError(
+        f"a row is a mapping from the names of the columns, or a sequence with one value per column, got "
+        f"{reprlib.repr(x)}. For several rows there are partial_fit and predict"
+    )
 
 
 def table_of_row(x: Any) -> Table:
     """A first block made of one row."""
     by_name = named_row(x)
-    if by_name is not None:
-        names = tuple(map(str, by_name))
-        return Table(names, tuple(_column([value], name) for value, name in zip(by_name.values(), names, strict=True)))
-    values = x.tolist() if isinstance(x, np.ma.MaskedArray) else list(x)
-    names = tuple(f"x{c}" for c in range(len(values)))
+    values = row_in_order(x) if by_name is None else list(by_name.values())
+    if not len(values):
+        raise DataError("the first row has no value: it settles the columns. Begin with a row that has some")
+    names = tuple(f"x{c}" for c in range(len(values))) if by_name is None else tuple(map(str, by_name))
     columns = tuple(_column([value], name) for value, name in zip(values, names, strict=True))
-    return Table(names, columns, named=False)
+    return Table(names, columns, named=by_name is not None)
+
+
+def _names_twice(names: Iterable[Any]) -> DataError:
+    name, times = Counter(names).most_common(1)[0]
+    return DataError(
+        f"columns go by their names: names must differ, and {name!r} comes {times} times: rename it"
+    )
 
 
 def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:

@@ -340,3 +340,13 @@ def test_a_run_that_fails_leaves_the_predictions_that_were_there(sources, tmp_pa
         assert out.read_text() == "of yesterday"
     assert sorted(other.name for other in tmp_path.iterdir()) == ["kept", "said.csv"]
     assert call("run", sources["csv"], *QUICK, "--out", os.devnull).exit_code == 0  # no file, and not to be replaced
+
+
+def test_labels_that_utf_8_does_not_know_are_written_as_json_writes_them(tmp_path):
+    """Half of a pair of surrogates can be in NDJSON, and nowhere else."""
+    source, out, model = tmp_path / "events.ndjson", tmp_path / "said.csv", tmp_path / "model.olb"
+    source.write_text('{"a": 1, "label": "p"}\n{"a": 2, "label": "\\udc01"}\n' * 20)
+    assert call("run", source, *QUICK, "--out", out, "--save", model).exit_code == 0
+    assert out.read_text().splitlines()[-1] == "\\udc01,\\udc01"
+    assert call("predict", model, source, "--out", out).exit_code == 0
+    assert out.read_text().splitlines()[-1] == "\\udc01"

@@ -10,6 +10,7 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from sklearn.linear_model import Ridge
@@ -80,7 +81,7 @@ def names(tmp_path_factory):
     clf, fixed = AdaBoostOLM(2).fit(X, y), AdaBoostOLM(2).partial_fit(X, y, classes=["a", "b"])
     clf = AdaBoostOLM(2).partial_fit(X, y)
     known |= {"load": load, "resumable": resumable, "files": bad_files(tmp_path_factory.mktemp("files"), X, y)}
-    return {**known, "np": np, "X": X, "y": y, "clf": clf, "fixed": fixed} | {
+    return {**known, "np": np, "pd": pd, "X": X, "y": y, "clf": clf, "fixed": fixed} | {
         "prequential": prequential,
         "load_dataset": load_dataset,
         "Table": Table,

@@ -27,7 +27,7 @@ def predict(model: Path, source: str, proba: bool, out: Path | None) -> None:
     \b
     onlineboost predict model.olb events.csv --proba --out predictions.csv
     """
-    from onlineboost.storage.atomic import replacing
+    from onlineboost.evaluation.predictions import replacing_text
 
     check_apart(model=model, source=source, out=out)
     clf = _load(model)
@@ -37,13 +37,8 @@ def predict(model: Path, source: str, proba: bool, out: Path | None) -> None:
         _predict(clf, source, proba, sys.stdout)
         return
     check_writable(out, "--out")
-    with replacing(out) as file:
-        import io
-
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    with replacing_text(out) as text:
         _predict(clf, source, proba, text)
-        text.flush()
-        text.detach()
 
 
 def _predict(clf: Any, source: str, proba: bool, out: TextIO) -> None:

@@ -100,9 +100,7 @@ def table_of_row(x: Any) -> Table:
 
 def _names_twice(names: Iterable[Any]) -> DataError:
     name, times = Counter(names).most_common(1)[0]
-    return DataError(
-        f"columns go by their names: names must differ, and {name!r} comes {times} times: rename it"
-    )
+    return DataError(f"columns go by their names: names must differ, and {name!r} comes {times} times: rename it")
 
 
 def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:

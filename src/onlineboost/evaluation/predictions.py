@@ -16,6 +16,7 @@ from onlineboost.data.errors import DataError
 from onlineboost.storage.atomic import replacing
 
 HEADER = ("label", "prediction")
+TEXT: Any = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}  # JSON has labels that UTF-8 has not
 
 
 class Predictions:
@@ -34,7 +35,7 @@ class Predictions:
             )
         self._file: TextIO | None = None
         if length is not None:
-            self._file = self.path.open("r+", encoding="utf-8", newline="")
+            self._file = self.path.open("r+", **TEXT)
             self._file.truncate(length)
             self._file.seek(0, os.SEEK_END)
 
@@ -43,7 +44,7 @@ class Predictions:
 
     def _opened(self) -> TextIO:
         if self._file is None:
-            self._file = self.path.open("w", encoding="utf-8", newline="")
+            self._file = self.path.open("w", **TEXT)
             self._file.write(",".join(HEADER) + "\n")
         return self._file
 
@@ -62,11 +63,11 @@ class Predictions:
 
 
 @contextmanager
-def replaced(path: str | os.PathLike[str]) -> Iterator[Printed]:
-    """Predictions that take the place of the file as a whole at the end, or not at all."""
+def replacing_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """A file for predictions that takes the place of `path` as a whole at the end, or not at all."""
     with replacing(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        yield Printed(text)
+        text = io.TextIOWrapper(file, **TEXT)
+        yield text
         text.flush()
         text.detach()
 

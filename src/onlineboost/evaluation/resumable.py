@@ -14,7 +14,7 @@ import numpy as np
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Block, Table
 from onlineboost.evaluation.checkpoints import Checkpoints, Every
-from onlineboost.evaluation.predictions import Predictions, Printed, replaced
+from onlineboost.evaluation.predictions import Predictions, Printed, replacing_text
 from onlineboost.evaluation.steps import Step, in_steps
 from onlineboost.evaluation.tally import Tally
 
@@ -122,8 +122,8 @@ def _opened(out: Out, length: int | None, *, whole: bool) -> Iterator[Prediction
     if out is None or isinstance(out, Printed):
         yield out
     elif whole and not isinstance(out, Predictions) and (os.path.isfile(out) or not os.path.exists(out)):
-        with replaced(out) as printed:
-            yield printed
+        with replacing_text(out) as text:
+            yield Printed(text)
     else:
         sink = out if isinstance(out, Predictions) else Predictions(out, length)
         try:

@@ -312,3 +312,22 @@ def test_kernels_that_do_not_compile_are_named_in_a_sentence(monkeypatch):
     monkeypatch.setattr(Segment, "learn", lambda *_: (_ for _ in ()).throw(TypingError(said)))
     with pytest.raises(TypeError, match=r"kernels of Plain do not compile: Cannot determine .* NUMBA_DISABLE_JIT=1"):
         HoeffdingTree().fit(X, Y)
+
+
+def test_a_booster_that_came_without_its_kernels_is_told():
+    """As joblib's workers are sent one that a script defines: the type is copied, and nothing says what it does."""
+    import cloudpickle
+
+    from onlineboost import OzaBoost
+    from onlineboost.boosters.oza import Oza
+
+    copy = cloudpickle.loads(cloudpickle.dumps(type("Copied", (Oza,), {"__module__": "__main__"})))
+
+    class Mine(OzaBoost):
+        def _new_chain(self, columns, k, seed):
+            chain = super()._new_chain(columns, k, seed)
+            chain.segments[0].booster = copy(*chain.segments[0].booster)
+            return chain
+
+    with pytest.raises(TypeError, match=r"Copied is no booster in this process.* module of its own"):
+        Mine(2).fit(X, Y)

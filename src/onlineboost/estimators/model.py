@@ -14,6 +14,7 @@ from onlineboost._compile.jit import announce_compilation
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_COLUMN
 from onlineboost.chain.experts import Combiner
+from onlineboost.contracts.booster import BOOSTER
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
 from onlineboost.data.open_columns import NewColumn, no_new_columns
@@ -98,6 +99,13 @@ def compiled_by(rehearse: Callable[[Model], None], model: Model, kind: type) -> 
 
 def uncompiled(chain: Chain, error: Exception) -> str:
     """What to tell the author of a booster whose kernels do not compile; Numba takes some hundred lines for it."""
+    for kind in {type(segment.booster): 0 for segment in chain.segments}:
+        if kind not in BOOSTER.types:
+            return (
+                f"{kind.__name__} is no booster in this process, to which it came from another one by way of a pickle: "
+                f"its kernels stayed behind. Put it into a module of its own, which both import, and not into the "
+                f"script ({kind.__module__})"
+            )
     lines = [line.strip() for line in str(error).splitlines()]
     why = next((line for line in reversed(lines) if line.startswith(("File", "Cannot", "Unknown", "No "))), lines[0])
     booster = " or ".join({type(segment.booster).__name__: 0 for segment in chain.segments}) or "this model"

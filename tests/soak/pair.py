@@ -40,8 +40,8 @@ class Pair:
     def __init__(self, kind: Kind, *, classes: bool, timers: bool = True, tame: bool = False) -> None:
         own = kind.make().get_params(deep=False)
         settings = {"categorical_features": list(NOMINAL), "columns": "fixed"}
-        if "memory_limit" in kind.name:  # enough for four classes
-            settings["memory_limit"] = own["memory_limit"] * len(CLASSES) // 4
+        if "memory_limit" in kind.name:  # enough for half as many classes, and few values in nominal columns
+            settings["memory_limit"] = own["memory_limit"] * 3
         self.clf, self.replica = (kind.make(**settings) for _ in range(2))
         self.threads = "n_jobs" in own
         self.combines = "combiner" in own

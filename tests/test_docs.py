@@ -160,6 +160,19 @@ def test_files_and_tests_named_in_a_page_exist(page):
         assert f"def {name}(" in tests, name
 
 
+def test_every_promise_names_a_test_that_is_where_it_says():
+    """And every row has one."""
+    text = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+    files = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", text)
+    assert len(named) > 80
+    for file, name in named:
+        assert f"def {name}(" in files[file], f"{file}::{name}"
+    rows = [line for line in text.splitlines() if re.match(r"\| (?!\*\*|promise|what went|where|---)", line)]
+    for row in rows:
+        assert re.search(r"`(test_|tests/|make |benchmarks/)", row.split(" | ", 1)[1]), row
+
+
 def test_the_picture_shows_every_package():
     picture = (ROOT / "docs" / "pictures" / "packages.svg").read_text()
     for path in (ROOT / "src" / "onlineboost").glob("*/__init__.py"):

@@ -15,9 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from contract.kinds import Kind
 from helpers import asked_meanwhile, assert_finite, frozen, model_state
-from onlineboost.data.open_columns import NewColumn
 from onlineboost.estimators import words
-from onlineboost.estimators.memory import check_limit
 from soak.data import CLASSES, NAMES, NOMINAL, Batch, as_array, as_row, canonical, draw_batch, in_some_form, joined
 from soak.strikes import Struck, struck_after, struck_in
 
@@ -40,8 +38,8 @@ class Pair:
     def __init__(self, kind: Kind, *, classes: bool, timers: bool = True, tame: bool = False) -> None:
         own = kind.make().get_params(deep=False)
         settings = {"categorical_features": list(NOMINAL), "columns": "fixed"}
-        if "memory_limit" in kind.name:  # enough for half as many classes, and few values in nominal columns
-            settings["memory_limit"] = own["memory_limit"] * 3
+        if "memory_limit" in kind.name:  # enough for half as many classes
+            settings["memory_limit"] = own["memory_limit"] * 2
         self.clf, self.replica = (kind.make(**settings) for _ in range(2))
         self.threads = "n_jobs" in own
         self.combines = "combiner" in own
@@ -141,7 +139,7 @@ class Pair:
 
     def new_columns(self, rng: np.random.Generator) -> None:
         """Columns turn up in two copies, in single rows of the one and in a block of the other: they must agree."""
-        if not self._begun or not self.clf._model.chain.safe or self._is_full():
+        if not self._begun or not self.clf._model.chain.safe:
             return
         by_rows, by_block = (copy.deepcopy(self.clf) for _ in range(2))
         for clf in (by_rows, by_block):
@@ -261,15 +259,6 @@ class Pair:
     @property
     def _begun(self) -> bool:
         return hasattr(self.clf, "_model")
-
-    def _is_full(self) -> bool:
-        """Whether the memory limit leaves no room for two more columns: an error says so."""
-        columns = [NewColumn(f"one more {nominal}", nominal=nominal, row=0) for nominal in (False, True)]
-        try:
-            check_limit(self.clf._model, len(CLASSES), self.clf._model.with_columns(columns))
-        except ValueError as error:
-            return "is too small" in str(error)
-        return False
 
     def _draw(self, rng: np.random.Generator, most: int = 40, least: int = 0) -> Batch:
         batch = draw_batch(rng, most, least=least, tame=self.tame)

@@ -86,6 +86,9 @@ def perform(kind: Kind, seed: int, operations: Sequence[Operation], *, timers: b
                 pair.compare(np.random.default_rng(operation.seed))
                 return done + 1
         except BaseException as error:
+            if "memory_limit" in kind.name and "is too small: with" in str(error):
+                pair.compare(np.random.default_rng(operation.seed))  # it has no room for one more class, and says so
+                return done + 1
             raise Failure(operations[: done + 1], error) from error
         finally:
             faulthandler.cancel_dump_traceback_later()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from collections.abc import Callable
@@ -21,7 +22,8 @@ def struck_after(n: int, call: Callable[[], Any], handler: Callable[[], Any] = s
     """In the middle of the call SIGALRM comes.
 
     It comes when Python has called functions, or functions in C have returned, n times: these are the moments at which
-    Python looks for signals.
+    Python looks for signals. Garbage is not collected meanwhile: what is raised while Python clears away the threads of
+    an earlier test, say, reaches nobody.
     """
     left = n
 
@@ -36,13 +38,16 @@ def struck_after(n: int, call: Callable[[], Any], handler: Callable[[], Any] = s
         sys.setprofile(None)
         handler()
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before, collects = signal.signal(signal.SIGALRM, ring), gc.isenabled()
+    gc.disable()
     try:
         sys.setprofile(count)
         call()
     finally:
         sys.setprofile(None)
         signal.signal(signal.SIGALRM, before)
+        if collects:
+            gc.enable()
 
 
 def struck_in(seconds: float, call: Callable[[], Any]) -> None:

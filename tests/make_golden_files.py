@@ -33,6 +33,7 @@ KINDS = {entry: (entry, {}) for entry in lookup.names()} | {
     "adaboost-olm exponential, restarts": ("adaboost-olm", {"loss": "exponential", "restart": "always"}),
     "online-mbbm monte carlo": ("online-mbbm", {"potential": "monte_carlo", "gamma": 0.1}),
     "online-mbbm hinge": ("online-mbbm", {"loss": "hinge", "combiner": "weighted"}),
+    "online-mbbm calibrated": ("online-mbbm", {"calibrate": True}),
     "adaboost-olm limited": ("adaboost-olm", {"memory_limit": 24_000}),
     "oza-boost costs": ("oza-boost", COSTS),
     "one-vs-all squared hinge": ("one-vs-all", {"loss": "squared_hinge", "vote": "argmax", "n_learners": 2}),

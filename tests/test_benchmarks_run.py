@@ -24,6 +24,7 @@ import guard
 import imbalance
 import machine
 import memory
+import probabilities
 import scaling
 import threads
 import turns
@@ -347,3 +348,19 @@ def test_model_files_are_timed_beside_pickles():
     output = run("model_files", "--megabytes", 1, "--rows", 0, "--turns", 1)
     for name in ("model file", "mapped", "pickle", "joblib"):
         assert name in output
+
+
+def test_probabilities_of_all_makes_are_measured_alike(tmp_path):
+    out = tmp_path / "runs.jsonl"
+    models = "hoeffding-tree,hoeffding-tree calibrated,GaussianNB,SGDClassifier"
+    arguments = ["--datasets", "balance", "--rows", "200", "--models", models, "--out", str(out)]
+    done = CliRunner().invoke(probabilities.main, [*arguments, "--picture", str(tmp_path / "picture.png")])
+    assert done.exit_code == 0, done.output
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    plain, calibrated = records[:2]
+    assert plain["accuracy"] == calibrated["accuracy"]
+    assert calibrated["log_loss"] < plain["log_loss"]
+    assert all(0.0 < record["brier"] < 2.0 for record in records)
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
+    CliRunner().invoke(probabilities.main, arguments)
+    assert len(out.read_text().splitlines()) == len(records)  # nothing is run twice

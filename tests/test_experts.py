@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import reference
 from onlineboost._compile.random import EXPERT, uniform
-from onlineboost.chain.experts import Combiner, draw_expert, expert_mass, follow, play
+from onlineboost.chain.experts import Combiner, draw_expert, expert_mass, play, whom
 
 RULES = {combiner.name.lower(): combiner for combiner in Combiner}
 
@@ -99,9 +99,9 @@ def test_hedge_makes_hardly_more_mistakes_than_its_best_expert(seed):
 
 
 def test_ties_of_the_best_and_of_the_weighted_rule_go_to_the_first():
-    log_v = np.zeros(3)
+    log_v, out = np.zeros(3), np.empty(1, np.int64)
     said = np.array([[2, 1, 0]], np.int32)
-    mass = np.empty((1, 3))
-    assert follow(int(Combiner.BEST), log_v, 0, 1, said, mass) == 2
-    assert follow(int(Combiner.WEIGHTED), log_v, 0, 1, said, mass) == 0
-    assert follow(int(Combiner.LAST), log_v, 0, 1, said, mass) == 0
+    for combiner, label, expert in ((Combiner.BEST, 2, 0), (Combiner.WEIGHTED, 0, -1), (Combiner.LAST, 0, 2)):
+        play(combiner, log_v.copy(), 0, 1, said, np.zeros(1, np.int64), np.ones(1), 3, out)
+        assert out[0] == label
+        assert whom(int(combiner), log_v, 0, 1) == expert

@@ -23,8 +23,8 @@ from onlineboost.chain import chain
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.threads import Interrupt, flow, n_threads, spread
 from onlineboost.cli.main import main
-from onlineboost.data.labels import stretches
-from onlineboost.estimators import base as online
+from onlineboost.data.labels import Labels, stretches
+from onlineboost.estimators import predicting as online
 from onlineboost.trees.compact import join, select
 from onlineboost.trees.state import PER_TREE
 from soak.strikes import Struck, struck_after
@@ -325,13 +325,13 @@ def test_ctrl_c_before_anything_was_learned_changes_nothing(monkeypatch, numbers
     X, y = numbers
     clf = olm().partial_fit(X, y)
     before = frozen(clf)
-    read = online.Labels.read
+    read = Labels.read
 
     def read_and_press(labels, y):
         os.kill(os.getpid(), signal.SIGINT)
         return read(labels, y)
 
-    monkeypatch.setattr(online.Labels, "read", read_and_press)
+    monkeypatch.setattr(Labels, "read", read_and_press)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, y)
     assert frozen(clf) == before

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # for programs that read the code but do not run it
     from onlineboost.estimators.registry import *  # noqa: F403
     from onlineboost.estimators.saved.files import load as load
     from onlineboost.evaluation import prequential as prequential
+    from onlineboost.evaluation import tune as tune
 
 __version__ = "0.2.0.dev0"
 
@@ -25,6 +26,7 @@ _HOME = {entry.class_name: f"onlineboost.estimators.{entry.module}" for entry in
     "load": "onlineboost.estimators.saved.files",
     "load_dataset": "onlineboost.datasets",
     "prequential": "onlineboost.evaluation",
+    "tune": "onlineboost.evaluation",
 }
 __all__ = sorted(_HOME)
 

@@ -16,8 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from onlineboost import HoeffdingTree
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain import restarts
-from onlineboost.estimators import base as base_module
-from onlineboost.estimators import lookup, words
+from onlineboost.estimators import lookup, predicting, words
 from onlineboost.estimators.registry import ENTRIES
 from onlineboost.panel.state import most_bytes, new_panel, with_classes
 
@@ -43,7 +42,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
 PAYS_SOON = {"LEAST_ROWS": 2, "LEAST_VOTES": 10}
 SHORT = (
     (chain_module, PAYS_SOON),
-    (base_module, PAYS_SOON),
+    (predicting, PAYS_SOON),
     (restarts, {"PERIOD": 32, "LEAST_AGE": 60, "HEAD_START": 10, "GAP": 40, "FEWEST": 3, "RARELY": 4}),
 )
 

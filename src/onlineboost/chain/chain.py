@@ -26,6 +26,7 @@ Step = Callable[[Any, np.ndarray, np.ndarray], None]
 BLOCK = 4096  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
 SEGMENTS_PER_THREAD = 8  # enough to keep all threads busy; every one costs 5 us more per call
 MOST_ROWS = 2048  # of a block for threads
+MOST_TRACE = 1 << 20  # votes of a block that are kept: 8 MB
 LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from so many rows each, and so many rows x learners, at a time
 
 
@@ -54,6 +55,7 @@ class Chain:
         self.costs: np.ndarray | None = None  # (k, k) what a mistake counts for the experts; None: 1
         self.watch: Any = None  # what reviews remember, if there are any (restarts.py)
         self.diary = new_diary(0, 0)  # some of the last rows, and events
+        self.heard: list[np.ndarray] | None = None  # probabilities of the rows that are learned, if someone asks
         self._caches: list[Any] = []
 
     @property
@@ -122,13 +124,16 @@ class Chain:
             classes, cache = 0, None
         return cache if classes == k else self.segments[0].booster.new_cache()
 
-    def new_rows(self, X: np.ndarray, k: int, spread: np.ndarray | None, weight: np.ndarray | None) -> Rows:
+    def new_rows(
+        self, X: np.ndarray, k: int, spread: np.ndarray | None, weight: np.ndarray | None, traced: bool = False
+    ) -> Rows:
         """A block at the head of the chain; without `spread` it is to be predicted, not learned."""
         if spread is None:
             X, spread = as_believed(self.numbers, X), np.empty((len(X), 0))
         missing = np.empty(len(X), np.bool_)
         any_missing(X, self.n_numeric, missing)
-        return new_rows(X, missing, spread, self.t + 1, k, len(self.log_v), self._notes(len(X), k, weight))
+        notes = self._notes(len(X), k, weight)
+        return new_rows(X, missing, spread, self.t + 1, k, len(self.log_v), notes, traced=traced)
 
     def _notes(self, n: int, k: int, weight: np.ndarray | None) -> Any:
         return self.segments[0].booster.new_notes(n, k, weight)
@@ -154,12 +159,14 @@ class Chain:
         threads = min(threads, n // LEAST_ROWS) if n * self.n_learners >= LEAST_VOTES else 1
         if threads > 1:
             self.cut(SEGMENTS_PER_THREAD * threads)
-        parts = _blocks(n, max(threads, 1), BLOCK if self.safe else LEAST_ROWS)
+        traced = self.is_traced(combiner)
+        most = max(LEAST_ROWS, MOST_TRACE // (self.n_learners * k)) if traced else BLOCK
+        parts = _blocks(n, max(threads, 1), min(most, BLOCK) if self.safe else LEAST_ROWS)
         on_line: dict[int, Any] = {}
         before = self.t
 
         def enter(b: int) -> None:
-            on_line[b] = self.enter(X[parts[b]], weight[parts[b]], k)
+            on_line[b] = self.enter(X[parts[b]], weight[parts[b]], k, traced)
 
         def through(step: Step) -> Callable[[int], None]:
             return lambda b: step(on_line[b], y[parts[b]], weight[parts[b]])
@@ -171,10 +178,14 @@ class Chain:
         through_all = flow([enter, *map(through, self.steps()), leave], len(parts), threads, stop)
         return parts[through_all - 1].stop if through_all else 0
 
-    def enter(self, X: np.ndarray, weight: np.ndarray, k: int) -> Any:
+    def is_traced(self, combiner: Combiner) -> bool:
+        """Whether the votes after every learner have to be kept while a block is learned."""
+        return self.heard is not None and combiner in (Combiner.HEDGE, Combiner.BEST)
+
+    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, traced: bool = False) -> Any:
         """A labelled block at the head of the chain; `t` and what is known of the columns have moved on."""
         X, spread = learn_believed(self.numbers, X)
-        rows = self.new_rows(X, k, spread, weight)
+        rows = self.new_rows(X, k, spread, weight, traced)
         self.t += len(X)
         return rows
 
@@ -184,7 +195,35 @@ class Chain:
 
     def leave(self, rows: Any, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
         """A block at the end of the chain: follow an expert, then let the experts' weights learn."""
-        play(combiner, self.log_v, self.seed, rows.t, rows.experts, y, weight, rows.k, out, self.costs)
+        of_rows = rows.experts, y, weight, rows.k, out, self.costs
+        if self.heard is None:
+            play(combiner, self.log_v, self.seed, rows.t, *of_rows)
+            return
+        followed, mass = np.empty(len(y), np.int64), np.empty((len(y), rows.k))
+        play(combiner, self.log_v, self.seed, rows.t, *of_rows, followed=followed, mass=mass)
+        self.hear(self._shares(rows, followed, mass), rows.t)
+
+    def hear(self, p: np.ndarray, t: int) -> None:
+        """Probabilities (rows, k) of a block whose first row is that of round t, before it was learned."""
+        assert self.heard is not None
+        if t == 1 and len(p):
+            p[0] = 1.0 / p.shape[1]  # nothing has been learned
+        self.heard.append(p)
+
+    def _shares(self, rows: Rows, followed: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """What `probabilities` would have said of each row in its round."""
+        if len(followed) and followed[0] < 0:
+            return mass / mass.sum(axis=1, keepdims=True)
+        p, booster = np.empty((len(followed), rows.k)), self.segments[0].booster
+        for i in np.unique(followed):
+            at = np.flatnonzero(followed == i)
+            s = self._votes_of(rows, i, at)
+            p[at] = booster.probabilities(rows._replace(s=s, experts=rows.experts[at]), i + 1)
+        return p
+
+    def _votes_of(self, rows: Rows, i: int, at: np.ndarray) -> np.ndarray:
+        """The votes behind expert i, for some rows of a block that was learned."""
+        return rows.trace[i, at] if len(rows.trace) else rows.s[at]
 
     def rehearse(self, n_columns: int, k: int, combiner: Combiner) -> None:
         """Send a block of no rows through, which changes nothing: everything is compiled then."""
@@ -215,7 +254,7 @@ class Chain:
         numbers = Numbers(*(part.copy() for part in self.numbers))
         own = {"numbers": numbers, "log_v": self.log_v.copy(), "watch": deepcopy(self.watch)}
         own["diary"] = self.diary.copy()
-        copy.__dict__ = {**self.__dict__, **own, "_caches": []}
+        copy.__dict__ = {**self.__dict__, **own, "_caches": [], "heard": None}
         copy._join(self)
         return copy
 

@@ -65,33 +65,43 @@ def add_mass(log_v, experts, mass):
 
 
 @bare_kernel
-def follow(combiner, log_v, seed, t, experts, mass):
-    """The label predicted in round t from the experts' predictions, (1, N). `mass` is scratch, (1, k)."""
+def whom(combiner, log_v, seed, t):
+    """The expert that is followed in round t; -1: all of them, by their weights."""
     if combiner == Combiner.HEDGE:
-        return np.int64(experts[0, draw_expert(log_v, seed, t)])
+        return draw_expert(log_v, seed, t)
     if combiner == Combiner.BEST:
-        return np.int64(experts[0, best_expert(log_v)])
-    if combiner == Combiner.LAST:
-        return np.int64(experts[0, log_v.size - 1])
-    mass[:] = 0.0
-    add_mass(log_v, experts, mass)
-    return np.int64(best_expert(mass[0]))
+        return best_expert(log_v)
+    return log_v.size - 1 if combiner == Combiner.LAST else -1
 
 
-def play(combiner, log_v, seed, t, experts, y, weight, k, out, costs=None):
+# arguments: the rounds of a block, and what may be asked of them
+def play(combiner, log_v, seed, t, experts, y, weight, k, out, costs=None, *, followed=None, mass=None):
     """Rounds t, t+1, ...: predict, then v_i *= exp(-1[expert i was wrong]), in logs.
 
     `experts` is (rounds, N), `out` gets the predictions. With `costs` (k, k), to predict l where y is right counts
-    costs[y, l] in place of 1.
+    costs[y, l] in place of 1. `followed` (rounds,) gets the experts that were followed (-1: all of them), and `mass`
+    (rounds, k) then the Hedge weight behind every label.
     """
-    play_rounds(int(combiner), log_v, seed, t, experts, y, weight, np.empty((1, k)), out, costs)
+    followed = np.empty(0, np.int64) if followed is None else followed
+    mass = np.empty((1, k)) if mass is None else mass
+    play_rounds(int(combiner), log_v, seed, t, experts, y, weight, mass, followed, out, costs)
 
 
+# arguments: those of `play`
 @entry_kernel
-def play_rounds(combiner, log_v, seed, t, experts, y, weight, mass, out, costs):
-    """`play`, with scratch for a number per class."""
+def play_rounds(combiner, log_v, seed, t, experts, y, weight, mass, followed, out, costs):
+    """`play`, with scratch for a number per class if nobody asks for the masses."""
     for b in range(y.size):
-        out[b] = follow(combiner, log_v, seed, t + b, experts[b : b + 1], mass)
+        i = whom(combiner, log_v, seed, t + b)
+        if followed.size > 0:
+            followed[b] = i
+        if i >= 0:
+            out[b] = experts[b, i]
+        else:
+            at = b if mass.shape[0] > 1 else 0
+            mass[at] = 0.0
+            add_mass(log_v, experts[b : b + 1], mass[at : at + 1])
+            out[b] = best_expert(mass[at])
         judge(log_v, experts[b], y[b], weight[b], costs)
 
 

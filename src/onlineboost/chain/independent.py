@@ -34,6 +34,10 @@ class IndependentChain(Chain):
         """Which learners were right on the rows of the last call, before learning them: bool (rows, learners)."""
         return np.unpackbits(np.concatenate(self.right), axis=1, count=len(self.log_v)).astype(bool)
 
+    def _votes_of(self, rows: Rows, i: int, at: np.ndarray) -> np.ndarray:
+        """What learner i alone has said."""
+        return rows.trace[i, at] - (rows.trace[i - 1, at] if i else 0.0)
+
     @property
     def best(self) -> int:
         return int(self.log_v.argmax())

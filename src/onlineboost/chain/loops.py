@@ -26,7 +26,7 @@ from onlineboost.contracts.booster import (
     weigh,
 )
 from onlineboost.contracts.learner import LEARNER, ask, find, is_ready, room, teach
-from onlineboost.contracts.rows import Pass, in_round
+from onlineboost.contracts.rows import Pass, in_round, keep_votes
 
 
 def _predict_block(handle, n_learners, from_i, from_b, t):
@@ -79,6 +79,8 @@ def _learn_block(handle, from_i, from_b, first_round):
                 teach(learner, i, rows, b, y[b], w, t, what, scratch)
             settle(booster, learner, i, rows, b, y[b], weight[b], w, scratch, work)
         settle_block(booster, i, rows, y, weight)
+        if rows.trace.shape[0] > 0:
+            keep_votes(rows, booster.offset + i)
     return booster.scale.size, 0, 0, 0, 0
 
 

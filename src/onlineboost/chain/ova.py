@@ -148,7 +148,10 @@ class OneVsAllChain(Chain):
 
     # --------------------------------------------------------------------------------------------- learning
 
-    def enter(self, X: np.ndarray, weight: np.ndarray, k: int) -> Scores:
+    def is_traced(self, combiner: Combiner) -> bool:
+        return False
+
+    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, traced: bool = False) -> Scores:
         return self._block(super().enter(X, weight, k))
 
     def steps(self) -> list[Step]:
@@ -161,6 +164,8 @@ class OneVsAllChain(Chain):
 
     def leave(self, block: Any, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
         choose(block.scores, block.margins, out)
+        if self.heard is not None:
+            self.hear(self.shares(block), block.rows.t)
 
     def cut(self, n_segments: int) -> None:
         """The boosters are steps of their own: there are enough."""

@@ -100,12 +100,15 @@ def choose_block(p, costs, out):
 
 
 @entry_kernel
-def finish_block(newton, recency, votes, y, weight, work, costs, out):
-    """The label predicted for every row, before the combiner learns it."""
+def finish_block(newton, recency, votes, y, weight, work, costs, p, out):
+    """The label predicted for every row, before the combiner learns it; if `p` is (rows, k), probabilities too."""
     k = votes.shape[2]
     for b in range(y.size):
         ask_voices(newton, recency, votes, b, k, work)
         out[b] = cheapest(work.p, k, costs)
+        if p.shape[0] > 0:
+            for c in range(k):
+                p[b, c] = work.p[c]
         learn_newton(newton, work, k, y[b], min(max(weight[b], LIGHTEST), HEAVIEST))
         learn_recency(recency, k, y[b])
 
@@ -189,7 +192,10 @@ class PanelChain(Chain):
 
     # --------------------------------------------------------------------------------------------- learning
 
-    def enter(self, X: np.ndarray, weight: np.ndarray, k: int) -> Stages:
+    def is_traced(self, combiner: Combiner) -> bool:
+        return False
+
+    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, traced: bool = False) -> Stages:
         return self._block(super().enter(X, weight, k))
 
     def steps(self) -> list[Step]:
@@ -215,7 +221,10 @@ class PanelChain(Chain):
 
     def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
         work = self._work(block.rows.k)
-        finish_block(self.newton, self.recency, block.votes, y, weight, work, self.costs, out)
+        p = np.empty((0 if self.heard is None else len(y), block.rows.k))
+        finish_block(self.newton, self.recency, block.votes, y, weight, work, self.costs, p, out)
+        if self.heard is not None:
+            self.hear(p, block.rows.t)
 
     # --------------------------------------------------------------------------------------------- segments
 

@@ -1,4 +1,4 @@
-"""The command line: onlineboost run | predict | show | compare | datasets | potential | bounds | reproduce."""
+"""The command line: onlineboost run | predict | show | compare | tune | datasets | potential | bounds | reproduce."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ COMMANDS = {
         "Test-then-train one model on SOURCE: the name of a data set, a .csv, .parquet or .ndjson file, or - (a pipe).",
     ),
     "show": ("model", "Tell what is in a saved MODEL: its kind, settings, columns, classes and size."),
+    "tune": ("tune", "Choose settings of a model on SOURCE: the worse half drops out, again and again."),
 }
 
 

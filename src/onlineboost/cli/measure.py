@@ -7,11 +7,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -19,6 +19,7 @@ from rich.table import Table as TextTable
 
 from onlineboost.cli.common import err, visible
 from onlineboost.cli.datasets import at_hand
+from onlineboost.cli.figures import measures, print_accuracy, print_classes, print_measures
 from onlineboost.cli.models import BASELINES, make_model
 from onlineboost.cli.survive import Keep, run_kept
 from onlineboost.data.errors import DataError, did_you_mean
@@ -46,9 +47,12 @@ class Stream:
         limit: int | None,
         columns: dict[str, Any],
         delay: int | None = None,
+        proba: bool = True,
+        per_class: bool = False,
     ) -> None:
         self.source, self.target, self.limit, self.seed = source, target, limit, seed
         self.delay = delay  # rows that labels are late
+        self.proba, self.per_class = proba, per_class  # whether probabilities, and each class, are measured
         self.columns = columns  # of a file: nominal, numeric, drop
         self.dataset = None
         self.is_file = False
@@ -73,7 +77,8 @@ class Stream:
 
     def run(self, model: Any, progress: Callable[[int, float], None], snapshots: bool = False) -> tuple[Tally, Record]:
         blocks = self.blocks(snapshots)
-        return observe(model, blocks, self.classes, snapshots=snapshots, delay=self.delay, progress=progress)
+        run = partial(observe, snapshots=snapshots, delay=self.delay, proba=self.proba, progress=progress)
+        return run(model, blocks, self.classes)
 
     def blocks(self, snapshots: bool = False) -> Iterator[Any]:
         """The rows, in blocks; those of a data set in more of them if a snapshot is taken after each."""
@@ -150,7 +155,7 @@ def _measure(
                 result, record = stream.run(model, show, snapshots=records is not None)
                 if records is not None:
                     records.append({"dataset": stream.source, "system": name, **record})
-            out.append(_row(name, model, result, late=stream.delay is not None))
+            out.append(_row(name, model, result, stream, settings))
     return out
 
 
@@ -163,17 +168,19 @@ def _measure_once(stream: Stream, names: list[str], settings: dict[str, Any], ke
         for other, tally in others.values():
             start = time.perf_counter()
             said = other.test_then_train(step.block.X, step.block.y)
-            tally.add(np.asarray(said == step.block.y, bool), time.perf_counter() - start)
+            tally.add_step(Step(step.block, said, time.perf_counter() - start, None))
 
     printed = Printed(sys.stdout) if keep.out is None else None
     model, result = run_kept(make_model(names[0], **settings), stream, keep, lambda *seen: None, printed, watch)
     stream.classes = list(getattr(model, "classes_", [])) or stream.classes
-    rows = [_row(names[0], model, result)]
-    return rows + [_row(name, other, tally) for name, (other, tally) in others.items() if len(tally) == len(result)]
+    rows = [_row(names[0], model, result, stream, settings)]
+    same = {name: pair for name, pair in others.items() if len(pair[1]) == len(result)}
+    return rows + [_row(name, *pair, stream, settings) for name, pair in same.items()]
 
 
-def _row(name: str, model: Any, result: Tally, *, late: bool = False) -> dict[str, Any]:
+def _row(name: str, model: Any, result: Tally, stream: Stream, settings: dict[str, Any]) -> dict[str, Any]:
     """A row of the table."""
+    late = stream.delay is not None
     promised = None if late else guarantee(model, result.mistakes)  # the theorems are about labels that come at once
     return {
         "model": name,
@@ -182,6 +189,8 @@ def _row(name: str, model: Any, result: Tally, *, late: bool = False) -> dict[st
         "tail_accuracy": result.tail_accuracy(0.2),
         "seconds": result.seconds,
         "examples_per_second": result.examples_per_second,
+        **measures(result, settings.get("cost_matrix"), stream.per_class),
+        "metrics": result.metrics,
         **({"guarantee": promised} if promised else {}),
     }
 
@@ -197,29 +206,19 @@ def _print(
     """Print the figures; `to` another console, if predictions go where they would go."""
     if as_json:
         for row in rows:
+            del row["metrics"]
             if "guarantee" in row:
                 row["guarantee"] = row["guarantee"].as_dict()
         answer = {"source": stream.source, "classes": stream.classes, **settings, "results": rows}
-        click.echo(json.dumps(answer, indent=2), err=to is not None)
+        click.echo(json.dumps(answer, indent=2, default=str), err=to is not None)
         return
     console = to or Console()
-    table = TextTable(
-        title=f"{escape(visible(stream.source))}: {rows[0]['examples']:,} examples, {len(stream.classes)} classes, "
-        f"{stream.how}"
-    )
-    for heading in ("model", "accuracy", "last 20 %", "wall seconds", "examples/s"):
-        table.add_column(heading, justify="left" if heading == "model" else "right")
-    best = max(row["tail_accuracy"] for row in rows)
+    size = f"{rows[0]['examples']:,} examples, {len(stream.classes)} classes"
+    print_accuracy(console, rows, f"{escape(visible(stream.source))}: {size}, {stream.how}")
+    print_measures(console, rows)
     for row in rows:
-        style = "bold green" if row["tail_accuracy"] == best else ""
-        cells = (
-            row["model"],
-            f"{row['accuracy']:.4f}",
-            f"{row['tail_accuracy']:.4f}",
-            f"{row['seconds']:.2f}",
-        )
-        table.add_row(*cells, f"{row['examples_per_second']:,.0f}", style=style)
-    console.print(table)
+        if stream.per_class and row["model"] not in BASELINES:
+            print_classes(console, row["model"], row["metrics"])
     for row in rows:
         if "guarantee" in row and len(rows) <= 1 + len(BASELINES):  # `run`, not `compare`
             _print_guarantee(row["model"], row["guarantee"], verbose, console)

@@ -77,6 +77,7 @@ def run_kept(
         classes=stream.classes or None,
         out=out,
         about=about(stream),
+        proba=stream.proba,
         progress=progress,
         watch=watch,
     )

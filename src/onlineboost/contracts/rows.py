@@ -10,7 +10,7 @@ from onlineboost._compile.jit import inlined_kernel, small_kernel
 
 
 class Rows(NamedTuple):
-    """A block of encoded examples. The last four change from learner to learner."""
+    """A block of encoded examples. The last five change from learner to learner."""
 
     X: np.ndarray  # float64 (rows, columns), numeric columns first
     missing: np.ndarray  # bool (rows,) whether a numeric value is missing
@@ -21,19 +21,30 @@ class Rows(NamedTuple):
     lead: np.ndarray  # int32 (rows,) argmax of s, the lowest label among equals
     experts: np.ndarray  # int32 (rows, learners of the chain) prediction of every expert
     notes: Any  # what the booster keeps beside the votes, in a type of its own; None: nothing
+    trace: np.ndarray  # float64 (learners, rows, k) s after every learner; (0, 0, 0): nobody asks
 
 
-def new_rows(X, missing, spread, t: int, k: int, n_learners: int, notes: Any) -> Rows:
-    """A block at the head of a chain: no votes yet."""
+def new_rows(X, missing, spread, t: int, k: int, n_learners: int, notes: Any, *, traced: bool = False) -> Rows:
+    """A block at the head of a chain: no votes yet. If it is `traced`, learning keeps the votes after each learner."""
     n = len(X)
+    trace = np.empty((n_learners, n, k) if traced else (0, 0, 0))
     lead, experts = np.zeros(n, np.int32), np.empty((n, n_learners), np.int32)
-    return Rows(X, missing, spread, t, k, np.zeros((n, k)), lead, experts, notes)
+    return Rows(X, missing, spread, t, k, np.zeros((n, k)), lead, experts, notes, trace)
 
 
 @small_kernel
 def in_round(rows, t):
     """The same block, its first row in round t."""
-    return Rows(rows.X, rows.missing, rows.spread, t, rows.k, rows.s, rows.lead, rows.experts, rows.notes)
+    s, lead, experts, notes = rows.s, rows.lead, rows.experts, rows.notes
+    return Rows(rows.X, rows.missing, rows.spread, t, rows.k, s, lead, experts, notes, rows.trace)
+
+
+@small_kernel
+def keep_votes(rows, i):
+    """Remember the votes of the block after learner i of the chain."""
+    for b in range(rows.s.shape[0]):
+        for l in range(rows.k):
+            rows.trace[i, b, l] = rows.s[b, l]
 
 
 class Work(NamedTuple):

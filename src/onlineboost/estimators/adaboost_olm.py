@@ -59,6 +59,9 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         What it costs to predict l where r is right: ``cost_matrix[r][l]``. Pairs that are not in the dict cost 1. An
         array is in the order of `classes_`, and needs `classes` on the first call of ``partial_fit``. Of costs and of
         weights only the ratios matter: the examples weigh 1 on the average, times their `sample_weight`.
+    calibrate : bool
+        Whether probabilities are made bolder or more careful by what has come true so far (docs/probabilities.md). What
+        is predicted stays the same. Single rows take longer to learn then. Read when learning begins.
     memory_limit : int, str such as "64MB" or "1GB", or None
         The most bytes that the model takes, kept at every moment (docs/memory.md); None: no limit. Read when
         learning begins.
@@ -108,6 +111,7 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         alpha_steps: str = "auto",
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        calibrate: bool = False,
         memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
@@ -125,6 +129,7 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         self.alpha_steps = alpha_steps
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.calibrate = calibrate
         self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns

@@ -34,7 +34,7 @@ class AdaBoostOVA(BoosterClassifier):
         Settings of the trees; by default ``HoeffdingTree()``.
     loss, weight_scale, combiner, vote
         The booster, as in :class:`AdaBoostOLM`.
-    class_weight, cost_matrix, memory_limit, categorical_features, columns, random_state, n_jobs
+    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -63,6 +63,7 @@ class AdaBoostOVA(BoosterClassifier):
         vote: str = "tempered",
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        calibrate: bool = False,
         memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
@@ -77,6 +78,7 @@ class AdaBoostOVA(BoosterClassifier):
         self.vote = vote
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.calibrate = calibrate
         self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns

@@ -7,7 +7,7 @@ A classifier is an :class:`~onlineboost.data.encoder.Encoder` for the columns, a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from typing import Any, Self
@@ -16,11 +16,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
+from onlineboost.chain.calibration import new_calibration
+from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.single_ova import rehearse
-from onlineboost.chain.threads import Interrupt, n_threads, spread
+from onlineboost.chain.threads import Interrupt, n_threads
 from onlineboost.data.encoder import Encoded, Encoder, Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of, table_of_row
@@ -39,17 +40,21 @@ from onlineboost.estimators.checks import (
 )
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs, count, for_experts
 from onlineboost.estimators.gate import Guarded
+from onlineboost.estimators.listening import Heard, Listener, joined_shares
 from onlineboost.estimators.memory import Memory, MemoryLimit
 from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.estimators.one_row import Input, SingleRows
 from onlineboost.estimators.pending import DelayedLabels
+from onlineboost.estimators.predicting import Predicting
 from onlineboost.estimators.why.mixin import Why
 from onlineboost.trees.state import Columns
 
 NEVER = 2**62
 
 
-class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why, ClassifierMixin, BaseEstimator, ABC):
+class OnlineClassifier(
+    Guarded, Changes, Predicting, SingleRows, DelayedLabels, Memory, Why, ClassifierMixin, BaseEstimator, ABC
+):
     """Learning from blocks and rows. A subclass says what its chain is (`_new_chain`), and whom to follow."""
 
     categorical_features: Sequence[int | str] | None
@@ -58,7 +63,9 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
     class_weight: ClassWeight = None  # of a classifier that has no such setting
     cost_matrix: CostMatrix = None
     memory_limit: MemoryLimit = memory.DEFAULT
+    calibrate: bool = False
     _model: Model  # there once something has been learned
+    _floor = 0.001  # of the probabilities that are calibrated; of shares of votes more: docs/probabilities.md
 
     @abstractmethod
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
@@ -71,6 +78,8 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
     def _check_settings(self) -> None:
         """Settings that are read in every call: a bad one shows before anything is learned."""
         self._combiner(), self._threads(), memory.bytes_of(self.memory_limit), self._costs()
+        if not isinstance(self.calibrate, bool | np.bool_):
+            raise ValueError(f"calibrate must be True or False, got {self.calibrate!r}")
 
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""
@@ -119,14 +128,24 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
         self.test_then_train(X, y, classes=classes, sample_weight=sample_weight)
         return self
 
-    def test_then_train(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
+    def test_then_train(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, proba: bool = False
+    ) -> Any:
         """`partial_fit` that returns what it predicted for every example just before learning it.
 
-        Examples of weight 0 are left out of the learning, and of the array.
+        Examples of weight 0 are left out of the learning, and of the array. With `proba`, probabilities come too:
+        (labels, array of shape (n_samples, n_classes)), in the order of `classes_` after the call. A class that was not
+        known at a row has 0 there.
         """
-        return self._test_then_train(X, y, classes, sample_weight)
+        if not proba:
+            return self._test_then_train(X, y, classes, sample_weight)
+        heard: list[np.ndarray] = []
+        said = self._test_then_train(X, y, classes, sample_weight, heard=heard)
+        return said, joined_shares(heard, self._model.k if "_model" in self.__dict__ else 0)
 
-    def _test_then_train(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool = False) -> np.ndarray:
+    def _test_then_train(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool = False, heard: Heard = None
+    ) -> np.ndarray:
         with Interrupt() as interrupt, self._gate().writing(), self._as_before_on_error():
             self._check_settings()
             y = check_labels(y, type(self).__name__)
@@ -150,7 +169,7 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
                 table, y, weight = table[keep], y[keep], weight[keep]
             model = self._begin(table, classes) if first else self._ready()
             if columns := model.encoder.new_columns(table):
-                said = self._learn_in_stages(model, columns, table, y, weight, interrupt)
+                said = self._learn_in_stages(model, columns, (table, y, weight), interrupt, heard)
             else:
                 part = model.encoder.read(table), *model.labels.read(y)
                 if interrupt.pending is not None:
@@ -158,7 +177,7 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
                 self._model = model
                 if first and not len(y):
                     self._set_classes(model, model.k)  # classes without a row
-                said = self._model.labels.of(self._learn(*part, weight, interrupt))
+                said = self._model.labels.of(self._learn(*part, weight, interrupt, heard))
         memory.warn_at_limit(self._model, len(said))
         return said
 
@@ -190,9 +209,10 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
             self._lay_desk(learning=True)
 
     def _learn_in_stages(
-        self, model: Model, columns: list[NewColumn], table: Any, y: Any, weight: np.ndarray, interrupt: Interrupt
+        self, model: Model, columns: list[NewColumn], block: tuple[Any, Any, Any], interrupt: Interrupt, heard: Heard
     ) -> np.ndarray:
         """Learn a block in which new columns turn up: each is added just before the first row that has a value."""
+        table, y, weight = block
         memory.try_columns(model, columns).read(table), model.labels.read(y)  # errors, before anything changes
         if interrupt.pending is not None:
             raise interrupt.pending
@@ -202,7 +222,7 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
                 break
             note_columns(self, memory.add_columns(model, new))
             part = model.encoder.read(table[rows]), *model.labels.read(y[rows])
-            said = np.concatenate([said, self._learn(*part, weight[rows], interrupt)])
+            said = np.concatenate([said, self._learn(*part, weight[rows], interrupt, heard)])
         return model.labels.of(said)
 
     @contextmanager
@@ -226,13 +246,23 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
         chain = self._new_chain(columns, len(labels.classes), seed_of(self.random_state))
         model = Model(encoder, labels, chain, limit=memory.bytes_of(self.memory_limit), per_class=self._per_class())
         chain.diary = new_diary(len(encoder.names), model.limit)
+        if self.calibrate:
+            model.calibration, model.floor = new_calibration(), self._floor
         memory.check_limit(model, model.k)
         return model
 
     def _learn(
-        self, encoded: Encoded, codes: np.ndarray, new: dict, weight: np.ndarray, interrupt: Interrupt
+        self,
+        encoded: Encoded,
+        codes: np.ndarray,
+        new: dict,
+        weight: np.ndarray,
+        interrupt: Interrupt,
+        heard: Heard = None,
     ) -> np.ndarray:
         """Learn checked and encoded rows; the codes predicted for them before, -1: no class was known yet.
+
+        If `heard` is a list, it gets the probabilities of the classes known at each row, in parts.
 
         What can fail without harm comes first: settings that a new class asks for, and compiling. An error after that
         (no memory is left, say) strikes in the middle of a row. The model then remembers it, and is not used again.
@@ -252,10 +282,13 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
         if costs is not None:
             own = costs.weigh(model.counts, [*model.labels.names, *new], model.k, codes, weight)
         try:
-            out = self._learn_rows(model, encoded, codes, new, own, costs, interrupt)
+            listener = Listener(model, heard)
+            out = self._learn_rows(model, encoded, codes, new, own, costs, interrupt, listener)
         except BaseException as error:
             model.damage = f"{type(error).__name__}: {error}"
             raise
+        finally:
+            model.chain.heard = None
         if costs is not None:
             model.counts = count(model.counts, codes[: len(out)], weight[: len(out)], model.k)
         if "_desk_" in self.__dict__:
@@ -278,6 +311,7 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
         weight: np.ndarray,
         costs: Costs | None,
         interrupt: Interrupt,
+        listener: Listener,
     ) -> np.ndarray:
         """`_learn`, where nothing is left to check.
 
@@ -295,6 +329,7 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
             first = None
             if k > known:  # the first row has a label not known until now: predict it without
                 first = chain.predict(X[start : start + 1], known, combiner)[0] if known else -1
+                listener.before_new_class(X[start : start + 1], combiner)
                 model.labels.add(names[: k - known])  # now, not later: no tree ever knows a code that has no label
                 names = names[k - known :]
                 chain.diary.note(chain.t + 1, NEW_CLASS, range(known, k))
@@ -307,6 +342,7 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
                 part = slice(done, min(stop, done + rounds))
                 block = X[part], codes[part], weight[part]
                 done += chain.stream(*block, k, combiner, out[part], self._threads(), interrupt.pressed)
+                listener.after_block(*block[1:])
                 if self._rounds_to_tuning(chain, chain.t - 1) == 1:
                     self._tune(chain)
                 if memory.rounds_to_notice(model, chain.t - 1) == 1:
@@ -324,35 +360,6 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
 
     def _threads(self) -> int:
         return n_threads(getattr(self, "n_jobs", 1))
-
-    # ------------------------------------------------------------------------------------------- predicting
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The label of every row. Changes nothing, and is safe from several threads at once.
-
-        While another thread learns, it waits.
-        """
-        with self._gate().reading():
-            model, combiner = self._ready(), self._combiner()
-            X = self._encoded(model, X)
-            codes = self._in_pieces(model, X, lambda piece: model.chain.predict(piece, model.k, combiner))
-            return model.labels.of(codes)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes (in the order of `classes_`) for every row."""
-        with self._gate().reading():
-            model, combiner = self._ready(), self._combiner()
-            X = self._encoded(model, X)
-            return self._in_pieces(model, X, lambda piece: model.shares(piece, combiner))
-
-    def _in_pieces(self, model: Model, X: np.ndarray, predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """predict(X) by pieces that fit the cache, and by as many threads as pay. Rows know nothing of each other."""
-        if not len(X):
-            return predict(X)
-        threads = max(1, min(self._threads(), len(X) // LEAST_ROWS))
-        if len(X) * model.chain.n_learners < LEAST_VOTES:
-            threads = 1
-        return spread(predict, X, min(BLOCK, -(-len(X) // threads)), threads)
 
     # --------------------------------------------------------------------------------------- what was learned
 
@@ -392,8 +399,3 @@ class OnlineClassifier(Guarded, Changes, SingleRows, DelayedLabels, Memory, Why,
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-    def _encoded(self, model: Model, X: Any) -> np.ndarray:
-        table = rows_of(X)
-        check_columns(self, X, reset=False)
-        return model.encoder.read(table, learning=False).X

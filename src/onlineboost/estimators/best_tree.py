@@ -32,7 +32,7 @@ class BestTree(OnlineClassifier):
         Number of trees. They differ in the settings drawn from ranges, and in the columns they look at.
     learner : HoeffdingTree, optional
         Settings of the trees; by default ``HoeffdingTree()``.
-    class_weight, cost_matrix, memory_limit, categorical_features, columns, random_state, n_jobs
+    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -60,6 +60,7 @@ class BestTree(OnlineClassifier):
         learner: Any = None,
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        calibrate: bool = False,
         memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
@@ -70,6 +71,7 @@ class BestTree(OnlineClassifier):
         self.learner = learner
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.calibrate = calibrate
         self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns

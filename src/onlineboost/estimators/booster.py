@@ -51,6 +51,8 @@ def _of_a_booster(tree: HoeffdingTree) -> HoeffdingTree:
     for name in ("class_weight", "cost_matrix"):
         if getattr(tree, name) is not None:
             raise ValueError(f"{name} of a weak learner has no effect: give it to the booster instead")
+    if tree.calibrate:
+        raise ValueError("calibrate of a weak learner has no effect: give it to the booster instead")
     return tree
 
 

@@ -39,6 +39,9 @@ class HoeffdingTree(OnlineClassifier):
         Share of the columns looked at in a split try, drawn anew for every try: trees that differ make a better chain.
     class_weight, cost_matrix
         As in :class:`AdaBoostOLM`, for a tree by itself: a booster has settings of its own.
+    calibrate : bool
+        Whether probabilities are made bolder or more careful by what has come true so far (docs/probabilities.md). What
+        is predicted stays the same. Single rows take longer to learn then. Read when learning begins.
     memory_limit : int, str such as "64MB" or "1GB", or None
         The most bytes that the model takes, kept at every moment (docs/memory.md); None: no limit. Read when learning
         begins. In a booster the booster's own limit counts.
@@ -70,6 +73,7 @@ class HoeffdingTree(OnlineClassifier):
         max_features: float = 0.3,
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        calibrate: bool = False,
         memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
@@ -83,6 +87,7 @@ class HoeffdingTree(OnlineClassifier):
         self.max_features = max_features
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.calibrate = calibrate
         self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns

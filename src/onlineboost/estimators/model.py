@@ -11,6 +11,7 @@ from numba.core.errors import NumbaError
 
 from onlineboost._compile.cache import note_known
 from onlineboost._compile.jit import announce_compilation
+from onlineboost.chain.calibration import calibrate
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_COLUMN
 from onlineboost.chain.experts import Combiner
@@ -33,6 +34,8 @@ class Model:
     limit: int | None = None  # bytes that it may take
     per_class: int = 0  # learners that each class brings with it
     ready: tuple = ()  # the classes and values that there is room for: see `memory.make_ready`
+    calibration: np.ndarray | None = None  # what `calibrate` has learned; None: probabilities are as the chain says
+    floor: float = 0.0  # of probabilities, for `calibrate`
     warned: bool = False  # whether the user knows that it has reached its limit
     damage: str = ""  # what went wrong in the middle of a row, if anything did: it cannot be used any more
     compiled: bool = False  # whether its kernels are, in this process
@@ -74,7 +77,20 @@ class Model:
         """Probabilities of the classes for encoded rows; before the first is learned all are as likely."""
         if self.chain.t == 0:
             return np.full((len(X), self.k), 1.0 / self.k)
-        return self.chain.probabilities(X, self.k, combiner)
+        p = self.chain.probabilities(X, self.k, combiner)
+        if self.calibration is None:
+            return p
+        p = np.ascontiguousarray(p)
+        calibrate(self.calibration, self.floor, p, np.empty(0, np.int64), np.empty(0))
+        return p
+
+    def calibrate(self, parts: Sequence[np.ndarray], codes: np.ndarray, weight: np.ndarray) -> None:
+        """What the chain said of rows becomes what was predicted for them, in place; then their labels are learned."""
+        at = 0
+        for p in parts:
+            rows = slice(at, at + len(p))
+            calibrate(self.calibration, self.floor, p, codes[rows], weight[rows])
+            at = rows.stop
 
 
 _COMPILED: set[type] = set()  # estimators whose kernels have been compiled or loaded in this process

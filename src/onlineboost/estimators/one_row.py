@@ -194,7 +194,7 @@ class SingleRows:
     def _lay_desk(self, *, learning: bool) -> None:
         """After a single row that went through as a block: the next ones need not."""
         model = self._model
-        if not can_go_alone(model.chain):
+        if model.calibration is not None or not can_go_alone(model.chain):
             self.__dict__.pop("_desk_", None)
             return
         desk = self.__dict__.get("_desk_")

@@ -35,7 +35,7 @@ class OneVsAll(OnlineClassifier):
         Number of weak learners of each booster; there are as many boosters as classes.
     loss, learner, weight_scale, vote
         The boosters, as in :class:`AdaBoostOLM`.
-    class_weight, cost_matrix, memory_limit, categorical_features, columns, random_state, n_jobs
+    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -63,6 +63,7 @@ class OneVsAll(OnlineClassifier):
         vote: str = "tempered",
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        calibrate: bool = False,
         memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
@@ -76,6 +77,7 @@ class OneVsAll(OnlineClassifier):
         self.vote = vote
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.calibrate = calibrate
         self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns

@@ -40,7 +40,7 @@ class OnlineMBBM(BoosterClassifier):
     weights : {"relative", "plain"}
         What examples weigh, before `weight_scale`: the paper's weight over its mean so far (docs/mbbm.md), or the
         paper's weight itself.
-    learner, weight_scale, vote, class_weight, cost_matrix, memory_limit
+    learner, weight_scale, vote, class_weight, cost_matrix, calibrate, memory_limit
         As in :class:`AdaBoostOLM`.
     categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
@@ -66,6 +66,8 @@ class OnlineMBBM(BoosterClassifier):
     ['low', 'high']
     """
 
+    _floor = 0.1  # probabilities are shares of votes
+
     # arguments: an estimator has one for every setting
     def __init__(
         self,
@@ -81,6 +83,7 @@ class OnlineMBBM(BoosterClassifier):
         vote: str = "tempered",
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        calibrate: bool = False,
         memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
@@ -98,6 +101,7 @@ class OnlineMBBM(BoosterClassifier):
         self.vote = vote
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.calibrate = calibrate
         self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns

@@ -36,7 +36,7 @@ class OzaBoost(OnlineClassifier):
         Settings of the trees; by default ``HoeffdingTree()``.
     poisson : bool
         Whether trees learn an example as often as drawn (as published), or once with weight lambda.
-    class_weight, cost_matrix, memory_limit, categorical_features, columns, random_state, n_jobs
+    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -55,6 +55,9 @@ class OzaBoost(OnlineClassifier):
     ['low', 'high']
     """
 
+    _floor = 0.1  # probabilities are shares of votes
+
+    # arguments: an estimator has one for every setting
     def __init__(
         self,
         n_learners: int = 100,
@@ -63,6 +66,7 @@ class OzaBoost(OnlineClassifier):
         poisson: bool = True,
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        calibrate: bool = False,
         memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
         columns: str = "auto",
@@ -74,6 +78,7 @@ class OzaBoost(OnlineClassifier):
         self.poisson = poisson
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.calibrate = calibrate
         self.memory_limit = memory_limit
         self.categorical_features = categorical_features
         self.columns = columns

@@ -1,28 +1,39 @@
 """Measuring a classifier on a stream, public: predict every example, then learn it (test-then-train, or prequential).
 
-`prequential` runs a model and gives a `Result`; labels come at once or late. `observe` keeps no row and gives a `Tally`
-of the same figures, and a small record for reports. `resumable` is a run with checkpoints, which survives a crash.
-`MajorityClass` and `LastClass` are what any model should beat. `cut` makes blocks of rows in memory, `warm_up` compiles
-what a model needs before it is timed. May be imported by `theory`, `paper`, `report` and `cli`.
+`prequential` runs a model and gives a `Result`; labels come at once or late. `Metrics` counts metrics of any
+predictions, `holdout` measures on rows that are never learned, `interval` says how sure a mean is. `observe` keeps no
+row and gives a `Tally` of the same figures, and a small record for reports. `resumable` is a run with checkpoints,
+which survives a crash. `tune` chooses settings. `MajorityClass` and `LastClass` are what any model should beat. `cut`
+makes blocks of rows in memory, `warm_up` compiles what a model needs before it is timed. May be imported by `theory`,
+`paper`, `report` and `cli`.
 """
 
 from onlineboost.evaluation.baselines import LastClass, MajorityClass
 from onlineboost.evaluation.blocks import cut
+from onlineboost.evaluation.holdout import holdout
+from onlineboost.evaluation.intervals import interval
+from onlineboost.evaluation.metrics import Metrics
 from onlineboost.evaluation.records import Record, observe
 from onlineboost.evaluation.result import Result
 from onlineboost.evaluation.resumable import resumable
 from onlineboost.evaluation.run import prequential, warm_up
 from onlineboost.evaluation.tally import Tally
+from onlineboost.evaluation.tune import Tuned, tune
 
 __all__ = [
     "LastClass",
     "MajorityClass",
+    "Metrics",
     "Record",
     "Result",
     "Tally",
+    "Tuned",
     "cut",
+    "holdout",
+    "interval",
     "observe",
     "prequential",
     "resumable",
+    "tune",
     "warm_up",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table
 from onlineboost.data.table import Block, Table
-from onlineboost.evaluation.steps import Step, as_numbers, in_steps
+from onlineboost.evaluation.steps import Step, as_numbers, in_columns, in_steps
 
 
 class Arrivals:
@@ -76,8 +76,8 @@ class Arrivals:
 class Student:
     """A model that is given rows one by one, and a memory of those whose labels have not come."""
 
-    def __init__(self, model: Any, classes: Any) -> None:
-        self.model, self.classes = model, classes
+    def __init__(self, model: Any, classes: Any, weight: np.ndarray | None = None) -> None:
+        self.model, self.classes, self.weight = model, classes, weight
         self._takes_all = hasattr(model, "test_then_train")  # of this package
         self._singles = self._takes_all and hasattr(model, "learn_one")
         self._begun = False
@@ -99,13 +99,23 @@ class Student:
             return None
         return self.model.predict_one(row[0]) if self._singles else self.model.predict(row[1])[0]
 
+    def shares(self, row: tuple[Any, Any, np.ndarray]) -> np.ndarray:
+        """Probabilities of this row's classes, in the order of `classes_`; none if nothing has been learned."""
+        if not self._begun:
+            return np.zeros(0)
+        if self._singles:
+            return np.array(list(self.model.predict_proba_one(row[0]).values()))
+        return np.asarray(self.model.predict_proba(row[1])[0])
+
     def learn(self, number: int) -> None:
         """The label of this row has come."""
         values, X, y = self._rows.pop(number)
+        weight = None if self.weight is None else self.weight[number]
         if self._begun and self._singles:
-            self.model.learn_one(values, y[0])
+            self.model.learn_one(values, y[0], 1.0 if weight is None else float(weight))
         else:
-            self.model.partial_fit(X, y, classes=self.classes)
+            more = {} if weight is None else {"sample_weight": [weight]}
+            self.model.partial_fit(X, y, classes=self.classes, **more)
         self._begun = True
 
 
@@ -115,19 +125,29 @@ def delayed_steps(
     classes: Any,
     arrivals: Arrivals,
     progress: Callable[[int, float], None] | None = None,
+    *,
+    proba: bool = False,
+    weight: np.ndarray | None = None,
 ) -> Iterator[Step]:
     """Predict every example, and learn it when its label arrives; those that are left are learned at the end."""
-    student, number = Student(model, classes), 0
+    student, number = Student(model, classes, weight), 0
+    proba = proba and hasattr(model, "predict_proba")
     for block in blocks:
-        start, said = time.perf_counter(), np.empty(len(block), object)
+        start, said, shares = time.perf_counter(), np.empty(len(block), object), []
         for b, row in enumerate(student.read(block)):
             for due in arrivals.before(number):
                 student.learn(due)
             said[b] = student.predict(number, row)
+            if proba:
+                shares.append(student.shares(row))
             for due in arrivals.after(number):
                 student.learn(due)
             number += 1
-        yield Step(block, said, time.perf_counter() - start, None)
+        seconds = time.perf_counter() - start
+        own = None if weight is None else weight[number - len(block) : number]
+        known = getattr(model, "classes_", None) if proba and any(map(len, shares)) else None
+        p = None if known is None else in_columns(shares, len(known))
+        yield Step(block, said, seconds, None, p, known, own)
         if progress is not None:
             progress(number, block.fraction)
     for due in arrivals.rest():
@@ -142,8 +162,11 @@ def steps_of(
     classes: Any,
     arrivals: Arrivals | None,
     progress: Callable[[int, float], None] | None = None,
+    *,
+    proba: bool = False,
+    weight: np.ndarray | None = None,
 ) -> Iterator[Step]:
     """Predict every example and learn it: at once, or when its label arrives."""
     if arrivals is None:
-        return in_steps(model, blocks, classes, progress)
-    return delayed_steps(model, blocks, classes, arrivals, progress)
+        return in_steps(model, blocks, classes, progress, proba=proba, weight=weight)
+    return delayed_steps(model, blocks, classes, arrivals, progress, proba=proba, weight=weight)

@@ -5,6 +5,7 @@ A record is a plain dictionary that JSON can hold:
     rows, classes                   size of the stream
     tail, full                      accuracy over the last 20 %, and over all
     best_tree                       {"tail": ..., "full": ...} of a BestTree's best tree in hindsight
+    metrics                         {"kappa": ..., "log_loss": ...}: as of `Metrics.as_dict`
     seconds                         processor time of predicting and learning
     curve                           {"examples": [...], "right": [...]}: accuracy since the point before
     alphas, edges, expert_weights   one number per learner, at the end; missing where a model has none
@@ -38,11 +39,12 @@ def observe(
     *,
     snapshots: bool = False,
     delay: Any = None,
+    proba: bool = True,
     progress: Callable[[int, float], None] | None = None,
 ) -> tuple[Tally, Record]:
     """Test-then-train a model: its figures, and its record. No row is kept, so memory does not grow with the stream.
 
-    `delay` is as in `prequential`, in rows.
+    `delay` and `proba` are as in `prequential`, the delay in rows.
     """
     seen: list[int] = []
     weights: list[list[float]] = []
@@ -63,8 +65,8 @@ def observe(
     start = time.process_time()
     tally = Tally()
     arrivals = None if delay is None else Arrivals(delay)
-    for step in steps_of(model, blocks, classes, arrivals, after_block):
-        tally.add(np.asarray(step.predictions == step.block.y, bool), step.seconds, step.tree_right)
+    for step in steps_of(model, blocks, classes, arrivals, after_block, proba=proba):
+        tally.add_step(step)
     seconds = time.process_time() - start
     examples, right = tally.curve(CURVE_POINTS)
     record: Record = {
@@ -72,6 +74,7 @@ def observe(
         "classes": len(classes),
         "tail": tally.tail_accuracy(0.2),
         "full": tally.accuracy,
+        "metrics": tally.metrics.as_dict(),
         "seconds": round(seconds, 4),
         "curve": {"examples": examples.tolist(), "right": np.round(right, 5).tolist()},
     }

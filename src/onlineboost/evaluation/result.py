@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any
 
 import numpy as np
+
+from onlineboost.data.errors import DataError
+from onlineboost.evaluation.intervals import STRETCHES, interval
+from onlineboost.evaluation.metrics import Metrics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,6 +31,9 @@ class Result:
     y: np.ndarray
     seconds: float
     tree_right: np.ndarray | None = None  # bool (rows, trees): which trees of a BestTree were right
+    probabilities: np.ndarray | None = None  # float64 (rows, classes), of classes known at a row; otherwise 0
+    classes: np.ndarray | None = None  # the labels of their columns
+    weight: np.ndarray | None = None  # of the rows; None: 1
 
     def __repr__(self) -> str:
         if not len(self.y):
@@ -41,6 +51,46 @@ class Result:
     def accuracy(self) -> float:
         """Share of right predictions over the whole stream."""
         return float(self.right.mean())
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Balanced accuracy, kappa, F1, log loss and others, over the whole stream."""
+        return self.metrics_of()
+
+    def metrics_of(self, *, window: int | None = None, fade: float = 1.0) -> Metrics:
+        """The same over the last `window` rows, or with rows that fade: see :class:`Metrics`."""
+        found, told = Metrics(window=window, fade=fade), {"probabilities": self.probabilities, "classes": self.classes}
+        found.add(self.y, self.predictions, weight=self.weight, **told)
+        return found
+
+    def accuracy_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """An interval for the accuracy, from stretches of the stream: see docs/metrics.md. NaN: too few rows."""
+        ends, shares = self.curve(STRETCHES)
+        return interval(shares, np.diff(ends, prepend=0), level)
+
+    def better_than(self, other: Result, level: float = 0.95) -> tuple[float, float]:
+        """An interval for how much more accurate this run is than another one over the same rows."""
+        if len(other.y) != len(self.y):
+            raise ValueError(f"the other run has {len(other.y):,} rows, and this one {len(self.y):,}")
+        (ends, own), (_, others) = self.curve(STRETCHES), other.curve(STRETCHES)
+        return interval(own - others, np.diff(ends, prepend=0), level)
+
+    def to_frame(self) -> Any:
+        """A row for each example: label, prediction, right, weight, and the probability of each class.
+
+        A frame of pandas if it is installed, else of polars.
+        """
+        columns: dict[str, Any] = {"label": self.y, "prediction": self.predictions, "right": self.right}
+        if self.weight is not None:
+            columns["weight"] = self.weight
+        if self.probabilities is not None and self.classes is not None:
+            columns |= {f"p({label})": p for label, p in zip(self.classes, self.probabilities.T, strict=True)}
+        for library in ("pandas", "polars"):
+            try:
+                return import_module(library).DataFrame(columns)
+            except ImportError:
+                continue
+        raise DataError("to_frame needs pandas or polars: pip install 'onlineboost[frames]'")
 
     def tail_accuracy(self, share: float = 0.2) -> float:
         """Share of right predictions over the last part of the stream."""

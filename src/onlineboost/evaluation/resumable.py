@@ -31,6 +31,7 @@ def resumable(
     classes: Any = None,
     out: Out = None,
     about: dict[str, Any] | None = None,
+    proba: bool = True,
     progress: Callable[[int, float], None] | None = None,
     watch: Callable[[Step], None] | None = None,
 ) -> tuple[Any, Tally]:
@@ -56,6 +57,8 @@ def resumable(
     about
         What has to be the same when a run goes on: the name of the data, say. The model's settings and the version of
         the package are always compared, but for `n_jobs`.
+    proba
+        Whether log loss, Brier score and calibration are measured, too.
     progress
         Called after every block with (examples so far, share of the stream so far).
     watch
@@ -98,9 +101,10 @@ def resumable(
             first = next(left, None)
             if first is None and rows:
                 return model, tally  # all was learned before
-            steps = in_steps(model, chain([] if first is None else [first], left), classes, _counted(progress, rows))
+            stream = chain([] if first is None else [first], left)
+            steps = in_steps(model, stream, classes, _counted(progress, rows), proba=proba)
             for step in steps:
-                tally.add(np.asarray(step.predictions == step.block.y, bool), step.seconds, step.tree_right)
+                tally.add_step(step)
                 rows += len(step.block)
                 if sink is not None:
                     sink.add(step.block.y, step.predictions)

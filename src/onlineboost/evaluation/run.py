@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from onlineboost.data.errors import DataError
+from onlineboost.data.frames import rows_of
 from onlineboost.data.table import Block, Table
 from onlineboost.evaluation.blocks import cut
 from onlineboost.evaluation.delay import Arrivals, steps_of
 from onlineboost.evaluation.result import Result
+from onlineboost.evaluation.steps import Step
 
 
 def prequential(
@@ -21,6 +24,8 @@ def prequential(
     classes: Any = None,
     delay: Any = None,
     times: Any = None,
+    weight: Any = None,
+    proba: bool = True,
     progress: Callable[[int, float], None] | None = None,
 ) -> Result:
     """Predict every example, then learn it, in one pass; at once, or when its label comes.
@@ -40,12 +45,17 @@ def prequential(
         label has come. See docs/delayed-labels.md. None: every label comes right after its prediction.
     times
         When each row comes, in order: an array of numbers or dates, for a `delay` in the same unit.
+    weight
+        How much each row counts, for the model (`sample_weight`) and for the metrics; rows of weight 0 are left out.
+    proba
+        Whether the probabilities of the classes are kept, too, if the model has any: float64 (rows, classes).
     progress
         Called after every block with (examples so far, share of the stream so far).
 
     Returns
     -------
     Result
+        Its seconds are those of predicting and learning (wall time), without compiling.
 
     Examples
     --------
@@ -55,23 +65,45 @@ def prequential(
     1.0
     """
     if y is None:
+        if weight is not None:
+            raise DataError("weight needs X and y: blocks have no weights")
         blocks: Iterable[Block] = X
     else:
+        if weight is not None:
+            X, y, weight = _of_some_weight(X, np.asarray(y), np.asarray(weight, np.float64))
         blocks = cut(X, np.asarray(y))
         classes = _distinct(np.asarray(y)) if classes is None else classes
     arrivals = None if delay is None else Arrivals(delay, times)
     if arrivals is not None and y is not None:
         arrivals.check_rows(len(y))
-    steps = steps_of(model, blocks, classes, arrivals, progress)
-    predictions, labels, by_tree, seconds = [], [], [], 0.0
-    for step in steps:
-        predictions.append(step.predictions)
-        labels.append(step.block.y)
-        seconds += step.seconds
-        if step.tree_right is not None:
-            by_tree.append(step.tree_right)
-    tree_right = np.concatenate(by_tree) if by_tree else None
-    return Result(np.concatenate(predictions), np.concatenate(labels), seconds, tree_right)
+    steps = list(steps_of(model, blocks, classes, arrivals, progress, proba=proba, weight=weight))
+    trees = [step.tree_right for step in steps if step.tree_right is not None]
+    return Result(
+        np.concatenate([step.predictions for step in steps]),
+        np.concatenate([step.block.y for step in steps]),
+        sum(step.seconds for step in steps),
+        np.concatenate(trees) if trees else None,
+        _all_probabilities(steps),
+        next((step.classes for step in reversed(steps) if step.classes is not None), None),
+        weight,
+    )
+
+
+def _of_some_weight(X: Any, y: np.ndarray, weight: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Without the rows of weight 0."""
+    if len(weight) != len(y) or not (np.isfinite(weight) & (weight >= 0.0)).all():
+        raise DataError(f"weight must have one finite number of at least 0 for each of the {len(y)} rows")
+    keep = weight > 0.0
+    return (X, y, weight) if keep.all() else (rows_of(X)[keep], y[keep], weight[keep])  # type: ignore[index]
+
+
+def _all_probabilities(steps: list[Step]) -> np.ndarray | None:
+    """Classes only come: what was known at a step are the first of those at the end."""
+    k = max((step.probabilities.shape[1] for step in steps if step.probabilities is not None), default=0)
+    if not k:
+        return None
+    rows = [np.zeros((len(step.block), 0)) if step.probabilities is None else step.probabilities for step in steps]
+    return np.concatenate([np.pad(p, ((0, 0), (0, k - p.shape[1]))) for p in rows])
 
 
 def _distinct(y: np.ndarray) -> np.ndarray:

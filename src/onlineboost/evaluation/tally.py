@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from onlineboost.evaluation.intervals import STRETCHES, interval
+from onlineboost.evaluation.metrics import Metrics
+from onlineboost.evaluation.steps import Step
+
 MOST = 1 << 18  # stretches that are counted apart; up to so many rows all figures are exact
 
 
@@ -89,6 +93,13 @@ class Tally:
     right: Counts = field(default_factory=lambda: Counts(1))
     trees: Counts | None = None  # of a BestTree
     seconds: float = 0.0
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def add_step(self, step: Step) -> None:
+        """A block that was predicted and learned."""
+        self.add(step.right, step.seconds, step.tree_right)
+        told = {"probabilities": step.probabilities, "classes": step.classes}
+        self.metrics.add(step.block.y, step.predictions, weight=step.weight, **told)
 
     def add(self, right: np.ndarray, seconds: float, tree_right: np.ndarray | None = None) -> None:
         """A block: whether each prediction was right, bool (rows,), and each tree's, bool (rows, trees)."""
@@ -101,12 +112,13 @@ class Tally:
     def as_values(self) -> dict[str, Any]:
         """All of it, to be saved."""
         trees = None if self.trees is None else self.trees.as_values()
-        return {"right": self.right.as_values(), "trees": trees, "seconds": self.seconds}
+        own = {"right": self.right.as_values(), "trees": trees, "seconds": self.seconds}
+        return {**own, "metrics": self.metrics.as_values()}
 
     @classmethod
     def of_values(cls, saved: dict[str, Any]) -> Tally:
         trees = None if saved["trees"] is None else Counts.of_values(saved["trees"])
-        return cls(Counts.of_values(saved["right"]), trees, saved["seconds"])
+        return cls(Counts.of_values(saved["right"]), trees, saved["seconds"], Metrics.of_values(saved["metrics"]))
 
     def __len__(self) -> int:
         return self.right.rows
@@ -115,6 +127,11 @@ class Tally:
     def accuracy(self) -> float:
         """Share of right predictions over the whole stream."""
         return float(self.right.since(0)[0])
+
+    def accuracy_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """An interval for the accuracy, from stretches of the stream: see docs/metrics.md. NaN: too few rows."""
+        ends, shares = self.curve(STRETCHES)
+        return interval(shares, np.diff(ends, prepend=0), level)
 
     @property
     def mistakes(self) -> int:

@@ -12,6 +12,14 @@ from onlineboost.report.colours import colour
 from onlineboost.report.page import chart, expert_charts, page, section
 from onlineboost.report.tables import POINTS, seconds_text
 
+MEASURES = {"balanced_accuracy": "balanced", "kappa": "kappa", "macro_f1": "F1", "log_loss": "log loss", "ece": "ECE"}
+
+
+def _measures(record: Record) -> str:
+    """Cells of a row: the metrics over all rows, where there are any."""
+    values = (record.get("metrics", {}).get(name) for name in MEASURES)
+    return "".join("<td></td>" if value is None else f"<td>{value:.3f}</td>" for value in values)
+
 
 def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str:
     """The report of `onlineboost compare`: the same picture for any stream and any models."""
@@ -21,13 +29,16 @@ def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str
     look = Look([source], systems, colours, {})
     points = [{**record, "whose": "here"} for record in records]
     best = max(record["tail"] for record in records)
-    lines = ["<tr><th></th><th>last 20 %</th><th>all</th><th>CPU seconds</th><th>examples per CPU second</th></tr>"]
+    headings = "".join(f"<th>{heading}</th>" for heading in MEASURES.values())
+    lines = [
+        f"<tr><th></th><th>last 20 %</th><th>all</th>{headings}<th>CPU seconds</th><th>examples per CPU second</th></tr>"
+    ]
     for record in sorted(records, key=lambda r: -r["tail"]):
         rate = record["rows"] / max(record["seconds"], 1e-9)
         shade = colour((record["tail"] - best) / (2 * POINTS)) if record["tail"] < best else colour(1.0)
         lines.append(
             f'<tr><th class="row">{escape(record["system"])}</th><td style="background:{shade}">'
-            f"<b>{record['tail']:.4f}</b></td><td>{record['full']:.4f}</td><td>{seconds_text(record['seconds'])}</td>"
+            f"<b>{record['tail']:.4f}</b></td><td>{record['full']:.4f}</td>{_measures(record)}<td>{seconds_text(record['seconds'])}</td>"
             f"<td>{rate:,.0f}</td></tr>"
         )
     boosters = [record["system"] for record in records if "expert_weights" in record]

@@ -9,6 +9,7 @@
 "olm|plain"                     a state of one of these names
 "[segment]"                     a list of states
 "...?"                          or nothing
+"...??"                         or nothing, and then it is left out: files of older versions do not have it
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ class States:
             raise TypeError(f"{entry.name}: the field {odd[0]!r} is not in its line of estimators/saved/states.py")
         if not entry.fresh:  # the model may go on learning before all is written
             taken |= {name: value.copy() for name, value in taken.items() if isinstance(value, np.ndarray)}
-        return {entry.name: {name: self._write(writer, taken[name], kind) for name, kind in entry.fields.items()}}
+        written = {name: kind for name, kind in entry.fields.items() if not (_is_new(kind) and taken[name] is None)}
+        return {entry.name: {name: self._write(writer, taken[name], kind) for name, kind in written.items()}}
 
     def _write(self, writer: Writer, value: Any, kind: str) -> Any:
         if kind.endswith("?"):
@@ -116,7 +118,8 @@ class States:
         entry = self.by_name.get(name)
         if entry is None or name not in names.split("|"):
             raise DamagedModelFile(f"where {names} should be there is {name!r}")
-        if not isinstance(given, dict) or given.keys() != entry.fields.keys():
+        given = {**{name: None for name, kind in entry.fields.items() if _is_new(kind)}, **_fields_of(given)}
+        if given.keys() != entry.fields.keys():
             raise DamagedModelFile(f"the fields of {name} are not those that they should be")
         sizes: dict[str, int] = {}
         fields = {
@@ -144,6 +147,15 @@ class States:
         if kind in ("int", "float", "bool") or kind.startswith("=") or RANGE.fullmatch(kind):
             return _checked_number(data, kind, where)
         return self.read(reader, data, kind)
+
+
+def _is_new(kind: str) -> bool:
+    """Whether files of older versions do not have such a field."""
+    return kind.endswith("??")
+
+
+def _fields_of(given: Any) -> dict[str, Any]:
+    return given if isinstance(given, dict) else {"": None}  # which no state has
 
 
 def check(good: Any, what: str) -> None:

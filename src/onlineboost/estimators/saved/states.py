@@ -16,6 +16,7 @@ from onlineboost.boosters.olm import Olm
 from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
 from onlineboost.boosters.potentials.tables import Tables, build_tables, recipe
+from onlineboost.chain.calibration import HIGHEST, LOWEST
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import Diary
 from onlineboost.chain.independent import IndependentChain
@@ -310,11 +311,24 @@ PANELLED = SEGMENTED | {"panel": "panel", "beta": "f8[h]", "A": "f8[h,h]", "rece
 STATES.add("panel", Panel, PANEL, take_panel, make_panel, fresh=True)
 STATES.add("panelled", PanelChain, PANELLED, _take_panelled, _make_panelled)
 MODEL = {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all|panelled", "counts": "f8[k]"}
-MODEL |= {"limit": "int?", "per_class": "int", "warned": "bool"}
-STATES.add(
-    "model",
-    Model,
-    MODEL,
-    lambda model: {name: getattr(model, name) for name in MODEL},
-    lambda given: Model(**given),
-)
+MODEL |= {"limit": "int?", "per_class": "int", "warned": "bool", "calibration": "f8[3]??"}
+
+
+def _take_model(model: Model) -> dict[str, Any]:
+    taken = {name: getattr(model, name) for name in MODEL}
+    if model.calibration is not None:
+        taken["calibration"] = np.append(model.calibration, model.floor)
+    return taken
+
+
+def _make_model(given: dict[str, Any]) -> Model:
+    saved = given.pop("calibration")
+    if saved is None:
+        return Model(**given)
+    beta, curvature, floor = saved.tolist()
+    if not (LOWEST <= beta <= HIGHEST and 0.0 < curvature < np.inf and 0.0 < floor <= 1.0):
+        raise DamagedModelFile("no model is calibrated like this")
+    return Model(**given, calibration=saved[:2].copy(), floor=floor)
+
+
+STATES.add("model", Model, MODEL, _take_model, _make_model)

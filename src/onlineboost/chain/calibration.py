@@ -1,0 +1,53 @@
+"""Probabilities that keep what they promise: bolder or more careful than the model's own, by what has come true so far.
+
+The model's p become q, where `floor` counts as so much more of every p:
+
+    z_l = log(p_l + floor),   q = softmax(beta z)
+    g = sum_l q_l z_l - z_y                        the slope of -log q_y
+    A <- f A + (1 - f) + g^2
+    beta <- beta - g / A                           an online Newton step
+
+beta > 0, so the likeliest class stays the likeliest. With beta = 1 and floor = 0, q is p.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onlineboost._compile.jit import entry_kernel
+from onlineboost.panel.panel import HEAVIEST, LIGHTEST
+
+FADE = 0.998  # f: what a slope still counts in A one row later
+LOWEST, HIGHEST = 0.05, 20.0  # bounds of beta
+BETA, CURVATURE = range(2)  # where beta and A are
+
+
+def new_calibration() -> np.ndarray:
+    """beta and A of a model that has learned nothing."""
+    return np.ones(2)
+
+
+@entry_kernel
+def calibrate(state, floor, p, y, weight):
+    """Turn p (rows, k) into q, in place. With labels, beta learns each row after it; y (0,): it stays as it is."""
+    k = p.shape[1]
+    for b in range(p.shape[0]):
+        top = p[b, 0]
+        for c in range(k):
+            top = max(top, p[b, c])
+        own = math.log(p[b, y[b]] + floor) if y.size > 0 else 0.0
+        beta, most = state[BETA], math.log(top + floor)
+        mass = mean = 0.0
+        for c in range(k):
+            z = math.log(p[b, c] + floor)
+            p[b, c] = math.exp(beta * (z - most))
+            mass += p[b, c]
+            mean += p[b, c] * z
+        for c in range(k):
+            p[b, c] /= mass
+        if y.size > 0:
+            slope, w = mean / mass - own, min(max(weight[b], LIGHTEST), HEAVIEST)
+            state[CURVATURE] = FADE * state[CURVATURE] + (1.0 - FADE) + w * slope * slope
+            state[BETA] = min(HIGHEST, max(LOWEST, beta - w * slope / state[CURVATURE]))

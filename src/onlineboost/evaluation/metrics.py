@@ -1,0 +1,226 @@
+"""Metrics of a stream that goes by: of all its rows, of the last ones, or of all with the old ones fading."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from onlineboost.evaluation.sums import Coder, Scored, Sums, nothing_scored
+
+NAN = float("nan")
+
+
+class Metrics:
+    """Metrics of predictions and probabilities, counted block by block. How the rows are cut makes no difference.
+
+    Memory grows with the number of classes squared, and with `window`, not with the rows.
+
+    Parameters
+    ----------
+    window : int, optional
+        Only the last so many rows count.
+    fade : float in (0, 1]
+        With every row, those before it count so much less: 0.999 is a memory of about 1,000 rows. Not with `window`.
+
+    Examples
+    --------
+    >>> metrics = Metrics()
+    >>> metrics.add(np.array(["a", "b", "b"]), np.array(["a", "a", "b"]))
+    >>> round(metrics.accuracy, 3), metrics.balanced_accuracy, round(metrics.kappa, 3)
+    (0.667, 0.75, 0.4)
+    """
+
+    def __init__(self, *, window: int | None = None, fade: float = 1.0) -> None:
+        if window is not None and (fade != 1.0 or window < 1):
+            raise ValueError(f"give a window of at least one row, or fade, got window={window!r}, fade={fade!r}")
+        if not 0.0 < fade <= 1.0:
+            raise ValueError(f"fade must lie in (0, 1], got {fade!r}")
+        self.window, self.fade = window, fade
+        self.rows = 0  # that were added
+        self._coder = Coder()
+        self._sums = Sums()
+        self._last: Scored = nothing_scored()  # rows in the window
+
+    def add(
+        self, y: Any, predictions: Any, *, weight: Any = None, probabilities: Any = None, classes: Any = None
+    ) -> None:
+        """More rows: labels, and what was predicted for them (None: nothing).
+
+        `probabilities` is (rows, classes), its columns in the order of `classes`. A row of zeros has none.
+        """
+        if probabilities is not None and classes is None:
+            raise ValueError("probabilities need `classes`, the labels of their columns")
+        rows = self._coder.score(np.asarray(y), np.asarray(predictions), weight, probabilities, classes)
+        self.rows += len(rows)
+        if self.window is None:
+            self._sums.add(rows, len(self._coder.labels), self.fade)
+        else:
+            self._last = self._last.followed_by(rows).part(slice(-self.window, None))
+
+    def _counted(self) -> Sums:
+        if self.window is None:
+            return self._sums
+        sums = Sums()
+        sums.add(self._last, len(self._coder.labels))
+        return sums
+
+    # ------------------------------------------------------------------------------------------------- predictions
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels, in the order in which they turned up, predicted ones too."""
+        return list(self._coder.labels)
+
+    @property
+    def confusion(self) -> np.ndarray:
+        """Weight of the rows with each label (down) and each prediction (across), in the order of `labels`."""
+        return self._counted().confusion.copy()
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right predictions."""
+        sums = self._counted()
+        return _share(np.trace(sums.confusion), _weight(sums))
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean over the classes of the share that was found."""
+        sums = self._counted()
+        there = _of_label(sums) > 0.0
+        return _mean((_diagonal(sums) / np.where(there, _of_label(sums), 1.0))[there])
+
+    @property
+    def kappa(self) -> float:
+        """How much of the way from guessing by the same frequencies (0) to all right (1): Cohen's kappa."""
+        sums = self._counted()
+        total = _weight(sums)
+        by_chance = _share(_of_label(sums) @ sums.confusion.sum(axis=0), total * total)
+        return _above(self.accuracy, by_chance)
+
+    @property
+    def kappa_temporal(self) -> float:
+        """How much of the way from saying the label of the row before (0) to all right (1)."""
+        sums = self._counted()
+        return _above(self.accuracy, _share(sums.unchanged, _weight(sums)))
+
+    @property
+    def no_change_accuracy(self) -> float:
+        """Accuracy of saying the label of the row before."""
+        sums = self._counted()
+        return _share(sums.unchanged, _weight(sums))
+
+    def per_class(self) -> list[dict[str, Any]]:
+        """For every label: precision, recall, F1, and the weight of its rows and of its predictions."""
+        sums = self._counted()
+        right, rows, said = _diagonal(sums), _of_label(sums), sums.confusion.sum(axis=0)
+        out = []
+        for label, hit, there, called in zip(self.labels, right.tolist(), rows.tolist(), said.tolist(), strict=True):
+            rates = {"precision": _or_zero(hit, called), "recall": _or_zero(hit, there)}
+            out.append({"label": label, **rates, "f1": _or_zero(2.0 * hit, there + called), "rows": there,
+                        "predicted": called})  # fmt: skip
+        return out
+
+    def macro(self, rate: str) -> float:
+        """Mean over the classes of "precision", "recall" or "f1"; classes in no row and no prediction do not count."""
+        return _mean(np.array([one[rate] for one in self.per_class() if one["rows"] + one["predicted"] > 0.0]))
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean over the classes of F1, between precision and recall."""
+        return self.macro("f1")
+
+    def cost(self, cost_matrix: Mapping[Any, Mapping[Any, float]]) -> float:
+        """Mean cost of a row, by {label: {prediction: cost}}; other mistakes, and rows without a prediction, cost 1."""
+        sums, labels = self._counted(), self.labels
+        costs = 1.0 - np.eye(len(labels))
+        for r, row in enumerate(labels):
+            for l, said in enumerate(labels):
+                costs[r, l] = cost_matrix.get(row, {}).get(said, costs[r, l])
+        return _share(float((sums.confusion * costs).sum() + sums.silent.sum()), _weight(sums))
+
+    # ----------------------------------------------------------------------------------------------- probabilities
+
+    @property
+    def log_loss(self) -> float:
+        """Mean of -log of the label's probability; NaN without probabilities."""
+        sums = self._counted()
+        return _share(sums.log_loss, sums.told)
+
+    @property
+    def brier(self) -> float:
+        """Mean over the rows of the sum over the classes of (probability - 1 if it came, else 0) squared: 0 to 2."""
+        sums = self._counted()
+        return _share(sums.brier, sums.told)
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error: how far the predictions' probabilities are from how often they are right.
+
+        Rows are put into 15 bins by the probability of the likeliest class; the distances count by their rows.
+        """
+        sums = self._counted()
+        return _share(float(np.abs(sums.bins[1] - sums.bins[2]).sum()), sums.told)
+
+    def reliability(self) -> dict[str, np.ndarray]:
+        """The bins of `ece`: weight of their rows, mean probability, share that was right (NaN: no row)."""
+        rows, confidence, right = self._counted().bins
+        some = np.where(rows > 0.0, rows, np.nan)
+        return {"rows": rows.copy(), "confidence": confidence / some, "right": right / some}
+
+    # ------------------------------------------------------------------------------------------------- all of them
+
+    def as_dict(self) -> dict[str, float | None]:
+        """All that is one number; None where there is none (no probabilities, or one class alone)."""
+        names = ("accuracy", "balanced_accuracy", "kappa", "kappa_temporal", "no_change_accuracy", "macro_f1")
+        values = {name: getattr(self, name) for name in (*names, "log_loss", "brier", "ece")}
+        values |= {f"macro_{rate}": self.macro(rate) for rate in ("precision", "recall")}
+        return {name: None if np.isnan(value) else value for name, value in values.items()}
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name} {value:.4f}" for name, value in self.as_dict().items() if value is not None)
+        return f"Metrics({self.rows:,} rows, {told})" if self.rows else "Metrics(0 rows)"
+
+    def as_values(self) -> dict[str, Any]:
+        """All of it, to be saved."""
+        settings = {"window": self.window, "fade": self.fade, "rows": self.rows}
+        coder = {"labels": self._coder.labels, "last": self._coder.last}
+        return {**settings, **coder, "sums": asdict(self._sums), "scored": asdict(self._last)}
+
+    @classmethod
+    def of_values(cls, saved: dict[str, Any]) -> Metrics:
+        metrics = cls(window=saved["window"], fade=saved["fade"])
+        metrics.rows, metrics._coder = saved["rows"], Coder(saved["labels"], saved["last"])
+        metrics._sums, metrics._last = Sums(**saved["sums"]), Scored(**saved["scored"])
+        return metrics
+
+
+def _weight(sums: Sums) -> float:
+    return float(sums.confusion.sum() + sums.silent.sum())
+
+
+def _of_label(sums: Sums) -> np.ndarray:
+    """Weight of the rows of every label."""
+    return np.asarray(sums.confusion.sum(axis=1) + sums.silent)
+
+
+def _diagonal(sums: Sums) -> np.ndarray:
+    return np.diagonal(sums.confusion)
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part / whole) if whole > 0.0 else NAN
+
+
+def _or_zero(part: float, whole: float) -> float:
+    return part / whole if whole > 0.0 else 0.0
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else NAN
+
+
+def _above(accuracy: float, by_chance: float) -> float:
+    return (accuracy - by_chance) / (1.0 - by_chance) if by_chance < 1.0 else NAN

@@ -1,0 +1,138 @@
+"""What metrics are made of: sums over the rows of a stream, which take no more memory for more rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+BINS = 15  # of the confidence, for the calibration error
+LEAST = float(np.finfo(np.float64).eps)  # probabilities count at least so much in the log loss, as in scikit-learn
+
+
+@dataclass
+class Scored:
+    """Rows that were predicted, in numbers: what the sums need of each."""
+
+    y: np.ndarray  # int64 (rows,) code of the label
+    said: np.ndarray  # int64 (rows,) code of the prediction; -1: there was none
+    unchanged: np.ndarray  # bool (rows,) whether the label is that of the row before
+    weight: np.ndarray  # float64 (rows,)
+    own: np.ndarray  # float64 (rows,) probability of the label; NaN: there are no probabilities
+    top: np.ndarray  # float64 (rows,) the largest probability
+    brier: np.ndarray  # float64 (rows,) sum over the classes of (probability - what came)^2
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def part(self, rows: slice) -> Scored:
+        return Scored(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    def followed_by(self, other: Scored) -> Scored:
+        return Scored(*(np.concatenate([getattr(self, one.name), getattr(other, one.name)]) for one in fields(self)))
+
+
+def nothing_scored() -> Scored:
+    codes = np.empty(0, np.int64)
+    return Scored(codes, codes, np.empty(0, bool), *(np.empty(0) for _ in range(4)))
+
+
+@dataclass
+class Sums:
+    """Sums over rows; of each row its weight counts."""
+
+    confusion: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # [label, prediction]
+    silent: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [label]: rows without a prediction
+    unchanged: float = 0.0  # rows whose label is that of the row before
+    told: float = 0.0  # rows with probabilities
+    log_loss: float = 0.0
+    brier: float = 0.0
+    bins: np.ndarray = field(default_factory=lambda: np.zeros((3, BINS)))  # by confidence: rows, confidence, right
+
+    def add(self, rows: Scored, k: int, fade: float = 1.0) -> None:
+        """More rows, with labels below k; with every row, those before it count `fade` times as much."""
+        self._grow(k)
+        weight = rows.weight
+        if fade < 1.0:
+            weight = weight * fade ** np.arange(len(rows) - 1, -1, -1.0)
+            self._shrink(fade ** len(rows))
+        spoke = rows.said >= 0
+        np.add.at(self.confusion, (rows.y[spoke], rows.said[spoke]), weight[spoke])
+        np.add.at(self.silent, rows.y[~spoke], weight[~spoke])
+        self.unchanged = _on(self.unchanged, weight * rows.unchanged)
+        told = ~np.isnan(rows.own)
+        if told.any():
+            self._add_probabilities(rows.own[told], rows.top[told], rows.brier[told], weight[told],
+                                    rows.y[told] == rows.said[told])  # fmt: skip
+
+    def _add_probabilities(
+        self, own: np.ndarray, top: np.ndarray, brier: np.ndarray, weight: np.ndarray, right: np.ndarray
+    ) -> None:
+        self.told = _on(self.told, weight)
+        self.log_loss = _on(self.log_loss, -weight * np.log(np.clip(own, LEAST, 1.0)))
+        self.brier = _on(self.brier, weight * brier)
+        bins = np.minimum((top * BINS).astype(np.int64), BINS - 1)
+        for i, value in enumerate((weight, weight * top, weight * right)):
+            np.add.at(self.bins[i], bins, value)
+
+    def _grow(self, k: int) -> None:
+        more = k - len(self.silent)
+        if more > 0:
+            self.confusion = np.pad(self.confusion, (0, more))
+            self.silent = np.pad(self.silent, (0, more))
+
+    def _shrink(self, factor: float) -> None:
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) * factor)
+
+
+def _on(total: float, values: np.ndarray) -> float:
+    """A sum that goes on: one value after the other, so that no bit depends on how they are cut into blocks."""
+    return float(np.cumsum(np.concatenate([[total], values]))[-1])
+
+
+class Coder:
+    """Labels to codes 0, 1, ... in the order in which they turn up, and the rows of a stream to numbers."""
+
+    def __init__(self, labels: Sequence[Any] = (), last: int = -1) -> None:
+        self.labels = list(labels)
+        self.last = last  # code of the last row's label
+        self._codes = {label: code for code, label in enumerate(self.labels)}
+
+    def codes(self, labels: np.ndarray) -> np.ndarray:
+        """Codes of labels; -1: None."""
+        codes, values = self._codes, list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+        for label in values:
+            if label not in codes and label is not None:
+                codes[label] = len(self.labels)
+                self.labels.append(label)
+        return np.fromiter((codes.get(label, -1) for label in values), np.int64, len(values))
+
+    def score(
+        self, y: np.ndarray, predictions: np.ndarray, weight: np.ndarray | None, p: np.ndarray | None, classes: Any
+    ) -> Scored:
+        """Rows of the stream, right after those of the call before; `classes` are the columns of p."""
+        codes, said = self.codes(np.asarray(y)), self.codes(np.asarray(predictions))
+        before = np.concatenate([[self.last], codes[:-1]])
+        if len(codes):
+            self.last = int(codes[-1])
+        weight = np.ones(len(codes)) if weight is None else np.asarray(weight, np.float64)
+        none = np.full(len(codes), np.nan)
+        scored = Scored(codes, said, codes == before, weight, none, none, none)
+        if p is not None and len(p):
+            self._read_probabilities(scored, p, self.codes(np.asarray(classes)))
+        return scored
+
+    @staticmethod
+    def _read_probabilities(scored: Scored, p: np.ndarray, columns: np.ndarray) -> None:
+        column = np.full(max(columns.max(), scored.y.max()) + 1, len(columns))
+        column[columns] = np.arange(len(columns))
+        wide = np.pad(p, ((0, 0), (0, 1)))  # of a class that no column is for
+        own, total = wide[np.arange(len(p)), column[scored.y]], p.sum(axis=1)
+        known = total > 0.0
+        squares = np.cumsum(p * p, axis=1)[:, -1] - 2.0 * own + 1.0
+        scored.own = np.where(known, own, np.nan)
+        scored.top = np.where(known, p.max(axis=1), np.nan)
+        scored.brier = np.where(known, squares, np.nan)

@@ -262,8 +262,6 @@ class OnlineClassifier(
     ) -> np.ndarray:
         """Learn checked and encoded rows; the codes predicted for them before, -1: no class was known yet.
 
-        If `heard` is a list, it gets the probabilities of the classes known at each row, in parts.
-
         What can fail without harm comes first: settings that a new class asks for, and compiling. An error after that
         (no memory is left, say) strikes in the middle of a row. The model then remembers it, and is not used again.
         """

@@ -108,9 +108,9 @@ def missing(python: Path, package: str) -> str | None:
 # ----------------------------------------------------------------------------------------------------- streams
 
 
-def as_stream(data: Dataset, rows: int | None) -> Stream:
-    """A data set as numbers, in the order it is learned in."""
-    data = data.shuffled(0) if data.order == "shuffle" else data
+def as_stream(data: Dataset, rows: int | None, order: int = 0) -> Stream:
+    """A data set as numbers, in the order it is learned in: shuffled with the seed `order`, or that of time."""
+    data = data.shuffled(order) if data.order == "shuffle" else data
     nominal, columns = {}, []
     for j, (name, column) in enumerate(zip(data.X.names, data.X.columns, strict=True)):
         if column.dtype == np.object_:

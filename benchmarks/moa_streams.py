@@ -29,7 +29,9 @@ def changing(concepts: list[str], every: int) -> str:
 
 STREAMS = {
     "agrawal": changing([f"generators.AgrawalGenerator -f {function}" for function in range(1, 11)], ROWS // 10),
-    "led": changing([f"generators.LEDGeneratorDrift -d {drifting} -n 10" for drifting in (7, 5, 3, 1, 3, 5, 7)], ROWS // 7),
+    "led": changing(
+        [f"generators.LEDGeneratorDrift -d {drifting} -n 10" for drifting in (7, 5, 3, 1, 3, 5, 7)], ROWS // 7
+    ),
 }
 
 

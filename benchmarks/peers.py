@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import references
 
 WARM_ROWS = 300
 CHUNK_SECONDS = 0.5  # about how often progress is shown and the clock looked at
@@ -67,22 +68,26 @@ Step = Callable[[Any], Any]  # one example: predict, learn, return the predicted
 
 
 OURS: dict[str, tuple[str, dict[str, Any]]] = {  # an estimator by its name, and what is not its default
+    "boost": ("online-boost", {"n_learners": None}),  # None: as many as it has by default
     "olm": ("adaboost-olm", {}),
     "plain": ("adaboost-olm", {"restart": "never"}),
     "mbbm": ("online-mbbm", {}),
+    "tree": ("hoeffding-tree", {}),
+    "leaf": ("hoeffding-tree", {"grace_period": 1e18, "leaf_prediction": "nb"}),  # it never tries to split
 }
 
 
-def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int = 1) -> Run:
-    """Default settings but the number of learners, or no restarts ("plain"); `prequential`, as a user would."""
+def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int = 1, seed: int = 0) -> Run:
+    """Default settings but the number of learners, and what `OURS` says; `prequential`, as a user would."""
     from onlineboost import prequential
     from onlineboost.estimators.lookup import make
 
     estimator, more = OURS[name]
-    settings: dict[str, Any] = {"categorical_features": list(stream.nominal) or None, "n_jobs": n_jobs, **more}
+    settings: dict[str, Any] = {"categorical_features": list(stream.nominal) or None, "n_jobs": n_jobs}
+    settings |= {"n_learners": learners, "random_state": seed, **more}
     classes = np.arange(stream.n_classes)
     warm = stream.head(WARM_ROWS)
-    prequential(make(estimator, n_learners=min(4, learners), **settings), warm.X, warm.y, classes=classes)
+    prequential(make(estimator, **settings | {"n_learners": min(4, learners)}), warm.X, warm.y, classes=classes)
 
     run = Run()
     start, cpu = time.perf_counter(), time.process_time()
@@ -91,7 +96,7 @@ def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int =
         run.marks.append((seen, time.perf_counter() - start, time.process_time() - cpu))
         show(seen)
 
-    model = make(estimator, n_learners=learners, **settings)
+    model = make(estimator, **settings)
     result = prequential(model, stream.X, stream.y, classes=classes, progress=progress)
     run.predicted.append(np.asarray(result.predictions, np.int64))
     return run
@@ -100,14 +105,19 @@ def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int =
 # ------------------------------------------------------------------------------------------------------ river
 
 
-def make_river(name: str, stream: Stream, learners: int) -> tuple[Prepare, Step]:
-    from river import ensemble, forest, tree
+def make_river(name: str, stream: Stream, learners: int, seed: int) -> tuple[Prepare, Step]:
+    from river import drift, ensemble, forest, tree
+
+    def restarting() -> Any:
+        return drift.DriftRetrainingClassifier(tree.HoeffdingTreeClassifier(), drift_detector=drift.binary.DDM())
 
     models = {
-        "ada": lambda: ensemble.AdaBoostClassifier(tree.HoeffdingTreeClassifier(), n_models=learners, seed=0),
-        "bole": lambda: ensemble.BOLEClassifier(tree.HoeffdingTreeClassifier(), n_models=learners, seed=0),
-        "arf": lambda: forest.ARFClassifier(n_models=learners, seed=0),
-        "amf": lambda: forest.AMFClassifier(n_estimators=learners, seed=0),
+        "ada": lambda: ensemble.AdaBoostClassifier(tree.HoeffdingTreeClassifier(), n_models=learners, seed=seed),
+        "bole": lambda: ensemble.BOLEClassifier(tree.HoeffdingTreeClassifier(), n_models=learners, seed=seed),
+        "bole-ddm": lambda: ensemble.BOLEClassifier(restarting(), n_models=learners, seed=seed),  # as in its manual
+        "srp": lambda: ensemble.SRPClassifier(n_models=learners, seed=seed),
+        "arf": lambda: forest.ARFClassifier(n_models=learners, seed=seed),
+        "amf": lambda: forest.AMFClassifier(n_estimators=learners, seed=seed),
     }
     model = models[name]()
     names = [f"x{j}" for j in range(stream.X.shape[1])]
@@ -133,19 +143,24 @@ def make_river(name: str, stream: Stream, learners: int) -> tuple[Prepare, Step]
 # ---------------------------------------------------------------------------------------------------- CapyMOA
 
 
-def make_capymoa(name: str, stream: Stream, learners: int) -> tuple[Prepare, Step]:
+def make_capymoa(name: str, stream: Stream, learners: int, seed: int) -> tuple[Prepare, Step]:
     from capymoa import classifier
+    from capymoa.base import MOAClassifier
     from capymoa.core import LabeledInstance
     from capymoa.stream import Schema
+    from moa.classifiers.meta import BOLE
 
     names = [f"x{j}" for j in range(stream.X.shape[1])]
     categories = {names[j]: [str(v) for v in range(values)] for j, values in stream.nominal.items()}
     categories["class"] = [str(label) for label in range(stream.n_classes)]
     schema = Schema.from_custom([*names, "class"], target="class", categories=categories, name="stream")
     models = {
-        "oza": lambda: classifier.OzaBoost(schema, boosting_iterations=learners),
-        "arf": lambda: classifier.AdaptiveRandomForestClassifier(schema, ensemble_size=learners),
-        "srp": lambda: classifier.StreamingRandomPatches(schema, ensemble_size=learners),
+        "oza": lambda: classifier.OzaBoost(schema, seed, boosting_iterations=learners),
+        "bole": lambda: MOAClassifier(BOLE, schema, f"-s {learners}", seed),
+        "sgbt": lambda: classifier.StreamingGradientBoostedTrees(schema, seed, boosting_iterations=learners),
+        "arf": lambda: classifier.AdaptiveRandomForestClassifier(schema, random_seed=seed, ensemble_size=learners),
+        "srp": lambda: classifier.StreamingRandomPatches(schema, seed, ensemble_size=learners),
+        "levbag": lambda: classifier.LeveragingBagging(schema, random_seed=seed, ensemble_size=learners),
     }
     model = models[name]()
 
@@ -166,7 +181,7 @@ def make_capymoa(name: str, stream: Stream, learners: int) -> tuple[Prepare, Ste
 # ---------------------------------------------------------------------------------------------- Vowpal Wabbit
 
 
-def make_vw(name: str, stream: Stream, learners: int) -> tuple[Prepare, Step]:
+def make_vw(name: str, stream: Stream, learners: int, seed: int) -> tuple[Prepare, Step]:
     """Boosted linear learners. Boosting is binary there, so k > 2 classes take k boosters, one against all."""
     from vowpalwabbit import pyvw
 
@@ -196,14 +211,52 @@ def make_vw(name: str, stream: Stream, learners: int) -> tuple[Prepare, Step]:
     return prepare, step
 
 
+# --------------------------------------------------------------------------------------------------- onelearn
+
+
+def make_onelearn(name: str, stream: Stream, learners: int, seed: int) -> tuple[Prepare, Step]:
+    """AMF by its authors. It takes numbers that are there: codes as they are, the column's mean where one is missing.
+
+    Its kernels are called by themselves. `partial_fit` would seed them anew for every row, so that all rows met the
+    same random numbers, and take most of the time for that.
+    """
+    from onelearn import AMFClassifier
+    from onelearn.forest import forest_classifier_partial_fit, forest_classifier_predict_proba
+
+    model = AMFClassifier(stream.n_classes, n_estimators=learners, random_state=seed, verbose=False)
+    scores = np.zeros((1, stream.n_classes), np.float32)
+    means = np.zeros(stream.X.shape[1]), np.zeros(stream.X.shape[1])  # sums and counts so far
+
+    def prepare(X: np.ndarray, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        rows = []
+        for values, label in zip(X, y):  # noqa: B905 (this runs on Python 3.9)
+            there = ~np.isnan(values)
+            filled = np.where(there, values, means[0] / np.maximum(means[1], 1))
+            means[0][there] += values[there]
+            means[1][:] += there
+            rows.append((filled.astype(np.float32)[None, :], np.array([label], np.float32)))
+        return rows
+
+    def step(row: tuple[np.ndarray, np.ndarray]) -> int:
+        x, y = row
+        if model.no_python is None:  # the first row seeds the kernels, once
+            model.partial_fit(x, y)
+            return -1
+        forest_classifier_predict_proba(model.no_python, x, scores)
+        forest_classifier_partial_fit(model.no_python, x, y)
+        return int(scores[0].argmax())
+
+    return prepare, step
+
+
 # --------------------------------------------------------------------------------------------------- any peer
 
 
 def run_rows(peer: tuple[Prepare, Step], stream: Stream, seconds: float, show: Show) -> Run:
-    """Row after row, until the stream or the time is over. The clock stops while rows are prepared."""
+    """Row after row, until the stream or the CPU time is over. The clocks stop while rows are prepared."""
     prepare, step = peer
     run, done, size, wall, cpu = Run(), 0, 100, 0.0, 0.0
-    while done < len(stream.y) and wall < seconds:
+    while done < len(stream.y) and cpu < seconds:
         rows = prepare(stream.X[done : done + size], stream.y[done : done + size])
         start, start_cpu = time.perf_counter(), time.process_time()
         predicted = [step(row) for row in rows]
@@ -216,19 +269,30 @@ def run_rows(peer: tuple[Prepare, Step], stream: Stream, seconds: float, show: S
     return run
 
 
-PACKAGES = {"ours": "onlineboost", "river": "river", "capymoa": "capymoa", "vw": "vowpalwabbit"}
-MAKERS = {"river": make_river, "capymoa": make_capymoa, "vw": make_vw}
+def run_reference(model: str, stream: Stream, seed: int) -> Run:
+    """All rows in one go."""
+    start, cpu = time.perf_counter(), time.process_time()
+    predicted = references.MODELS[model](stream, seed)
+    return Run([predicted], [(len(predicted), time.perf_counter() - start, time.process_time() - cpu)])
 
 
-def run_model(model: str, stream: Stream, learners: int, seconds: float, warm: float, show: Show) -> Run:
+# the package that a model's version is that of, where it has another name
+PACKAGES = {"ours": "onlineboost", "vw": "vowpalwabbit", "simple": "numpy", "sklearn": "scikit-learn"}
+MAKERS = {"river": make_river, "capymoa": make_capymoa, "vw": make_vw, "onelearn": make_onelearn}
+
+
+# arguments: a command has one for every option
+def run_model(model: str, stream: Stream, learners: int, seconds: float, warm: float, show: Show, seed: int = 0) -> Run:
     """`model` is a package and a name, as in "river-ada"; "ours-olm:2" runs with n_jobs=2."""
     package, _, name = model.partition("-")
     if package == "ours":
         name, _, n_jobs = name.partition(":")
-        return run_ours(name, stream, learners, show, int(n_jobs or 1))
+        return run_ours(name, stream, learners, show, int(n_jobs or 1), seed)
+    if model in references.MODELS:
+        return run_reference(model, stream, seed)
     if package == "capymoa":
-        run_rows(make_capymoa(name, stream, learners), stream, warm, lambda seen: None)
-    return run_rows(MAKERS[package](name, stream, learners), stream, seconds, show)
+        run_rows(make_capymoa(name, stream, learners, seed), stream, warm, lambda seen: None)
+    return run_rows(MAKERS[package](name, stream, learners, seed), stream, seconds, show)
 
 
 def peak_megabytes() -> float:
@@ -251,16 +315,17 @@ def main() -> None:
     parser.add_argument("--learners", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--warm", type=float, default=8.0)
+    parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     stream = Stream.load(asked.stream, asked.rows)
     model, learners, seconds = asked.model, asked.learners, asked.seconds
-    run = run_model(model, stream, learners, seconds, asked.warm, lambda seen: print(seen, flush=True))
+    run = run_model(model, stream, learners, seconds, asked.warm, lambda seen: print(seen, flush=True), asked.seed)
     predicted = np.concatenate(run.predicted)
     right = predicted == stream.y[: len(predicted)]
-    package = PACKAGES[asked.model.partition("-")[0]]
+    package = asked.model.partition("-")[0]
     result = {
         "model": asked.model,
-        "version": importlib.metadata.version(package),
+        "version": importlib.metadata.version(PACKAGES.get(package, package)),
         "learners": asked.learners,
         "rows": len(predicted),
         "marks": run.marks,

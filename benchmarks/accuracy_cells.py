@@ -1,0 +1,157 @@
+"""What `docs/accuracy.md` says of the runs of `whole_streams.py`, as figures.
+
+Two systems are compared on the orders that both have run, and on the rows that both have done: beside a run that was
+cut stand the same rows of ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+SYSTEMS = {
+    "ours-boost": "OnlineBoost",
+    "ours-olm": "AdaBoostOLM",
+    "ours-mbbm": "OnlineMBBM",
+    "ours-tree": "one tree",
+    "ours-leaf": "one leaf",
+    "simple-majority": "majority",
+    "simple-nochange": "label before",
+    "onelearn-amf": "onelearn AMF",
+    "river-amf": "river AMF",
+    "river-arf": "river ARF",
+    "river-srp": "river SRP",
+    "river-bole-ddm": "river BOLE",
+    "river-ada": "river AdaBoost",
+    "capymoa-arf": "CapyMOA ARF",
+    "capymoa-srp": "CapyMOA SRP",
+    "capymoa-levbag": "CapyMOA LevBag",
+    "capymoa-oza": "CapyMOA OzaBoost",
+    "capymoa-bole": "CapyMOA BOLE",
+    "capymoa-sgbt": "CapyMOA SGBT",
+    "lightgbm-batch": "LightGBM",
+    "sklearn-svm": "SVM",
+}
+FLAGSHIP = "ours-boost"
+OWN = (FLAGSHIP, "ours-tree", "ours-leaf", "simple-majority", "simple-nochange", "lightgbm-batch", "sklearn-svm")
+OTHERS = tuple(model for model in SYSTEMS if model.startswith(("onelearn", "river", "capymoa")))
+
+Lines = list[dict[str, Any]]
+
+
+# -------------------------------------------------------------------------------------------------- the figures
+
+
+class Cell(NamedTuple):
+    """A system with so many learners on a stream: means over its orders, and ours on the same rows and orders."""
+
+    stream: str
+    model: str
+    learners: int
+    rows: int
+    done: int
+    orders: int
+    all: float | None  # None: it predicts the last 20 % only
+    last: float
+    errors: tuple[float, float]  # standard errors of all and last; 0 with one order
+    ours: tuple[float, float] | None  # all and last; None: ours has not run
+
+    @property
+    def whole(self) -> bool:
+        return self.done == self.rows
+
+    def lead(self, part: str) -> float:
+        """How far it is ahead of ours in `part`, "all" or "last"."""
+        assert self.ours is not None
+        return float(getattr(self, part)) - self.ours[("all", "last").index(part)]
+
+
+def step_of(rows: int) -> int:
+    """Runs keep their mistakes for every so many rows: about 200 numbers, at most 1,000 rows each."""
+    return max(1, min(1000, rows // 200))
+
+
+def accuracies(line: dict[str, Any], rows: int) -> tuple[float, float]:
+    """Accuracy over the first rows of a run and over the last 20 % of these: of all, or of a whole number of steps."""
+    if rows == line["done"]:
+        return line["all"], line["last"]
+    step = step_of(line["rows"])
+    wrong, steps = np.array(line["mistakes"]), rows // step
+    return 1 - wrong[:steps].sum() / rows, 1 - wrong[4 * steps // 5 : steps].sum() / (rows - 4 * steps // 5 * step)
+
+
+def cells_of(lines: Lines) -> list[Cell]:
+    """Every system on every stream, in the order of the streams' sizes and of the systems."""
+    runs = [line for line in lines if "error" not in line]
+    ours = {(line["stream"], line["order"]): line for line in runs if line["model"] == FLAGSHIP}
+    groups: dict[tuple[str, str, int], Lines] = {}
+    for line in runs:
+        groups.setdefault((line["stream"], line["model"], line["learners"]), []).append(line)
+    cells = []
+    for (stream, model, learners), members in groups.items():
+        done = min(line["done"] for line in members)  # the same rows in all orders
+        figures = [(None, line["last"]) if line["all"] is None else accuracies(line, done) for line in members]
+        beside = [ours[stream, line["order"]] for line in members if (stream, line["order"]) in ours]
+        at_hand = len(beside) == len(members) and all(line["done"] >= done for line in beside)
+        mine = tuple(np.mean([accuracies(line, done) for line in beside], axis=0).tolist()) if at_hand else None
+        everywhere = [first for first, _ in figures if first is not None]
+        last = [second for _, second in figures]
+        cells.append(
+            Cell(
+                stream,
+                model,
+                learners,
+                members[0]["rows"],
+                done,
+                len(members),
+                float(np.mean(everywhere)) if everywhere else None,
+                float(np.mean(last)),
+                (standard_error(everywhere), standard_error(last)),
+                mine,  # type: ignore[arg-type]
+            )
+        )
+    order = list(SYSTEMS)
+    return sorted(cells, key=lambda cell: (cell.rows, cell.stream, order.index(cell.model), -cell.learners))
+
+
+def standard_error(values: list[float]) -> float:
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+
+
+def rivals(cells: Iterable[Cell], stream: str, models: Iterable[str] = OTHERS) -> list[Cell]:
+    """Every run of others on a stream that can be compared with ours, cut or whole."""
+    return [cell for cell in cells if cell.stream == stream and cell.model in models and cell.ours is not None]
+
+
+def best_rival(cells: list[Cell], stream: str, part: str) -> Cell | None:
+    """The other system that is furthest ahead of ours, or least behind."""
+    return max(rivals(cells, stream), key=lambda cell: cell.lead(part), default=None)
+
+
+def streams_of(cells: Iterable[Cell]) -> list[str]:
+    return list(dict.fromkeys(cell.stream for cell in cells))
+
+
+def shown_cell(cells: list[Cell], stream: str, model: str) -> Cell | None:
+    """Of the runs of a system on a stream the one for the table: whole before cut, then the most learners."""
+    own = [cell for cell in cells if (cell.stream, cell.model) == (stream, model)]
+    return max(own, key=lambda cell: (cell.whole, cell.learners), default=None)
+
+
+def mean_ranks(cells: list[Cell], part: str) -> dict[str, float]:
+    """Mean rank of each system over the streams it has run on, among all that have; by leads over ours."""
+    ranks: dict[str, list[float]] = {}
+    for stream in streams_of(cells):
+        leads = {FLAGSHIP: 0.0}
+        for model in ("ours-olm", "ours-mbbm", *OTHERS):
+            cell = shown_cell(cells, stream, model)
+            if cell is not None and cell.ours is not None:
+                leads[model] = cell.lead(part)
+        for model, lead in leads.items():
+            above = sum(other > lead for other in leads.values())
+            level = sum(other == lead for other in leads.values())
+            ranks.setdefault(model, []).append(above + (level + 1) / 2)
+    return {model: float(np.mean(own)) for model, own in ranks.items()}

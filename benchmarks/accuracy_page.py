@@ -1,0 +1,272 @@
+"""docs/accuracy.md and its picture, from the runs of `whole_streams.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from accuracy_cells import (
+    FLAGSHIP,
+    OTHERS,
+    SYSTEMS,
+    Cell,
+    Lines,
+    best_rival,
+    cells_of,
+    mean_ranks,
+    rivals,
+    shown_cell,
+    streams_of,
+)
+from bench_page import COLOURS, table_text
+
+PARTS = ("simple-majority", "simple-nochange", "ours-leaf", "ours-tree", "ours-olm", "ours-mbbm", FLAGSHIP)
+BATCH = ("lightgbm-batch", "sklearn-svm")
+PACKAGES = {"onelearn": "onelearn", "river": "river", "capymoa": "CapyMOA"}
+
+
+# ------------------------------------------------------------------------------------------------------- tables
+
+
+def share(value: float) -> str:
+    """
+    >>> share(0.9371), share(1.0), share(-0.0123)
+    ('.937', '1.000', '-.012')
+    """
+    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 0.9995 else f"{value:.3f}"
+
+
+def title(stream: str) -> str:
+    name, _, rows = stream.partition(":")
+    return f"{name}, first {int(rows):,}" if rows else name
+
+
+def cell_text(cell: Cell | None, part: str, best: bool) -> str:
+    if cell is None or getattr(cell, part) is None:
+        return ""
+    text = share(getattr(cell, part))
+    error = cell.errors[("all", "last").index(part)]
+    text = f"**{text}**" if best else text
+    text += f" ± {share(error)}" if cell.orders > 1 else ""
+    text += f" ({cell.learners})" if cell.learners not in (0, 100) else ""
+    return text if cell.whole else f"{text} cut"
+
+
+def main_table(cells: list[Cell], part: str) -> str:
+    """A row for each stream, a column for each system that has run."""
+    models = [model for model in (FLAGSHIP, "ours-olm", *OTHERS) if any(cell.model == model for cell in cells)]
+    rows = []
+    for stream in streams_of(cells):
+        rival = best_rival(cells, stream, part)
+        first = FLAGSHIP if rival is None or rival.lead(part) <= 0 else rival.model
+        shown = [shown_cell(cells, stream, model) for model in models]
+        texts = [cell_text(cell, part, model == first) for model, cell in zip(models, shown, strict=True)]
+        rows.append([title(stream), f"{max(cell.rows for cell in shown if cell):,}", *texts])
+    ranks = mean_ranks(cells, part)
+    rows.append(["mean rank", "", *(f"{ranks[model]:.1f}" if model in ranks else "" for model in models)])
+    return table_text(("stream", "rows", *(SYSTEMS[model].replace(" ", "<br>", 1) for model in models)), rows)
+
+
+def plain_table(cells: list[Cell], models: tuple[str, ...], parts: tuple[str, ...]) -> str:
+    """Streams by systems; with two parts each cell has both."""
+    rows = []
+    for stream in streams_of(cells):
+        shown = [shown_cell(cells, stream, model) for model in models]
+        if any(shown):
+            texts = [" / ".join(filter(None, (cell_text(cell, part, False) for part in parts))) for cell in shown]
+            rows.append([title(stream), *texts])
+    return table_text(("stream", *(SYSTEMS[model] for model in models)), rows)
+
+
+def cut_table(cells: list[Cell]) -> str:
+    rows = []
+    for cell in cells:
+        if not cell.whole and cell.model in OTHERS:
+            mine = [f"{share(value)}" for value in cell.ours] if cell.ours else ["", ""]
+            done = [f"{cell.done:,}", f"{cell.rows:,}"]
+            own = [share(cell.all or 0.0), share(cell.last)]
+            who = [title(cell.stream), SYSTEMS[cell.model], str(cell.learners)]
+            rows.append([*who, *done, own[0], mine[0], own[1], mine[1]])
+    beside = ("all rows: it", "ours there", "last 20 %: it", "ours there")
+    headings = ("stream", "system", "learners", "rows done", "of", *beside)
+    return table_text(headings, rows) if rows else "None was."
+
+
+def behind_table(cells: list[Cell]) -> str:
+    """Where another system is ahead of ours."""
+    rows = []
+    for stream in streams_of(cells):
+        for part, words in (("all", "all rows"), ("last", "last 20 %")):
+            for cell in sorted(rivals(cells, stream), key=lambda cell: -cell.lead(part)):
+                if cell.lead(part) > 0:
+                    own = f"{share(getattr(cell, part))}"
+                    there = f"{share(getattr(cell, part) - cell.lead(part))}"
+                    system = f"{SYSTEMS[cell.model]}, {cell.learners} learners"
+                    done = "" if cell.whole else f"first {cell.done:,}"
+                    rows.append([title(stream), words, system, done, own, there, share(-cell.lead(part))])
+    headings = ("stream", "", "who is ahead", "rows", "it", "OnlineBoost", "difference")
+    return table_text(headings, rows) if rows else "Nowhere."
+
+
+def beside_table(cells: list[Cell]) -> str:
+    """Each other system: on how many streams ours is ahead."""
+    ranks = {part: mean_ranks(cells, part) for part in ("all", "last")}
+    rows = []
+    for model in OTHERS:
+        shown = [shown_cell(cells, stream, model) for stream in streams_of(cells)]
+        own = [cell for cell in shown if cell is not None and cell.ours is not None]
+        if own:
+            row = [SYSTEMS[model], str(len(own))]
+            for part in ("all", "last"):
+                leads = [cell.lead(part) for cell in own]
+                row += [str(sum(lead < 0 for lead in leads)), f"{-np.mean(leads):+.3f}".replace("0.", ".")]
+            rows.append([*row, f"{ranks['all'][model]:.1f} / {ranks['last'][model]:.1f}"])
+    headings = ("beside", "streams", "ours ahead, all rows", "by", "ours ahead, last 20 %", "by", "its mean rank")
+    return table_text(headings, rows)
+
+
+# -------------------------------------------------------------------------------------------------------- words
+
+
+def in_short(cells: list[Cell]) -> str:
+    words = []
+    for part, name in (("all", "over all rows"), ("last", "over the last 20 %")):
+        best = {stream: best_rival(cells, stream, part) for stream in streams_of(cells)}
+        leads = {stream: cell.lead(part) for stream, cell in best.items() if cell is not None}
+        if leads:
+            first = sum(lead <= 0 for lead in leads.values())
+            worst = max(leads, key=lambda stream: leads[stream])
+            behind = best[worst]
+            assert behind is not None
+            far = f", and at most {share(leads[worst])} behind the best ({title(worst)}, {SYSTEMS[behind.model]})"
+            words.append(f"first on {first} of {len(leads)} streams {name}{far if leads[worst] > 0 else ''}")
+    return "`OnlineBoostClassifier` is " + ";\n".join(words) + "."
+
+
+def versions(lines: Lines) -> str:
+    found: dict[str, set[str]] = {}
+    for line in lines:
+        if "version" in line:
+            package = line["model"].partition("-")[0]
+            found.setdefault(package, set()).add(line["version"] + (f" ({line['commit']})" if line["commit"] else ""))
+    names = {"ours": "onlineboost", "simple": "NumPy", "sklearn": "scikit-learn", "lightgbm": "LightGBM"} | PACKAGES
+    return ", ".join(f"{names[package]} {' and '.join(sorted(own))}" for package, own in sorted(found.items()))
+
+
+def failures(lines: Lines) -> str:
+    failed = [line for line in lines if "error" in line]
+    rows = [f"* {SYSTEMS[line['model']]} on {title(line['stream'])}: {line['error']}" for line in failed]
+    return "Runs that failed:\n\n" + "\n".join(dict.fromkeys(rows)) if rows else ""
+
+
+def page_text(lines: Lines, with_picture: bool) -> str:
+    cells = cells_of(lines)
+    parts = [
+        INTRODUCTION,
+        f"## In short\n\n{in_short(cells)}\n\n{SHORT}\n\n{beside_table(cells)}",
+        PICTURE if with_picture else "",
+        f"### Where ours is not first\n\n{behind_table(cells)}",
+        f"## All rows\n\n{CELLS}\n\n{main_table(cells, 'all')}",
+        f"## The last 20 %\n\n{main_table(cells, 'last')}",
+        f"## What boosting adds to a single leaf\n\n{ADDED}\n\n{plain_table(cells, PARTS, ('all', 'last'))}",
+        f"## Beside batch learners\n\n{SEEN}\n\n{plain_table(cells, (FLAGSHIP, *BATCH), ('last',))}",
+        f"## Runs that were cut\n\n{CUT}\n\n{cut_table(cells)}",
+        f"{HOW}\n\nVersions: {versions(lines)}.",
+        failures(lines),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def write(lines: Lines, page: Path) -> None:
+    """Write the page, and its picture to the folder pictures/ beside it."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        import altair
+    except ImportError:  # it comes with onlineboost[report]; the page does without
+        altair = None
+    if altair is not None:
+        (page.parent / "pictures").mkdir(exist_ok=True)
+        chart = draw(altair, cells_of(lines))
+        chart.save(page.parent / "pictures" / "accuracy.png", scale_factor=2)
+        chart.save(page.parent / "pictures" / "accuracy.svg")
+    page.write_text(page_text(lines, altair is not None))
+
+
+def draw(altair: Any, cells: list[Cell]) -> Any:
+    """Streams by lead over ours, all rows and the last 20 %: a dot for each other system."""
+    panels = []
+    streams = [title(stream) for stream in streams_of(cells)]
+    for part, name in (("all", "all rows"), ("last", "last 20 %")):
+        rows = [
+            {
+                "stream": title(cell.stream),
+                "package": PACKAGES[cell.model.partition("-")[0]],
+                "points": max(-20.0, 100 * cell.lead(part)),
+            }
+            for stream in streams_of(cells)
+            for cell in rivals(cells, stream)
+        ]
+        base = altair.Chart(altair.Data(values=rows), width=330, height=19 * len(streams), title=name)
+        names = list(PACKAGES.values())
+        colours = altair.Scale(domain=names, range=["#d29922", COLOURS["river"], COLOURS["CapyMOA"]])
+        dots = base.mark_point(filled=True, size=55, opacity=0.75).encode(
+            x=altair.X("points:Q", title="points ahead of OnlineBoostClassifier", scale=altair.Scale(domain=[-20, 2])),
+            y=altair.Y("stream:N", title=None, sort=streams, axis=altair.Axis(grid=True, labelLimit=220)),
+            color=altair.Color("package:N", title=None, scale=colours),
+        )
+        zero = altair.Chart(altair.Data(values=[{"points": 0}])).mark_rule(color=COLOURS["onlineboost"], strokeWidth=2)
+        panels.append(zero.encode(x="points:Q") + dots)
+    return altair.hconcat(*panels).configure_title(anchor="start").configure_legend(orient="bottom")
+
+
+INTRODUCTION = """# How accurate is it beside other stream learners, on whole streams?
+
+<!-- Written by `python benchmarks/whole_streams.py --page docs/accuracy.md` from
+benchmarks/results/whole_streams.jsonl. Change benchmarks/accuracy_page.py, not this page. -->
+
+Every row is predicted, then learned. The figures are shares of right predictions, over all rows and over the
+last 20 %. Speed and memory are on another page: [benchmarks.md](benchmarks.md)."""
+
+SHORT = """Two systems are compared on the same rows in the same orders. A system that was too slow for a whole stream
+is compared on the rows it did. The table says on how many streams `OnlineBoostClassifier` is ahead of each of the
+others, and by how much in the mean; its mean rank is that among all systems on the streams it ran on."""
+
+PICTURE = """![How far each system is ahead of OnlineBoostClassifier on each stream](pictures/accuracy.png)
+
+[As SVG](pictures/accuracy.svg). A dot left of the line is a system that is right less often; dots at the left edge
+are 20 points behind or more."""
+
+CELLS = """OnlineBoost is `OnlineBoostClassifier` with its defaults: 50 boosted trees behind its panel. All others
+have 100 learners, or as many as stand in brackets. ± is the standard error over three orders; without it there is one
+order. `cut`: the figure is that of the first rows only, see below. Bold is the best of those that can be compared."""
+
+ADDED = """All rows / last 20 %. *Majority*: the label that has come most often so far. *Label before*: the label of
+the row before. *One leaf*: naive Bayes, a Hoeffding tree that never splits; it is what each boosted tree begins with.
+*One tree*: `HoeffdingTree`."""
+
+SEEN = """LightGBM (its defaults) and a support vector machine (scikit-learn's `SVC`, columns scaled, nominal columns
+as 0 and 1) learn the first 80 % of the rows, as often as they like, and predict the last 20 %. Ours has seen the rows
+of the last 20 %, up to the one it predicts, once each. On streams that change this is a great advantage, on others a
+small one. The SVM is left out on streams of more than 60,000 rows: its time grows with their square."""
+
+CUT = """A run of another library stops after some minutes of CPU time; with more time (`--seconds`) it is done again.
+Ours on the same rows stands beside it."""
+
+HOW = """## How it was done
+
+* `python benchmarks/whole_streams.py` runs what is not yet in benchmarks/results/whole_streams.jsonl, each run in a
+  process of its own. `--systems ours --redo` runs ours again, `--page docs/accuracy.md` writes this page.
+* Orders: seeds 10, 11 and 12 shuffle the rows, and seed the models. Keystroke, electricity, covertype, agrawal, led
+  and the synthetic streams with drift come in the order of time, so there is one.
+* Streams: those of [data.md](data.md), and two of MOA's generators (`benchmarks/moa_streams.py`): `agrawal`, a new
+  one of Agrawal's ten functions every 100,000 rows; `led`, digits with 10 % noise, of which 7, 5, 3, 1, 3, 5, 7
+  segments are swapped in turn, with a change every 142,857 rows.
+* What was chosen on what: the settings of `OnlineBoostClassifier` were chosen on segment, waveform, balance, car,
+  nursery, mice, isolet, keystroke, electricity, the first 20,000 rows of covertype and synthetic, shuffled by other
+  seeds ([flagship.md](flagship.md)). Streams in the order of time have no other order: on these it was chosen on the
+  rows that are reported. The other libraries have their own defaults, with 100 learners.
+* The first rows of `isolet`, `mice` and others are those of `load_dataset`: 50 principal components of ISOLET, the 77
+  proteins of Mice.
+* river's BOLE has trees that restart by DDM, as in its manual; MOA's BOLE has its own default, which does so too. AMF
+  cuts numbers only, so it is given the codes of nominal values as numbers."""

@@ -62,7 +62,8 @@ def main_table(cells: list[Cell], part: str) -> str:
         first = FLAGSHIP if rival is None or rival.lead(part) <= 0 else rival.model
         shown = [shown_cell(cells, stream, model) for model in models]
         texts = [cell_text(cell, part, model == first) for model, cell in zip(models, shown, strict=True)]
-        rows.append([title(stream), f"{max(cell.rows for cell in shown if cell):,}", *texts])
+        length = next(cell.rows for cell in cells if cell.stream == stream)
+        rows.append([title(stream), f"{length:,}", *texts])
     ranks = mean_ranks(cells, part)
     rows.append(["mean rank", "", *(f"{ranks[model]:.1f}" if model in ranks else "" for model in models)])
     return table_text(("stream", "rows", *(SYSTEMS[model].replace(" ", "<br>", 1) for model in models)), rows)

@@ -12,6 +12,8 @@ from onlineboost import AdaBoostOLM, load_dataset, prequential
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
+import accuracy_cells
+import accuracy_page
 import bench
 import bench_page
 import flagship
@@ -20,6 +22,7 @@ import learners
 import memory
 import peers
 import profile_parts
+import references
 import scaling
 
 
@@ -224,3 +227,39 @@ def test_the_flagship_is_compared_by_set_and_model_over_the_orders():
     assert found["car", "a"]["error"] == pytest.approx(0.1 / np.sqrt(3))
     assert found["car", "b"]["orders"] == 1
     assert len({flagship.key(run) for run in runs}) == 4
+
+
+def a_line(model, order=10, done=1000, wrong=(1, 0), **changes):
+    """A run over a stream of 1,000 rows, so of 200 steps of 5 rows; it is wrong `wrong` times in each, by turns."""
+    mistakes = ([wrong[0]] * 100 + [wrong[1]] * 100)[: done // 5]
+    last = 1 - sum(mistakes[-len(mistakes) // 5 :]) / (done / 5)
+    line = {"stream": "car", "order": order, "model": model, "learners": 100, "rows": 1000, "done": done}
+    line |= {"all": 1 - sum(mistakes) / done, "last": last, "mistakes": mistakes, "version": "1", "commit": None}
+    return line | changes
+
+
+def test_a_run_that_was_cut_stands_beside_the_same_rows_of_ours():
+    cells = accuracy_cells.cells_of([a_line("ours-boost"), a_line("river-amf", done=250, wrong=(0, 0))])
+    ours, other = cells
+    assert ours.all == pytest.approx(0.9)
+    assert other.ours == pytest.approx((0.8, 0.8))  # ours is wrong once in five rows there, and never later
+    assert other.lead("all") == pytest.approx(0.2)
+    text = accuracy_page.page_text([a_line("ours-boost"), a_line("river-amf", done=250, wrong=(0, 0))], False)
+    assert "first on 0 of 1 streams over all rows, and at most .200 behind the best (car, river AMF)" in text
+    assert "| car | river AMF | 100 | 250 | 1,000 | 1.000 | .800 | 1.000 | .800 |" in text
+
+
+def test_systems_are_ranked_on_the_orders_that_both_have_run():
+    """The other has run the second order alone, in which ours is better than in the first."""
+    first, second = a_line("ours-boost", 10, wrong=(5, 5)), a_line("ours-boost", 11, wrong=(0, 0))
+    cells = accuracy_cells.cells_of([first, second, a_line("river-amf", 11, wrong=(1, 1))])
+    assert cells[0].all == pytest.approx(0.5)
+    assert cells[0].errors[0] == pytest.approx(0.5)
+    assert cells[1].lead("all") == pytest.approx(-0.2)
+    assert accuracy_cells.mean_ranks(cells, "all") == {"ours-boost": 1.0, "river-amf": 2.0}
+
+
+def test_simple_guesses_look_at_labels_that_were_before():
+    stream = peers.Stream(np.zeros((5, 1)), np.array([1, 1, 0, 0, 0]), {}, 2)
+    assert references.no_change(stream, 0).tolist() == [-1, 1, 1, 0, 0]
+    assert references.majority(stream, 0).tolist() == [0, 1, 1, 1, 0]

@@ -24,10 +24,12 @@ import guard
 import imbalance
 import machine
 import memory
+import moa_streams
 import probabilities
 import scaling
 import threads
 import turns
+import whole_streams
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "benchmarks"
@@ -364,3 +366,38 @@ def test_probabilities_of_all_makes_are_measured_alike(tmp_path):
     assert (tmp_path / "picture.png").stat().st_size > 10_000
     CliRunner().invoke(probabilities.main, arguments)
     assert len(out.read_text().splitlines()) == len(records)  # nothing is run twice
+
+
+def test_moa_streams_change_from_each_concept_to_the_next():
+    words = moa_streams.changing(["A -f 1", "A -f 2", "A -f 3"], 10)
+    inner = "ConceptDriftStream -s (A -f 2) -d (A -f 3) -p 10 -w 50"
+    assert words == f"ConceptDriftStream -s (A -f 1) -d ({inner}) -p 10 -w 50"
+
+
+def test_whole_streams_are_run_once_and_make_a_page(tmp_path):
+    out, page = tmp_path / "runs.jsonl", tmp_path / "page.md"
+    asked = ("--streams", "balance", "--systems", "simple-nochange", "--out", out, "--folder", tmp_path)
+    run("whole_streams", *asked, "--orders", 1)
+    run("whole_streams", *asked, "--orders", 2)
+    runs = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(line["order"], line["done"]) for line in runs] == [(10, 625), (11, 625)]
+    y = load_dataset("balance").shuffled(11).y
+    assert runs[1]["all"] == pytest.approx(np.mean(y[1:] == y[:-1]) * 624 / 625, abs=1e-6)
+    run("whole_streams", "--out", out, "--tidy", "--page", page)
+    assert len(out.read_text().splitlines()) == 2
+    assert "label before" in page.read_text()
+
+
+def test_whole_streams_that_were_cut_are_run_again_with_more_time():
+    job = whole_streams.Job("car", 10, "river-amf", 100)
+    right = np.arange(100) % 10 > 0  # every tenth is wrong
+    result = {"rows": 100, "right": right, "marks": [(100, 1.0, 2.0)], "peak_megabytes": 9.0, "version": "1"}
+    line = whole_streams.line_of(job, 1728, result, 60.0)
+    assert (line["done"], line["mistakes"], line["us"]) == (
+        80,
+        [1, 1, 1, 1, 0] * 2,
+        20000.0,
+    )  # steps of 8 rows, by fives
+    assert whole_streams.is_done(line, 60.0)
+    assert not whole_streams.is_done(line, 61.0)
+    assert not whole_streams.is_done(None, 1.0)

@@ -99,6 +99,20 @@ peers:
 	.bench/capymoa/bin/python -m pip install -q --disable-pip-version-check 'capymoa>=0.15'
 	touch $@
 
+# For benchmarks/whole_streams.py. The authors' package of AMF asks for an old Numba, and so for an old Python.
+OLD_PYTHON ?= python3.9
+.bench/onelearn/installed:
+	$(OLD_PYTHON) -m venv .bench/onelearn
+	.bench/onelearn/bin/python -m pip install -q --disable-pip-version-check 'numba==0.56.4' 'numpy<1.24' scipy tqdm \
+		colorcet bokeh matplotlib 'scikit-learn<1.7'
+	.bench/onelearn/bin/python -m pip install -q --disable-pip-version-check --no-deps onelearn==0.3.0
+	touch $@
+
+.bench/batch/installed:
+	$(PYTHON) -m venv .bench/batch
+	.bench/batch/bin/python -m pip install -q --disable-pip-version-check lightgbm scikit-learn
+	touch $@
+
 .bench/vw/installed:
 	$(PYTHON) -m venv .bench/vw
 	.bench/vw/bin/python -m pip install -q --disable-pip-version-check numpy vowpalwabbit

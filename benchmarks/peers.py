@@ -51,6 +51,12 @@ class Stream:
         return Stream(self.X[:rows], self.y[:rows], self.nominal, self.n_classes)
 
 
+def only_numbers(X: np.ndarray, nominal: dict[int, int]) -> np.ndarray:
+    """Rows with a column of 0 and 1 for each value of the nominal columns, for learners that know numbers only."""
+    columns = range(X.shape[1])
+    return np.hstack([X[:, [j]] == np.arange(nominal[j]) if j in nominal else X[:, [j]] for j in columns])
+
+
 @dataclass
 class Run:
     """What a run has shown so far. A mark is (rows, seconds, CPU seconds) since the start."""
@@ -120,10 +126,11 @@ def make_river(name: str, stream: Stream, learners: int, seed: int) -> tuple[Pre
         "amf": lambda: forest.AMFClassifier(n_estimators=learners, seed=seed),
     }
     model = models[name]()
-    names = [f"x{j}" for j in range(stream.X.shape[1])]
     as_text = () if name == "amf" else tuple(stream.nominal)  # AMF cuts numbers only
 
     def prepare(X: np.ndarray, y: np.ndarray) -> list[tuple[dict[str, Any], int]]:
+        X = only_numbers(X, stream.nominal) if name == "amf" else X
+        names = [f"x{j}" for j in range(X.shape[1])]
         rows = []
         for values, label in zip(X.tolist(), y.tolist(), strict=True):
             for j in as_text:
@@ -215,7 +222,7 @@ def make_vw(name: str, stream: Stream, learners: int, seed: int) -> tuple[Prepar
 
 
 def make_onelearn(name: str, stream: Stream, learners: int, seed: int) -> tuple[Prepare, Step]:
-    """AMF by its authors. It takes numbers that are there: codes as they are, the column's mean where one is missing.
+    """AMF by its authors. It takes numbers only, and no missing ones: these are the mean of their column so far.
 
     Its kernels are called by themselves. `partial_fit` would seed them anew for every row, so that all rows met the
     same random numbers, and take most of the time for that.
@@ -225,15 +232,16 @@ def make_onelearn(name: str, stream: Stream, learners: int, seed: int) -> tuple[
 
     model = AMFClassifier(stream.n_classes, n_estimators=learners, random_state=seed, verbose=False)
     scores = np.zeros((1, stream.n_classes), np.float32)
-    means = np.zeros(stream.X.shape[1]), np.zeros(stream.X.shape[1])  # sums and counts so far
+    width = only_numbers(stream.X[:1], stream.nominal).shape[1]
+    sums, counts = np.zeros(width), np.zeros(width)
 
     def prepare(X: np.ndarray, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         rows = []
-        for values, label in zip(X, y):  # noqa: B905 (this runs on Python 3.9)
+        for values, label in zip(only_numbers(X, stream.nominal), y):  # noqa: B905 (this runs on Python 3.9)
             there = ~np.isnan(values)
-            filled = np.where(there, values, means[0] / np.maximum(means[1], 1))
-            means[0][there] += values[there]
-            means[1][:] += there
+            filled = np.where(there, values, sums / np.maximum(counts, 1))
+            sums[there] += values[there]
+            counts[there] += 1
             rows.append((filled.astype(np.float32)[None, :], np.array([label], np.float32)))
         return rows
 

@@ -55,6 +55,7 @@ class Cell(NamedTuple):
     rows: int
     done: int
     orders: int
+    seconds: float  # CPU time of a run, in the mean
     all: float | None  # None: it predicts the last 20 % only
     last: float
     errors: tuple[float, float]  # standard errors of all and last; 0 with one order
@@ -108,6 +109,7 @@ def cells_of(lines: Lines) -> list[Cell]:
                 members[0]["rows"],
                 done,
                 len(members),
+                float(np.mean([line["cpu_seconds"] for line in members])),
                 float(np.mean(everywhere)) if everywhere else None,
                 float(np.mean(last)),
                 (standard_error(everywhere), standard_error(last)),

@@ -49,7 +49,7 @@ def main_table(cells: list[Cell], part: str) -> str:
     rows = []
     for stream in streams_of(cells):
         rival = best_rival(cells, stream, part)
-        first = FLAGSHIP if rival is None or rival.lead(part) <= 0 else rival.model
+        first = None if rival is None else FLAGSHIP if rival.lead(part) <= 0 else rival.model
         shown = [shown_cell(cells, stream, model) for model in models]
         texts = [cell_text(cell, part, model == first) for model, cell in zip(models, shown, strict=True)]
         length = next(cell.rows for cell in cells if cell.stream == stream)
@@ -75,12 +75,12 @@ def cut_table(cells: list[Cell]) -> str:
     for cell in cells:
         if not cell.whole and cell.model in OTHERS:
             mine = [f"{share(value)}" for value in cell.ours] if cell.ours else ["", ""]
-            done = [f"{cell.done:,}", f"{cell.rows:,}"]
+            done = [f"{cell.seconds:.0f} s", f"{cell.done:,}", f"{cell.rows:,}"]
             own = [share(cell.all or 0.0), share(cell.last)]
             who = [title(cell.stream), SYSTEMS[cell.model], str(cell.learners)]
             rows.append([*who, *done, own[0], mine[0], own[1], mine[1]])
     beside = ("all rows: it", "ours there", "last 20 %: it", "ours there")
-    headings = ("stream", "system", "learners", "rows done", "of", *beside)
+    headings = ("stream", "system", "learners", "CPU time", "rows done", "of", *beside)
     return table_text(headings, rows) if rows else "None was."
 
 
@@ -229,9 +229,10 @@ PICTURE = """![How far each system is ahead of OnlineBoostClassifier on each str
 [As SVG](pictures/accuracy.svg). A dot left of the line is a system that is right less often; dots at the left edge
 are 20 points behind or more."""
 
-CELLS = """OnlineBoost is `OnlineBoostClassifier` with its defaults: 50 boosted trees behind its panel. All others
-have 100 learners, or as many as stand in brackets. ± is the standard error over three orders; without it there is one
-order. `cut`: the figure is that of the first rows only, see below. Bold is the best of those that can be compared."""
+CELLS = """OnlineBoost is `OnlineBoostClassifier` with its defaults: 50 boosted trees behind its panel. All others have
+100 learners, or as many as stand in brackets. ± is the standard error over three orders; without it there is one order.
+`cut`: the figure is that of the first rows only, see [below](#runs-that-were-cut). Bold is the best of those that can
+be compared. An empty cell has not been run."""
 
 ADDED = """All rows / last 20 %. *Majority*: the label that has come most often so far. *Label before*: the label of
 the row before. *One leaf*: naive Bayes, a Hoeffding tree that never splits; it is what each boosted tree begins with.
@@ -242,8 +243,8 @@ as 0 and 1) learn the first 80 % of the rows, as often as they like, and predict
 of the last 20 %, up to the one it predicts, once each. On streams that change this is a great advantage, on others a
 small one. The SVM is left out on streams of more than 60,000 rows: its time grows with their square."""
 
-CUT = """A run of another library stops after some minutes of CPU time; with more time (`--seconds`) it is done again.
-Ours on the same rows stands beside it."""
+CUT = """A run of another library is stopped when its CPU time is over. The rows it did are compared with the same rows
+of ours. With more time (`--seconds`) it is run again."""
 
 HOW = """## How it was done
 

@@ -235,6 +235,7 @@ def a_line(model, order=10, done=1000, wrong=(1, 0), **changes):
     last = 1 - sum(mistakes[-len(mistakes) // 5 :]) / (done / 5)
     line = {"stream": "car", "order": order, "model": model, "learners": 100, "rows": 1000, "done": done}
     line |= {"all": 1 - sum(mistakes) / done, "last": last, "mistakes": mistakes, "version": "1", "commit": None}
+    line["cpu_seconds"] = 7.0
     return line | changes
 
 
@@ -246,7 +247,7 @@ def test_a_run_that_was_cut_stands_beside_the_same_rows_of_ours():
     assert other.lead("all") == pytest.approx(0.2)
     text = accuracy_page.page_text([a_line("ours-boost"), a_line("river-amf", done=250, wrong=(0, 0))], False)
     assert "first on 0 of 1 streams over all rows, and at most .200 behind the best (car, river AMF)" in text
-    assert "| car | river AMF | 100 | 250 | 1,000 | 1.000 | .800 | 1.000 | .800 |" in text
+    assert "| car | river AMF | 100 | 7 s | 250 | 1,000 | 1.000 | .800 | 1.000 | .800 |" in text
 
 
 def test_systems_are_ranked_on_the_orders_that_both_have_run():

@@ -6,9 +6,11 @@ cut stand the same rows of ours.
 
 from __future__ import annotations
 
+import json
 import math
 import textwrap
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +42,27 @@ FLAGSHIP = "ours-boost"
 OWN = (FLAGSHIP, "ours-tree", "ours-leaf", "simple-majority", "simple-nochange", "lightgbm-batch", "sklearn-svm")
 OTHERS = tuple(model for model in SYSTEMS if model.startswith(("onelearn", "river", "capymoa")))
 
+RESULTS = Path(__file__).parent / "results" / "whole_streams.jsonl"
+
 Lines = list[dict[str, Any]]
+
+
+# ------------------------------------------------------------------------------------------------- stored runs
+
+
+class Job(NamedTuple):
+    """One run."""
+
+    stream: str  # "name" or "name:rows" for its first rows
+    order: int
+    model: str
+    learners: int  # 0: its own number
+
+
+def read(path: Path) -> dict[Job, dict[str, Any]]:
+    """The runs of a file by what they are. Of the same twice, the later one."""
+    lines = map(json.loads, path.read_text().splitlines()) if path.exists() else ()
+    return {Job(*(line[name] for name in Job._fields)): line for line in lines}
 
 
 # -------------------------------------------------------------------------------------------------- the figures

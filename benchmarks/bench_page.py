@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import scaling
+from accuracy_cells import RESULTS, added_text, cells_of, read
 
 HEADINGS = (
     "system",
@@ -103,6 +104,8 @@ def page_text(results: dict[str, Any], with_pictures: bool = True) -> str:
     if results["settings"]["quick"]:
         parts.append("**A quick run on small prefixes: it shows that all works, and little more.**")
     parts += [f"**{warning}**" for warning in warnings_of(results)]
+    if added := added_text(cells_of(list(read(RESULTS).values()))):
+        parts.append(f"## What boosting adds to a single leaf\n\n{added} Stream by stream: [accuracy.md](accuracy.md).")
     if results["systems"]:
         parts += [summary_text(results), systems_text(results["settings"]), systems_tables(results)]
         if with_pictures:

@@ -19,13 +19,13 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import accuracy_page
 import bench
 import click
 import numpy as np
-from accuracy_cells import OWN, SYSTEMS, step_of
+from accuracy_cells import OWN, RESULTS, SYSTEMS, Job, read, step_of
 from rich.console import Console
 
 from onlineboost import load_dataset
@@ -33,7 +33,6 @@ from onlineboost.data.errors import DataError
 from onlineboost.datasets.catalogue import find_spec
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "whole_streams.jsonl"
 FOLDER = ROOT / ".bench" / "streams"
 ENVIRONMENTS = bench.ENVIRONMENTS | {
     "simple": bench.ENVIRONMENTS["ours"],
@@ -66,15 +65,6 @@ MADE = ("agrawal", "led")  # by moa_streams.py, in the order of time
 SLOW = {"sklearn-svm": 60_000}  # its time grows with the square of the rows: no run on longer streams
 FIRST_ORDER = 10  # settings were chosen on others
 STEPS = 5  # a run that was cut counts up to a multiple of so many steps, so that its last 20 % are whole steps
-
-
-class Job(NamedTuple):
-    """One run."""
-
-    stream: str  # "name" or "name:rows" for its first rows
-    order: int
-    model: str
-    learners: int  # 0: its own number
 
 
 # ------------------------------------------------------------------------------------------------------ streams
@@ -144,12 +134,6 @@ def commit() -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
     return git("log", "-1", "--format=%h", "--", "src") + ("+" if git("status", "--short", "--", "src") else "")
-
-
-def read(path: Path) -> dict[Job, dict[str, Any]]:
-    """The runs of a file by what they are. Of the same twice, the later one."""
-    lines = map(json.loads, path.read_text().splitlines()) if path.exists() else ()
-    return {Job(*(line[name] for name in Job._fields)): line for line in lines}
 
 
 def is_done(line: dict[str, Any] | None, seconds: float) -> bool:

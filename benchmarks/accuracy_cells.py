@@ -42,6 +42,27 @@ FLAGSHIP = "ours-boost"
 OWN = (FLAGSHIP, "ours-tree", "ours-leaf", "simple-majority", "simple-nochange", "lightgbm-batch", "sklearn-svm")
 OTHERS = tuple(model for model in SYSTEMS if model.startswith(("onelearn", "river", "capymoa")))
 
+STREAMS = (
+    "balance",
+    "car",
+    "mice",
+    "segment",
+    "keystroke",
+    "waveform",
+    "mushroom",
+    "isolet",
+    "nursery",
+    "electricity",
+    "covertype:20000",
+    "synthetic",
+    "synthetic-abrupt",
+    "synthetic-gradual",
+    "shuttle",
+    "movement",
+    "covertype",
+    "agrawal",
+    "led",
+)
 RESULTS = Path(__file__).parent / "results" / "whole_streams.jsonl"
 
 Lines = list[dict[str, Any]]

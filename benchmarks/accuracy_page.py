@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from accuracy_cells import (
     FLAGSHIP,
     OTHERS,
+    STREAMS,
     SYSTEMS,
     Cell,
     Lines,
@@ -37,7 +39,7 @@ def cell_text(cell: Cell | None, part: str, best: bool) -> str:
         return ""
     text = share(getattr(cell, part))
     error = cell.errors[("all", "last").index(part)]
-    text = f"**{text}**" if best else text
+    text = f"**{text}**" if best and cell.whole else text
     text += f" ± {share(error)}" if cell.orders > 1 else ""
     text += f" ({cell.learners})" if cell.learners not in (0, 100) else ""
     return text if cell.whole else f"{text} cut"
@@ -135,6 +137,18 @@ def in_short(cells: list[Cell]) -> str:
     return "`OnlineBoostClassifier` is " + ";\n".join(words) + "."
 
 
+def coverage(cells: list[Cell]) -> str:
+    """What has been run of all that could be, so that no one takes a part for the whole."""
+    pairs = {(cell.stream, cell.model): cell for cell in cells if cell.model in OTHERS and cell.learners == 100}
+    whole = sum(cell.whole for cell in pairs.values())
+    orders = sum(cell.orders > 1 for cell in pairs.values())
+    missing = [title(stream) for stream in STREAMS if not rivals(cells, stream)]
+    words = f"Of {len(OTHERS) * len(STREAMS)} pairs of another system and a stream {len(pairs)} have been run with 100"
+    words += f" learners: {whole} of them over the whole stream, {orders} in more than one order."
+    words += f" No other system has been run on {', '.join(missing)} yet." if missing else ""
+    return textwrap.fill(words, 118, break_on_hyphens=False, break_long_words=False)
+
+
 def versions(lines: Lines) -> str:
     found: dict[str, set[str]] = {}
     for line in lines:
@@ -155,7 +169,7 @@ def page_text(lines: Lines, with_picture: bool) -> str:
     cells = cells_of(lines)
     parts = [
         INTRODUCTION,
-        f"## In short\n\n{in_short(cells)}\n\n{SHORT}\n\n{beside_table(cells)}",
+        f"## In short\n\n{in_short(cells)}\n\n{coverage(cells)}\n\n{SHORT}\n\n{beside_table(cells)}",
         PICTURE if with_picture else "",
         f"### Where ours is not first\n\n{behind_table(cells)}",
         f"## All rows\n\n{CELLS}\n\n{main_table(cells, 'all')}",

@@ -25,7 +25,7 @@ import accuracy_page
 import bench
 import click
 import numpy as np
-from accuracy_cells import OWN, RESULTS, SYSTEMS, Job, read, step_of
+from accuracy_cells import OWN, RESULTS, STREAMS, SYSTEMS, Job, read, step_of
 from rich.console import Console
 
 from onlineboost import load_dataset
@@ -40,27 +40,6 @@ ENVIRONMENTS = bench.ENVIRONMENTS | {
     "lightgbm": ROOT / ".bench" / "batch" / "bin" / "python",
     "sklearn": ROOT / ".bench" / "batch" / "bin" / "python",
 }
-STREAMS = (
-    "balance",
-    "car",
-    "mice",
-    "segment",
-    "keystroke",
-    "waveform",
-    "mushroom",
-    "isolet",
-    "nursery",
-    "electricity",
-    "covertype:20000",
-    "synthetic",
-    "synthetic-abrupt",
-    "synthetic-gradual",
-    "shuttle",
-    "movement",
-    "covertype",
-    "agrawal",
-    "led",
-)
 MADE = ("agrawal", "led")  # by moa_streams.py, in the order of time
 SLOW = {"sklearn-svm": 60_000}  # its time grows with the square of the rows: no run on longer streams
 FIRST_ORDER = 10  # settings were chosen on others

@@ -22,6 +22,7 @@ import bench
 import drift
 import guard
 import imbalance
+import importances
 import machine
 import memory
 import moa_streams
@@ -257,6 +258,13 @@ def test_learners_tells_how_the_cost_grows(tmp_path):
     said = run("learners", "--streams", "car", "--rows", 60, "--learners", "2,4")
     assert "OnlineMBBM" in said
     assert "AdaBoostOLM" in said
+
+
+def test_importances_finds_the_columns_that_matter():
+    X, y, columns = importances.known_truth(60, 0)
+    assert X.shape == (120, importances.COLUMNS)
+    assert len(set(y.tolist())) == importances.CLASSES
+    assert importances.precision(np.isin(np.arange(50), columns[0]).astype(float), columns[0]) == 1.0
 
 
 def test_peers_runs_one_model(tmp_path):

@@ -149,7 +149,7 @@ def test_every_package_with_kernels_counts_for_the_cache():
 
 def test_what_the_package_exports():
     estimators = {entry.class_name for entry in ENTRIES}
-    assert set(onlineboost.__all__) == estimators | {"load", "load_dataset", "prequential"}
+    assert set(onlineboost.__all__) == estimators | {"load", "load_dataset", "prequential", "tune"}
     assert onlineboost.__all__ == sorted(onlineboost.__all__)
     for name in onlineboost.__all__:
         assert getattr(onlineboost, name).__doc__

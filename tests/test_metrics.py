@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as theirs
 
+from onlineboost import HoeffdingTree
 from onlineboost.evaluation import Metrics, Result, Tally, holdout, interval, prequential
 from onlineboost.evaluation.sums import BINS
 from onlineboost.storage.values import Reader, Writer
@@ -204,6 +205,50 @@ def test_a_run_has_probabilities_weights_and_late_classes(delay):
     assert list(frame.columns) == ["label", "prediction", "right", "weight", "p(a)", "p(b)", "p(c)"]
     assert len(frame) == 7
     assert result.metrics_of(window=2).rows == 7
+
+
+def test_rows_that_are_refused_are_not_counted():
+    metrics, p = Metrics(), np.array([[0.2, 0.8]] * 2)
+    metrics.add([1, 1], [1, 1])
+    told = {"probabilities": p, "classes": [1, 2]}
+    for bad in (
+        {"weight": [1.0]},
+        {"weight": [np.nan, 1.0]},
+        {"weight": [-1.0, 1.0]},
+        {**told, "probabilities": p[:1]},
+        {**told, "probabilities": 2.0 * p},
+        {**told, "probabilities": np.nan * p},
+        {**told, "classes": [1, 1]},
+    ):
+        with pytest.raises(ValueError, match=r"weight must|probabilities|classes must"):
+            metrics.add([2, 2], [1, 1], **bad)
+        assert (metrics.rows, metrics.labels, metrics.accuracy) == (2, [1], 1.0)
+    metrics.add([2, 2], [1, 1], probabilities=p.tolist(), classes=[1, 2])
+    assert metrics.rows == 4
+
+
+def test_labels_in_one_column_and_of_several_kinds():
+    X = np.tile([[0.0], [1.0]], (50, 1))
+    y = np.tile([0, 1], 50)
+    want = prequential(HoeffdingTree(), X, y)
+    for column in (y[:, None], y[:, None].tolist()):
+        assert prequential(HoeffdingTree(), X, column).accuracy == want.accuracy
+    with pytest.raises(ValueError, match="one label per row"):
+        prequential(HoeffdingTree(), X, np.column_stack([y, y]))
+    mixed = np.array(["a", 1] * 50, object)
+    assert prequential(HoeffdingTree(), X, mixed).accuracy == want.accuracy
+
+
+def test_rows_of_weight_0_take_their_delays_with_them():
+    X, y, weight = np.tile([[0.0], [1.0]], (50, 1)), np.tile([0, 1], 50), np.tile([1.0, 1.0, 0.0, 1.0], 25)
+    delay, keep = np.arange(100) % 5, weight > 0.0
+    for late in ({"delay": delay}, {"delay": 3.0, "times": np.arange(100.0)}):
+        want = prequential(
+            HoeffdingTree(), X[keep], y[keep], **{n: v if np.ndim(v) == 0 else v[keep] for n, v in late.items()}
+        )
+        assert (
+            prequential(HoeffdingTree(), X, y, weight=weight, **late).predictions.tolist() == want.predictions.tolist()
+        )
 
 
 def test_hold_out_looks_after_every_so_many_rows():

@@ -13,10 +13,10 @@ import pytest
 import onlineboost
 from onlineboost.estimators import lookup, registry
 
-FUNCTIONS = ["load", "load_dataset", "prequential"]
+FUNCTIONS = ["load", "load_dataset", "prequential", "tune"]
 
 
-def test_the_package_exports_all_estimators_and_three_functions():
+def test_the_package_exports_all_estimators_and_four_functions():
     classes = [entry.class_name for entry in registry.ENTRIES]
     assert onlineboost.__all__ == sorted([*classes, *FUNCTIONS])
     for name in onlineboost.__all__:

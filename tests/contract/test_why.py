@@ -210,6 +210,15 @@ def test_the_diary_is_bounded():
     assert new_diary(100, 100_000).nbytes < 0.1 * 100_000
 
 
+def test_a_notebook_shows_models_that_cannot_tell():
+    X, y = np.array([[0.0], [1.0]] * 20), np.array(["low\n\x1b[2J", "high"] * 20)
+    clf = AdaBoostOLM(2, learner=GaussianNB()).partial_fit(X, y, classes=sorted(set(y)))
+    assert not hasattr(clf, "feature_importances_")
+    assert "onlineboost" in clf._repr_html_()
+    assert "\x1b" not in clf.summary()
+    assert "low\\n" in str(AdaBoostOLM(2).partial_fit(X, y).explain(X[0]))
+
+
 def test_pictures_of_trees(models):
     pytest.importorskip("matplotlib").use("Agg")
     ax = models[1]["hoeffding-tree"].tree(0).plot(max_depth=2)

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain.chain import BLOCK, Chain
+from onlineboost.chain.diary import PART, new_diary
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners, array_bytes
 from onlineboost.trees.budget import leaves_of
 from onlineboost.trees.shrink import least_share
 from onlineboost.trees.state import BUDGET, GAVE_UP, NOTHING_GIVEN_UP, nbytes, nominal_layout
 
 BLOCK_PART, CACHE_PART = 1 / 16, 3 / 16  # of the limit, at most, for the rows at hand and for a booster's caches
+DIARY_PARTS = 2  # rows and events
 PER_TREE_BYTES = 4 + 4 * 8 + BUDGET.itemsize  # its root, settings and budget
 PER_SEGMENT_BYTES = 8 * 8  # counters; there are no more segments than learners
 
@@ -52,13 +54,17 @@ class Shares:
         self.fixed += self.n_trees * PER_TREE_BYTES
         columns = n_numeric + len(capacities)
         self.block = BLOCK * (8 * (3 * columns + 4 * k + 8) + 4 * chain.n_learners)  # rows, votes and experts
+        self.whole_diary = new_diary(columns, None).nbytes
         self.cached = chain.segments[0].booster.cache_bytes() if chain.segments else 0
 
     @property
     def least(self) -> int:
         """The least limit that leaves something to learn with."""
         parts = 1.0 - BLOCK_PART - (CACHE_PART if self.cached else 0.0)
-        return int((self.fixed + self.n_trees * least_share(self.width, self.k)) / parts) + 1
+        wanted = self.fixed + self.n_trees * least_share(self.width, self.k)
+        others = wanted - self.chain.diary.nbytes  # it has its part of any limit, up to all it wants
+        with_diary = min(others / (parts - DIARY_PARTS / PART), (others + self.whole_diary) / parts)
+        return int(max(wanted / parts, with_diary)) + 1
 
     def allot(self, limit: int) -> None:
         """Every tree gets its share of what is left beside the rows at hand and all that is fixed."""

@@ -68,7 +68,8 @@ def show(model: Path, as_json: bool) -> None:
     width = max(map(len, told))
     for name, value in told.items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else f"{value:,}" if type(value) is int else value
-        click.echo(f"{name:<{width}}  {visible(str(text))}")
+        on_one_line = visible(str(text)).replace("\n", "\\n")  # no name can look like a line of its own
+        click.echo(f"{name:<{width}}  {on_one_line}")
 
 
 def _told(path: Path) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as TextTable
@@ -94,8 +93,10 @@ def _value(text: str) -> Any:
         return text
 
 
-def _in_memory(stream: Any) -> tuple[Any, np.ndarray]:
+def _in_memory(stream: Any) -> tuple[Any, Any]:
     """All rows of a stream."""
+    import numpy as np
+
     from onlineboost.data.table import Table
 
     blocks = list(stream.blocks())

@@ -6,6 +6,7 @@ The only module that touches the network.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import IO, Any
@@ -34,8 +35,8 @@ def download(url: str, into: IO[bytes], most: int, progress: Progress | None = N
     request = Request(url, headers={"User-Agent": "onlineboost"})
     with build_opener(_CheckedRedirects).open(request, timeout=QUIET) as response:
         said = response.headers.get("Content-Length")
-        total = int(said) if said is not None and said.isdigit() else None
-        while piece := response.read(PIECE):
+        total = int(said) if said is not None and re.fullmatch(r"[0-9]{1,15}", said) else None
+        while piece := response.read1(PIECE):  # what is there: a server may send it byte by byte
             got += len(piece)
             if got > most:
                 raise DataError(f"it has more than the {most:,} bytes that the file should have at most")
@@ -60,7 +61,11 @@ def text_lines(file: IO[bytes], most: int) -> Iterator[str]:
 
 
 def _check(url: str) -> None:
-    if urlsplit(url).scheme not in SCHEMES:
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError:
+        scheme = ""
+    if scheme not in SCHEMES:
         raise DataError(f"{url} is not a {' or '.join(SCHEMES)} address")
 
 

@@ -14,6 +14,27 @@ from onlineboost.data.table import Block
 BLOCK_ROWS = 16_384  # rows learned between two calls of `progress`; threads pause at the end of each
 
 
+def label_array(y: Any) -> np.ndarray:
+    """Labels as an array with one for each row; a single column is one, too."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise DataError(f"y has shape {labels.shape}: give one label per row")
+    return labels
+
+
+def distinct(y: np.ndarray) -> np.ndarray:
+    """The labels in y, in order; of kinds that have no order, as they come."""
+    if y.dtype != object:
+        return np.unique(y)
+    found = np.array([*dict.fromkeys(y.tolist()), None], object)[:-1]
+    try:
+        return np.sort(found)
+    except TypeError:
+        return found
+
+
 def cut(X: Any, y: np.ndarray, *, pieces: int = 1) -> Iterator[Block]:
     """Rows as blocks: of BLOCK_ROWS, or smaller so that there are at least about so many pieces.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of
+from onlineboost.evaluation.blocks import distinct, label_array
 from onlineboost.evaluation.metrics import Metrics
 
 
@@ -37,12 +38,14 @@ def holdout(
     >>> [(rows, metrics.accuracy) for rows, metrics in looks]
     [(150, 1.0), (300, 1.0)]
     """
-    y, y_test = np.asarray(y), np.asarray(y_test)
-    classes = np.unique(np.concatenate([y, y_test])) if classes is None else classes
+    y, y_test = label_array(y), label_array(y_test)
+    if every is not None and (not isinstance(every, int | np.integer) or every < 1):
+        raise ValueError(f"every must be a number of rows, at least 1, got {every!r}")
+    classes = distinct(np.concatenate([y, y_test])) if classes is None else classes
     looks, stream, test = [], rows_of(X), rows_of(X_test)
     if len(stream) != len(y) or len(test) != len(y_test):
         raise DataError("give one label for each row, of the stream and of the rows that are not learned")
-    step = max(1, len(y) if every is None else every)
+    step = len(y) if every is None else int(every)
     for start in range(0, len(y), step):
         stop = min(start + step, len(y))
         model.partial_fit(stream[start:stop], y[start:stop], classes=classes)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.evaluation.sums import Coder, Scored, Sums, nothing_scored
+from onlineboost.evaluation.sums import Coder, Scored, Sums, checked, nothing_scored
 
 NAN = float("nan")
 
@@ -53,7 +53,7 @@ class Metrics:
         """
         if probabilities is not None and classes is None:
             raise ValueError("probabilities need `classes`, the labels of their columns")
-        rows = self._coder.score(np.asarray(y), np.asarray(predictions), weight, probabilities, classes)
+        rows = self._coder.score(*checked(y, predictions, weight, probabilities, classes))
         self.rows += len(rows)
         if self.window is None:
             self._sums.add(rows, len(self._coder.labels), self.fade)

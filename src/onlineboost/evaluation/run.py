@@ -10,7 +10,7 @@ import numpy as np
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of
 from onlineboost.data.table import Block, Table
-from onlineboost.evaluation.blocks import cut
+from onlineboost.evaluation.blocks import cut, distinct, label_array
 from onlineboost.evaluation.delay import Arrivals, steps_of
 from onlineboost.evaluation.result import Result
 from onlineboost.evaluation.steps import Step
@@ -69,13 +69,17 @@ def prequential(
             raise DataError("weight needs X and y: blocks have no weights")
         blocks: Iterable[Block] = X
     else:
+        y = label_array(y)
+        if delay is not None:
+            Arrivals(delay, times).check_rows(len(y))
         if weight is not None:
-            X, y, weight = _of_some_weight(X, np.asarray(y), np.asarray(weight, np.float64))
-        blocks = cut(X, np.asarray(y))
-        classes = _distinct(np.asarray(y)) if classes is None else classes
+            keep = _of_some_weight(weight, len(y))
+            if not keep.all():
+                X, y, weight = rows_of(X)[keep], y[keep], np.asarray(weight)[keep]
+                delay, times = (part if np.ndim(part) == 0 else np.asarray(part)[keep] for part in (delay, times))
+        blocks = cut(X, y)
+        classes = distinct(y) if classes is None else classes
     arrivals = None if delay is None else Arrivals(delay, times)
-    if arrivals is not None and y is not None:
-        arrivals.check_rows(len(y))
     steps = list(steps_of(model, blocks, classes, arrivals, progress, proba=proba, weight=weight))
     trees = [step.tree_right for step in steps if step.tree_right is not None]
     return Result(
@@ -89,12 +93,13 @@ def prequential(
     )
 
 
-def _of_some_weight(X: Any, y: np.ndarray, weight: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Without the rows of weight 0."""
-    if len(weight) != len(y) or not (np.isfinite(weight) & (weight >= 0.0)).all():
-        raise DataError(f"weight must have one finite number of at least 0 for each of the {len(y)} rows")
-    keep = weight > 0.0
-    return (X, y, weight) if keep.all() else (rows_of(X)[keep], y[keep], weight[keep])  # type: ignore[index]
+def _of_some_weight(weight: Any, n: int) -> np.ndarray:
+    """Which of n rows count at all."""
+    weight = np.asarray(weight, np.float64)
+    if weight.shape != (n,) or not (np.isfinite(weight) & (weight >= 0.0)).all():
+        raise DataError(f"weight must have one finite number of at least 0 for each of the {n} rows")
+    kept: np.ndarray = weight > 0.0
+    return kept
 
 
 def _all_probabilities(steps: list[Step]) -> np.ndarray | None:
@@ -104,11 +109,6 @@ def _all_probabilities(steps: list[Step]) -> np.ndarray | None:
         return None
     rows = [np.zeros((len(step.block), 0)) if step.probabilities is None else step.probabilities for step in steps]
     return np.concatenate([np.pad(p, ((0, 0), (0, k - p.shape[1]))) for p in rows])
-
-
-def _distinct(y: np.ndarray) -> np.ndarray:
-    """The labels in y, in order; objects are compared by their hash first, since to sort many takes long."""
-    return np.unique(np.array([*set(y.tolist()), None], object)[:-1] if y.dtype == object else y)
 
 
 def warm_up(model: Any) -> None:

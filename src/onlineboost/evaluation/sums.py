@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from onlineboost.evaluation.blocks import label_array
+
 BINS = 15  # of the confidence, for the calibration error
 LEAST = float(np.finfo(np.float64).eps)  # probabilities count at least so much in the log loss, as in scikit-learn
 
@@ -91,6 +93,30 @@ class Sums:
 def _on(total: float, values: np.ndarray) -> float:
     """A sum that goes on: one value after the other, so that no bit depends on how they are cut into blocks."""
     return float(np.cumsum(np.concatenate([[total], values]))[-1])
+
+
+def checked(
+    y: Any, predictions: Any, weight: Any, p: Any, classes: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None, Any]:
+    """Rows to be counted, as arrays, if they are what they should be: nothing has been counted before."""
+    y, predictions = label_array(y), label_array(predictions)
+    if len(predictions) != len(y):
+        raise ValueError(f"there are {len(y)} labels and {len(predictions)} predictions: give one for each")
+    if weight is not None:
+        weight = np.asarray(weight, np.float64)
+        if weight.shape != y.shape or not (np.isfinite(weight) & (weight >= 0.0)).all():
+            raise ValueError(f"weight must have one finite number of at least 0 for each of the {len(y)} rows")
+    if p is not None:
+        p, classes = np.asarray(p, np.float64), label_array(classes)
+        if p.shape != (len(y), len(classes)):
+            raise ValueError(
+                f"probabilities have shape {p.shape}, and there are {len(y)} rows of {len(classes)} classes"
+            )
+        if len(set(classes.tolist())) != len(classes):
+            raise ValueError("classes must differ: they are the labels of the columns of probabilities")
+        if not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
+            raise ValueError("probabilities must lie between 0 and 1; a row of zeros has none")
+    return y, predictions, weight, p, classes
 
 
 class Coder:

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of
 from onlineboost.data.table import Block
+from onlineboost.evaluation.blocks import distinct, label_array
 from onlineboost.evaluation.metrics import Metrics
 from onlineboost.evaluation.steps import in_steps
 
@@ -95,10 +96,10 @@ def tune(
         raise ValueError(f"score must be one of {', '.join(SCORES)}, got {score!r}")
     if not 0.0 < keep < 1.0:
         raise ValueError(f"keep must lie in (0, 1), got {keep!r}")
-    tried, rows_in, y = _combinations(settings), rows_of(X), np.asarray(y)
+    tried, rows_in, y = _combinations(settings), rows_of(X), label_array(y)
     if len(rows_in) != len(y):
         raise DataError(f"X has {len(rows_in)} rows and y has {len(y)}: give one label per row")
-    classes = np.unique(y) if classes is None else classes
+    classes = distinct(y) if classes is None else classes
     field = [_Runner(clone(model).set_params(**one), one) for one in tried]
     rounds, own, start = [], Metrics(), 0
     for stop, left in _looks(len(y), len(field), keep):

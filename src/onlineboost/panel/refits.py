@@ -233,7 +233,7 @@ def take_bins(bins, edges, stored, n_rows):
     for b in range(BINS - 1):
         edge = edges[b]
         for row in range(n_rows):
-            bins[row] += np.uint8(1) if stored[row] > edge else np.uint8(0)
+            bins[row] += stored[row] > edge
 
 
 @bare_kernel

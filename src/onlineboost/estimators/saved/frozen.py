@@ -64,6 +64,7 @@ def frozen(estimator: Any, room: Room) -> Any:
             labels=deepcopy(model.labels),
             chain=_chain(model.chain, room),
             counts=model.counts.copy(),
+            calibration=None if model.calibration is None else model.calibration.copy(),
         )
     return twin
 
@@ -71,7 +72,7 @@ def frozen(estimator: Any, room: Room) -> Any:
 def _chain(chain: Chain, room: Room) -> Chain:
     twin: Chain = _copy_of(chain)
     twin.numbers = Numbers(*(part.copy() for part in chain.numbers))
-    twin.log_v, twin.watch = chain.log_v.copy(), deepcopy(chain.watch)
+    twin.log_v, twin.watch, twin.diary = chain.log_v.copy(), deepcopy(chain.watch), chain.diary.copy()
     twin.segments = [_segment(segment, number, room) for number, segment in enumerate(chain.segments)]
     if isinstance(chain, OneVsAllChain):
         assert isinstance(twin, OneVsAllChain)

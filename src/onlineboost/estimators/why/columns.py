@@ -40,5 +40,5 @@ def shown(value: Any) -> str:
         return "missing"
     if isinstance(value, float):
         return f"{value:.4g}"
-    text = str(value)
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
     return text if len(text) <= 32 else f"{text[:29]}..."

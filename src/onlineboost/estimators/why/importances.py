@@ -27,6 +27,10 @@ OF_ANOTHER_MAKE = (
 )
 
 
+class NotTold(DataError, AttributeError):
+    """There are no importances: an AttributeError, so that `hasattr` and notebooks take the attribute as absent."""
+
+
 def importances(model: Model, combiner: Combiner) -> np.ndarray:
     """The share of each column, in the order of the stream; all 0 if no column has been of use so far."""
     chain, k = model.chain, model.k
@@ -38,7 +42,7 @@ def importances(model: Model, combiner: Combiner) -> np.ndarray:
         towards[np.arange(len(y)), y] = 1.0
         for voter in voters(chain, k, combiner, now=False):
             if not is_tree(voter):
-                raise DataError(OF_ANOTHER_MAKE)
+                raise NotTold(OF_ANOTHER_MAKE)
             total += moves_of(voter, X, towards).columns[:, :, 0].mean(axis=0)
         if isinstance(chain, PanelChain):
             total += _of_panel(chain, X, y, towards[:, :, 0])

@@ -63,7 +63,7 @@ def _size(n: int) -> str:
 
 def _learners(model: Model) -> str:
     chain = model.chain
-    what = "a panel of six voices, then " if isinstance(chain, PanelChain) else ""
+    what = "a panel of seven voices, then " if isinstance(chain, PanelChain) else ""
     each = f" ({chain.n_learners // max(model.k, 1)} for each class)" if isinstance(chain, OneVsAllChain) else ""
     forests = [segment.learners.forest for segment in chain.segments if hasattr(segment.learners, "forest")]
     leaves = sum(int(np.sum(forest.budget["nodes"])) for forest in forests)

@@ -109,9 +109,9 @@ class Labels:
         if self.fixed:
             shown = ", ".join(map(repr, self.names[:20]))
             raise DataError(
-                f"row {row}: unknown label {label!r}. The classes were fixed by `classes`: {shown}"
+                f"row {row}: unknown label {label!r}. The classes were fixed when learning began (by `classes`, `fit`, `prequential` or `run` on a file): {shown}"
                 f"{', ...' if len(self.names) > 20 else ''}. "
-                f"Leave `classes` out on the first call to let them grow"
+                f"`partial_fit` and `learn_one` without `classes`, and `run` on a pipe, let them grow"
             )
         return label  # type: ignore[no-any-return]
 

@@ -129,7 +129,7 @@ def looped(part: Any) -> Any:
 LOOPS = {part: looped(kernel) for part, kernel in PARTS.items()}
 
 
-def measure(name: str, rows: int, times: int) -> dict[str, float]:
+def measure(name: str, rows: int, times: int, parts: list[str]) -> dict[str, float]:
     """Microseconds of every part, on a panel that has learned these rows."""
     data = load_dataset(name)
     data = data.shuffled(0) if data.order == "shuffle" else data
@@ -140,7 +140,8 @@ def measure(name: str, rows: int, times: int) -> dict[str, float]:
     work = members.new_panel_work(room_for_rows(model.chain.panel, times + 2), k)
     members.ask_panel(model.chain.panel, row[None], k, work, np.zeros((1, k)))
     out = {}
-    for part, loop in LOOPS.items():
+    for part in parts:
+        loop = LOOPS[part]
         panel = room_for_rows(packed(model.chain.panel), times + 2)
         loop(panel, row, k, 0, work, 1)
         began = time.process_time()
@@ -152,17 +153,19 @@ def measure(name: str, rows: int, times: int) -> dict[str, float]:
 @click.command()
 @click.option("--datasets", default="segment,waveform,isolet,nursery,covertype", show_default=True)
 @click.option("--rows", default=5000, show_default=True)
+@click.option("--parts", default="", help="Comma-separated words; only parts with one of them in their names.")
 @click.option("--times", default=2000, show_default=True)
-def main(datasets: str, rows: int, times: int) -> None:
+def main(datasets: str, rows: int, times: int, parts: str) -> None:
     """Print a table."""
+    chosen = [part for part in PARTS if any(word in part for word in parts.split(","))]
     found = {}
     for name in datasets.split(","):
         try:
-            found[name] = measure(name, rows, times)
+            found[name] = measure(name, rows, times, chosen)
         except DataError as error:
             Console(stderr=True).print(f"[yellow]{name} left out:[/] {error}", highlight=False)
     table = Table("part", *found)
-    for part in PARTS:
+    for part in chosen:
         table.add_row(part, *(f"{column[part]:.1f}" for column in found.values()))
     Console().print(table)
 

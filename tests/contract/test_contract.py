@@ -495,20 +495,22 @@ def test_a_word_that_is_none_is_named_with_those_that_are(kind):
 @pytest.mark.parametrize("restart", ["never", "always"])
 def test_learners_of_another_make_keep_the_promises_too(kind, restart):
     """Blocks, threads, copies and errors, with learners that live in Python."""
-    X, y = number_stream(140, seed=3)
+    X, y = number_stream(80, seed=3)
     more = {"restart": restart} if "restart" in kind.make().get_params() else {}
+    if restart == "always" and not more:
+        pytest.skip("has no such setting")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # GaussianNB, before it has seen two values
         want = kind.make(**more)
         try:
-            said = in_blocks(want, X, y, 140, classes=[0, 1, 2])
+            said = in_blocks(want, X, y, 80, classes=[0, 1, 2])
         except ValueError:
             with pytest.raises(ValueError, match="must be a HoeffdingTree"):
                 want.fit(X, y)
             pytest.skip("takes trees alone, and says so")
         for block, n_jobs in ((1, 1), (30, 1), (30, 3)):
             clf = kind.make(n_jobs=n_jobs, **more)
-            assert in_blocks(clf, X[:70], y[:70], block, classes=[0, 1, 2]) == said[:70]
+            assert in_blocks(clf, X[:40], y[:40], block, classes=[0, 1, 2]) == said[:40]
             before = frozen(clf)
             with pytest.raises(ValueError, match="unknown label"):
                 clf.partial_fit(X[:9], [0, 1, 2, 0, 1, 2, 0, 1, 7])
@@ -516,7 +518,7 @@ def test_learners_of_another_make_keep_the_promises_too(kind, restart):
             assert frozen(clf) == before
             for copier in COPIERS.values():
                 twin = copier(clf)
-                assert in_blocks(twin, X[70:], y[70:], 35) == said[70:]
+                assert in_blocks(twin, X[40:], y[40:], 15) == said[40:]
                 assert model_state(twin) == model_state(want)
-            assert in_blocks(clf, X[70:], y[70:], 50) == said[70:]
+            assert in_blocks(clf, X[40:], y[40:], 25) == said[40:]
             assert model_state(clf) == model_state(want)

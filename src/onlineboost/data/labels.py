@@ -109,9 +109,9 @@ class Labels:
         if self.fixed:
             shown = ", ".join(map(repr, self.names[:20]))
             raise DataError(
-                f"row {row}: unknown label {label!r}. The classes were fixed when learning began (by `classes`, `fit`, `prequential` or `run` on a file): {shown}"
-                f"{', ...' if len(self.names) > 20 else ''}. "
-                f"`partial_fit` and `learn_one` without `classes`, and `run` on a pipe, let them grow"
+                f"row {row}: unknown label {label!r}. The classes were fixed when learning began (by `classes`, `fit`, "
+                f"`prequential` or `run` on a file): {shown}{', ...' if len(self.names) > 20 else ''}. `partial_fit` "
+                f"and `learn_one` without `classes`, and `run` on a pipe, let them grow"
             )
         return label  # type: ignore[no-any-return]
 

@@ -154,7 +154,8 @@ def _measure(
             else:
                 result, record = stream.run(model, show, snapshots=records is not None)
                 if records is not None:
-                    records.append({"dataset": stream.source, "system": name, **record})
+                    interval = result.accuracy_interval()
+                    records.append({"dataset": stream.source, "system": name, "interval": interval, **record})
             out.append(_row(name, model, result, stream, settings))
     return out
 
@@ -239,5 +240,6 @@ def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any],
     if "learners" in settings:
         about += f"{settings['learners']} learners, "
     about += f"seed {settings['seed']}"
-    path.write_text(comparison_page(records, f"Models compared on {stream.source}", about), encoding="utf-8")
+    name = stream.source if stream.dataset is not None else Path(stream.source).name
+    path.write_text(comparison_page(records, f"Models compared on {name}", about), encoding="utf-8")
     click.echo(f"wrote {visible(str(path))}", err=True)

@@ -62,6 +62,7 @@ OPTIONS = (  # that both commands have
     click.option("--per-class", is_flag=True, help="Print precision, recall and F1 of every class, too."),
     click.option("--no-proba", is_flag=True, help="Leave out what is measured of probabilities: up to 5 % faster."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    click.option("--report", type=FILE, help="Draw it all to this HTML page."),
 )
 
 
@@ -97,6 +98,7 @@ def run(
 
     \b
     onlineboost run nursery
+    onlineboost run nursery --report page.html
     onlineboost run events.csv --target label --learners 50 --save model.olb
     onlineboost run events.csv --checkpoint kept --every 30s --resume --out predictions.csv
     tail -n +1 -f events.ndjson | onlineboost run - --target label
@@ -129,12 +131,8 @@ def run(
 @click.command()
 @_options
 @click.option("--models", default=",".join(MODELS), show_default=True, help="Comma-separated names.")
-@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Draw it all to this HTML page.")
 def compare(models: str, **options: Any) -> None:
     """Test-then-train several models on the same SOURCE, in the same order."""
-    report = options["report"]
-    if report is not None:
-        check_writable(report, "--report")
     if options["source"] == "-":
         raise click.BadParameter("a pipe can be read once: use run, or put the rows into a file", param_hint="SOURCE")
     names = comma_separated(models)
@@ -167,6 +165,11 @@ def _run(
     from onlineboost.cli.costs import class_weight, cost_matrix
     from onlineboost.cli.measure import Stream, run_models
 
+    if report is not None:
+        check_writable(report, "--report")
+        check_apart(source=source, report=report)
+    if report is not None and (keep or source == "-"):
+        raise click.BadParameter("not with --save, --out, --checkpoint or a pipe", param_hint="--report")
     columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
     delay = settings.pop("delay")
     if delay and (keep or source == "-"):

@@ -16,8 +16,8 @@ import numpy as np
 from onlineboost.evaluation.records import Record, smoothed
 from onlineboost.report.colours import GREY, OKABE_ITO
 
-BLUE, INK = "var(--blue)", "var(--ink)"  # the page's own: other ones on light paper than on dark
-COLOURS = (BLUE, *OKABE_ITO[1:-1], INK, "#8c7a00", GREY, "#bbbbbb")
+BLUE, SKY, INK = "var(--blue)", "var(--sky)", "var(--ink)"  # the page's own: other ones on dark paper than on light
+COLOURS = (BLUE, *OKABE_ITO[1:4], SKY, OKABE_ITO[5], INK, "#8c7a00", GREY, "#bbbbbb")
 SIZE = 1150  # width of a row of panels
 BINS = 20  # stretches that the chain is cut into
 
@@ -53,6 +53,7 @@ class Look:
         """The chart once per data set, in rows of so many; the chart itself if there is but one."""
         if len(self.datasets) == 1:
             return chart
+        columns = min(columns, len(self.datasets))
         header = alt.Header(title=None, labelFontSize=13, labelFontWeight="bold")
         faceted = chart.facet(facet=alt.Facet("panel:N", sort=self.titles, header=header), columns=columns)
         return faceted.resolve_scale(**dict.fromkeys(independent, "independent"))  # type: ignore[arg-type]
@@ -174,15 +175,18 @@ def spread(records: Sequence[Record], look: Look, what: str, title: str, systems
     there = _present(rows, systems)
     base = alt.Chart().encode(
         y=alt.Y("system:N", title=None, sort=there, axis=alt.Axis(labelLimit=110)),
-        color=look.colour(there).copy(deep=False),
+        color=look.colour(there),
         tooltip=["system:N", "least:Q", "quarter:Q", "median:Q", "three quarters:Q", "greatest:Q"],
     )
     base.encoding.color.legend = None
-    thin = base.mark_rule(strokeWidth=2).encode(x=alt.X("least:Q", title=title), x2="greatest:Q")
+    thin = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("least:Q", title=title, axis=alt.Axis(tickCount=5)), x2="greatest:Q"
+    )
     thick = base.mark_bar(height=11, opacity=0.8).encode(x="quarter:Q", x2="three quarters:Q")
     middle = base.mark_tick(thickness=2, size=17, color=INK).encode(x="median:Q", color=alt.value(INK))
-    boxes = alt.layer(thin, thick, middle, data=alt.Data(values=rows))
-    return look.facet(boxes.properties(width=look.panel(4), height=24 * len(there)), 4)
+    boxes = alt.LayerChart(layer=[thin, thick, middle], width=look.panel(4), height=24 * len(there))
+    boxes.data = alt.Data(values=rows)
+    return look.facet(boxes, 4)
 
 
 def expert_weights(records: Sequence[Record], look: Look, system: str) -> Drawn | None:
@@ -213,7 +217,7 @@ def expert_weights(records: Sequence[Record], look: Look, system: str) -> Drawn 
             y2="high:Q",
             opacity=alt.Opacity("weight:Q", title="weight",
                                 scale=alt.Scale(range=[0, 1], domain=[0, 1], type="sqrt"),
-                                legend=alt.Legend(orient="top", symbolType="square", symbolStrokeWidth=0,
+                                legend=alt.Legend(orient="top", columns=4, symbolType="square", symbolStrokeWidth=0,
                                                   symbolFillColor=BLUE, values=[0.05, 0.2, 0.5, 1], format=".2~f")),
             tooltip=["low:Q", "high:Q", alt.Tooltip("to:Q", format=".0f"), alt.Tooltip("weight:Q", format=".2f")],
         )

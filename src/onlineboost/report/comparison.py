@@ -42,7 +42,7 @@ def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str
     body = [
         f'<h1>{escape(title)}</h1><p class="soft">{escape(subtitle)}</p>',
         section("How good, how fast", "Every row was predicted before its label was learned. Blue: the best on the "
-                "last 20 % of the rows; orange: the further behind, the darker. Small: where the accuracy lies with "
+                "last 20 % of the rows; orange: the further behind, the stronger. Small: where the accuracy lies with "
                 "95 % confidence. Of log loss and ECE less is better, of all others more. The words are explained "
                 "<a href='#words'>below</a>.", _table(records)),
         f'<div class="pair">{"".join(drawn)}</div>',

@@ -20,7 +20,8 @@ from onlineboost.report.words import WORDS
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #59636e; --line: #d5dae0; --grid: #eceff2;
-        --plain: #f4f6f8; --blue: #0072B2; }
+        --plain: #f4f6f8; --blue: #0072B2;
+        --sky: #56B4E9; }
 * { box-sizing: border-box; }
 body { font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; color: var(--ink);
        background: var(--paper); max-width: 1220px; margin: 0 auto; padding: 24px 28px 60px; overflow-wrap: anywhere; }
@@ -36,7 +37,8 @@ th { font-size: 12.5px; font-weight: 600; padding: 2px 4px; text-align: center; 
 th.row { text-align: left; white-space: nowrap; }
 th:first-child { position: sticky; left: 0; background: var(--paper); }
 tr.groups th { font-weight: 400; color: var(--soft); border-bottom: 1px solid var(--line); }
-td { text-align: center; padding: 3px 4px 4px; font-size: 15px; line-height: 1.2; border-radius: 4px; min-width: 56px; }
+td { text-align: center; padding: 3px 4px 4px; font-size: 15px; line-height: 1.2; border-radius: 4px; min-width: 56px;
+     white-space: nowrap; }
 td, th { vertical-align: middle; } td[style] { background: var(--light); }
 td small { display: block; font-size: 11px; color: var(--ink); opacity: .85; white-space: nowrap; }
 td small.inline { display: inline; }
@@ -58,7 +60,7 @@ h3 { font-size: 14px; margin: 12px 0 0; color: var(--soft); font-weight: 600; }
 dt { font-weight: 600; } dd { margin-left: 0; color: var(--soft); }
 @media screen and (prefers-color-scheme: dark) {
   :root { --paper: #161b22; --ink: #e8ecf0; --soft: #a3aeba; --line: #3a434e; --grid: #2a323b; --plain: #20272f;
-          --blue: #4aa8e8; }
+          --blue: #3d8ef5; --sky: #a5e0ff; }
   td[style] { background: var(--dark); } .legend i { background: linear-gradient(to right, var(--dark)); } }
 @media (max-width: 600px) { body { padding: 16px 14px 40px; } h1 { font-size: 22px; } h2 { font-size: 17px; } }
 @media print { body { padding: 0; max-width: none; zoom: .82; } h2 { break-after: avoid; }

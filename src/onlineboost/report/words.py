@@ -4,7 +4,7 @@ from __future__ import annotations
 
 WORDS = {
     "test, then train": "Every row is predicted before its label is learned, so each prediction is one that could have "
-    "been made in earnest. Also called <i>prequential</i>.",
+    "been made in earnest. Also called <em>prequential</em>.",
     "last 20 %": "Share of right predictions on the last fifth of the stream, when most has been learned.",
     "interval": "How much of the accuracy is luck: about 95 of 100 such intervals hold the true value. Neighbouring "
     "rows are alike, so it is made from stretches of the stream, not from single rows.",
@@ -36,9 +36,9 @@ CURVES = (
 )
 EXPERTS = (
     "A long chain is not always the best: the vote of the first learners alone may be better than that of all. "
-    "So the model keeps a weight for each such part of its chain, an <i>expert</i>, and follows those that have been "
-    "right (the algorithm is called <i>Hedge</i>). From left to right the stream, from bottom to top longer and longer "
-    "parts of the chain; the stronger the blue, the more weight."
+    "So the model keeps a weight for each such part of its chain, an <em>expert</em>, and follows those that have been "
+    "right (the algorithm is called <em>Hedge</em>). From left to right the stream, from bottom to top longer and "
+    "longer parts of the chain; the stronger the blue, the more weight."
 )
 EDGES = (
     "How much better than guessing the single learners of each model are, at the end: 1 is never wrong, 0 is guessing. "

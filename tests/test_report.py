@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential, report
 from onlineboost.cli.main import main
 from onlineboost.cli.models import MODELS
+from onlineboost.evaluation.ranks import critical_difference, mean_ranks
 from onlineboost.paper.cells import Cell
 from onlineboost.paper.summary import summarise
 from onlineboost.report import (
@@ -30,7 +31,7 @@ from onlineboost.report import (
     reproduction_page,
 )
 from onlineboost.report.colours import colour
-from onlineboost.report.ranking import critical_difference, mean_ranks, ranking
+from onlineboost.report.ranking import ranking
 
 mpl.use("Agg")
 CHROMIUM = next(
@@ -145,6 +146,16 @@ def test_systems_are_ranked_over_the_data_sets(reproduction):
     assert ranking(clear).count("<td>yes</td>") == 2
     assert ranking({"a": clear["0"]}) == ""
     assert "Ranking over the data sets" in reproduction[-1]
+
+
+def test_models_are_ranked_over_several_streams():
+    args = ["compare", "car", "balance", "--limit", "60", "--models", "majority,last-class"]
+    done = CliRunner().invoke(main, args)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "critical difference" in said
+    assert "over 2 streams" in said
+    assert "one SOURCE at a time" in CliRunner().invoke(main, [*args, "--json"]).output
 
 
 def test_a_run_has_a_page_too(tmp_path):

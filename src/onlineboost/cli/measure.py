@@ -105,8 +105,11 @@ def run_models(
     report: Path | None = None,
     verbose: bool = False,
     keep: Keep | None = None,
-) -> None:
-    """Run the models over the stream, one after the other, and print what came of it; draw it to `report`."""
+) -> dict[str, float]:
+    """Run the models over the stream, one after the other, and print what came of it; draw it to `report`.
+
+    Returns the accuracy of each on the last 20 %.
+    """
     if report is not None:
         need_drawing()
     records: list[Record] | None = None if report is None else []
@@ -117,6 +120,7 @@ def run_models(
     _print(stream, rows, as_json, settings, verbose, to=err if stream.source == STDIN else None)
     if report is not None:
         _write_page(stream, records or [], settings, report)
+    return {row["model"]: row["tail_accuracy"] for row in rows}
 
 
 def _warm_up(names: list[str], settings: dict[str, Any]) -> None:

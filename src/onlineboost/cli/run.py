@@ -131,17 +131,31 @@ def run(
 @click.command()
 @_options
 @click.option("--models", default=",".join(MODELS), show_default=True, help="Comma-separated names.")
-def compare(models: str, **options: Any) -> None:
-    """Test-then-train several models on the same SOURCE, in the same order."""
-    if options["source"] == "-":
+@click.argument("others", nargs=-1)
+def compare(models: str, others: tuple[str, ...], **options: Any) -> None:
+    """Test-then-train several models on the same SOURCE, in the same order.
+
+    With OTHERS, on each of them too; then the models are ranked over all.
+
+    \b
+    onlineboost compare car
+    onlineboost compare balance car segment --models online-boost,adaboost-olm,hoeffding-tree
+    """
+    if "-" in (options["source"], *others):
         raise click.BadParameter("a pipe can be read once: use run, or put the rows into a file", param_hint="SOURCE")
+    if others and (options["as_json"] or options["report"]):
+        raise click.BadParameter("one SOURCE at a time with --json and --report", param_hint="OTHERS")
     names = comma_separated(models)
     if not names:
         raise click.BadParameter(f"name at least one of {', '.join(MODELS)}", param_hint="--models")
     for name in names:
         if name not in MODELS:
             raise click.BadParameter(f"{name!r} is not a model. Models: {', '.join(MODELS)}", param_hint="--models")
-    _run(names, **options)
+    scores = {source: _run(names, **{**options, "source": source}) for source in (options["source"], *others)}
+    if len(scores) > 1 and len(set(names)) > 1:
+        from onlineboost.cli.figures import print_ranks
+
+        print_ranks(scores)
 
 
 def _range(text: str) -> float | tuple[float, ...]:
@@ -161,7 +175,8 @@ def _run(
     verbose: bool = False,
     keep: Keep | None = None,
     **settings: Any,
-) -> None:
+) -> dict[str, float]:
+    """The accuracy of each model on the last 20 %."""
     from onlineboost.cli.costs import class_weight, cost_matrix
     from onlineboost.cli.measure import Stream, run_models
 
@@ -185,4 +200,4 @@ def _run(
         settings["class_weight"] = class_weight(settings["class_weight"], stream.classes)
     if "cost_matrix" in settings:
         settings["cost_matrix"] = cost_matrix(settings["cost_matrix"], stream.classes)
-    run_models(stream, names, settings, as_json, report, verbose, keep)
+    return run_models(stream, names, settings, as_json, report, verbose, keep)

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential, report
 from onlineboost.cli.main import main
 from onlineboost.cli.models import MODELS
+from onlineboost.evaluation.ranks import critical_difference, mean_ranks
 from onlineboost.paper.cells import Cell
 from onlineboost.paper.summary import summarise
 from onlineboost.report import (
@@ -30,6 +31,7 @@ from onlineboost.report import (
     reproduction_page,
 )
 from onlineboost.report.colours import colour
+from onlineboost.report.ranking import ranking
 
 mpl.use("Agg")
 CHROMIUM = next(
@@ -86,6 +88,84 @@ def test_pages_load_nothing(reproduction, comparison):
         own = re.sub(r"<script>.*?</script>", "", page, flags=re.S)  # without the drawing library
         assert "http" not in own.replace("http-equiv", "")
         assert not re.search(r"<(script|img|iframe|link)[^>]*\b(src|href)=", own)
+
+
+def read_page(page):
+    """What a reader sees of a page: its text, without the library and without what the charts are made of."""
+    return re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.S)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    for args in (
+        ["potential", "--most-classes", "6", "--learners", "4"],
+        ["bounds", "--classes", "3", "--gamma", ".3", "--error", ".1"],
+    ):
+        done = CliRunner().invoke(main, [*args, "--out", str(folder / args[0])])
+        assert done.exit_code == 0, done.output
+    return [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))]
+
+
+def test_every_page_has_a_title_fits_a_phone_and_has_no_raw_names(reproduction, comparison, pictures):
+    assert len(pictures) == 2
+    for page in (reproduction[-1], comparison, *pictures):
+        title = re.search(r"<title>(.+?)</title>", page).group(1)
+        assert f"<h1>{title}</h1>" in page
+        assert '<html lang="en">' in page
+        assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
+        assert "default-src 'none'" in page
+        own = read_page(page)
+        assert "_" not in re.sub(r"<[^>]*>", "", own)
+        for spec in specs(page):
+            assert "_" not in "".join(re.findall(r'"title": "(.*?)"', json.dumps(spec)))
+        assert own.count("<table") == own.count('<div class="scroll" tabindex="0"><table')
+
+
+def test_the_words_of_a_page_are_explained_on_it(reproduction, comparison):
+    for page in (reproduction[-1], comparison):
+        explained = set(re.findall(r"<dt>(.*?)</dt>", page))
+        assert {"test, then train", "edge", "expert", "Hedge", "last 20 %"} <= explained
+    assert {"balanced accuracy", "kappa", "macro F1", "log loss", "ECE", "interval"} <= explained
+    assert set(re.findall(r"<th>(balanced accuracy|kappa|macro F1|log loss|ECE)</th>", comparison)) <= explained
+
+
+def test_the_edges_of_many_learners_are_drawn_as_quartiles(reproduction):
+    records, _, _, page = reproduction
+    rows = next(rows_of(spec) for spec in specs(page) if "quarter" in rows_of(spec)[0])
+    row = next(row for row in rows if (row["panel"], row["system"]) == ("Balance", "AdaOLM"))
+    edges = np.mean([r["edges"] for r in records if (r["dataset"], r["system"]) == ("balance", "AdaOLM")], 0)
+    names = ("least", "quarter", "median", "three quarters", "greatest")
+    np.testing.assert_allclose([row[name] for name in names], np.quantile(edges, [0, 0.25, 0.5, 0.75, 1]), atol=1e-4)
+
+
+def test_systems_are_ranked_over_the_data_sets(reproduction):
+    assert critical_difference(5, 30) == pytest.approx(1.11, abs=0.01)  # 2.728 (5 * 6 / 180)^.5, Demšar 2006
+    clear = {str(i): {"good": 0.9, "bad": 0.1, "tied": 0.1} for i in range(20)}
+    assert mean_ranks(clear) == ({"good": 1.0, "bad": 2.5, "tied": 2.5}, 20)
+    assert ranking(clear).count("<td>yes</td>") == 2
+    assert ranking({"a": clear["0"]}) == ""
+    assert "Ranking over the data sets" in reproduction[-1]
+
+
+def test_models_are_ranked_over_several_streams():
+    args = ["compare", "car", "balance", "--limit", "60", "--models", "majority,last-class"]
+    done = CliRunner().invoke(main, args)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "critical difference" in said
+    assert "over 2 streams" in said
+    assert "one SOURCE at a time" in CliRunner().invoke(main, [*args, "--json"]).output
+
+
+def test_a_run_has_a_page_too(tmp_path):
+    path = tmp_path / "page.html"
+    args = ["run", "car", "--limit", "150", "--learners", "5", "--model", "adaboost-olm", "--report", str(path)]
+    done = CliRunner().invoke(main, args)
+    assert done.exit_code == 0, done.output
+    assert re.findall(r'<th class="row">(.*?)</th>', path.read_text(encoding="utf-8"))[0] == "adaboost-olm"
+    done = CliRunner().invoke(main, [*args, "--out", str(tmp_path / "said.csv")])
+    assert "not with --save, --out" in done.output
 
 
 def test_the_tables_show_ours_and_the_papers(reproduction):
@@ -160,6 +240,8 @@ def test_colours_keep_black_text_readable_and_tell_above_from_below():
         return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
 
     assert colour(0.0) == "#ffffff"
+    for share in (-1.0, -0.3, 0.0, 0.3, 1.0):
+        assert 1.05 / (luminance(colour(share, dark=True)) + 0.05) > 6.0  # white text on dark paper
     for share in (-5.0, -1.0, -0.3, 0.3, 1.0, 5.0):
         assert (luminance(colour(share)) + 0.05) / 0.05 > 7.0
         red, blue = int(colour(share)[1:3], 16), int(colour(share)[5:], 16)

@@ -97,12 +97,12 @@ def check_writable(path: Path, option: str) -> None:
 
 
 def check_apart(**files: str | Path | None) -> None:
-    """Before anything is written: what is to be written (`save`, `out`) is none of the other files."""
+    """Before anything is written: what is to be written (`save`, `out`, `report`) is none of the other files."""
     met: dict[str, str] = {}
     for option, path in files.items():
         name = option.upper() if option in ("source", "model") else f"--{option.replace('_', '-')}"
         place = os.path.realpath(path or "")
-        if path is not None and place in met and option in ("save", "out"):
+        if path is not None and place in met and option in ("save", "out", "report"):
             message = f"{visible(str(path))} is {met[place]} too, and would be written over. Name another file"
             raise click.BadParameter(message, param_hint=name)
         if path is not None:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from onlineboost.cli.common import visible
 from onlineboost.evaluation.metrics import Metrics
+from onlineboost.evaluation.ranks import critical_difference, mean_ranks
 from onlineboost.evaluation.tally import Tally
 
 MEASURES = {  # that are printed; JSON has more
@@ -53,6 +54,21 @@ def print_accuracy(console: Console, rows: Sequence[Mapping[str, Any]], title: s
         figures = (f"{row['accuracy']:.4f}", f"{row['tail_accuracy']:.4f}", f"{row['seconds']:.2f}")
         table.add_row(row["model"], *figures, f"{row['examples_per_second']:,.0f}", style=style)
     console.print(table)
+
+
+def print_ranks(scores: Mapping[str, Mapping[str, float]]) -> None:
+    """The mean ranks of the models over several streams, and how far apart is more than chance."""
+    ranks, n = mean_ranks(scores)
+    distance = critical_difference(len(ranks), n)
+    first = min(ranks.values())
+    table = Table(title=f"mean rank by accuracy on the last 20 %, over {n} streams; 1 is best")
+    for heading in ("model", "mean rank", "behind the first?"):
+        table.add_column(heading, justify="right" if heading == "mean rank" else "left")
+    for model, rank in ranks.items():
+        behind = "" if rank == first else "yes" if rank - first > distance else "not clear"
+        table.add_row(model, f"{rank:.2f}", behind)
+    table.caption = f"Ranks closer than {distance:.2f} cannot be told apart (critical difference, Nemenyi, 95 %)."
+    Console().print(table)
 
 
 def print_measures(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:

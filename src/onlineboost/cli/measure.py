@@ -105,8 +105,11 @@ def run_models(
     report: Path | None = None,
     verbose: bool = False,
     keep: Keep | None = None,
-) -> None:
-    """Run the models over the stream, one after the other, and print what came of it; draw it to `report`."""
+) -> dict[str, float]:
+    """Run the models over the stream, one after the other, and print what came of it; draw it to `report`.
+
+    Returns the accuracy of each on the last 20 %.
+    """
     if report is not None:
         need_drawing()
     records: list[Record] | None = None if report is None else []
@@ -117,6 +120,7 @@ def run_models(
     _print(stream, rows, as_json, settings, verbose, to=err if stream.source == STDIN else None)
     if report is not None:
         _write_page(stream, records or [], settings, report)
+    return {row["model"]: row["tail_accuracy"] for row in rows}
 
 
 def _warm_up(names: list[str], settings: dict[str, Any]) -> None:
@@ -154,7 +158,8 @@ def _measure(
             else:
                 result, record = stream.run(model, show, snapshots=records is not None)
                 if records is not None:
-                    records.append({"dataset": stream.source, "system": name, **record})
+                    interval = result.accuracy_interval()
+                    records.append({"dataset": stream.source, "system": name, "interval": interval, **record})
             out.append(_row(name, model, result, stream, settings))
     return out
 
@@ -239,5 +244,6 @@ def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any],
     if "learners" in settings:
         about += f"{settings['learners']} learners, "
     about += f"seed {settings['seed']}"
-    path.write_text(comparison_page(records, f"Models compared on {stream.source}", about), encoding="utf-8")
+    name = stream.source if stream.dataset is not None else Path(stream.source).name
+    path.write_text(comparison_page(records, f"Models compared on {name}", about), encoding="utf-8")
     click.echo(f"wrote {visible(str(path))}", err=True)

@@ -62,6 +62,7 @@ OPTIONS = (  # that both commands have
     click.option("--per-class", is_flag=True, help="Print precision, recall and F1 of every class, too."),
     click.option("--no-proba", is_flag=True, help="Leave out what is measured of probabilities: up to 5 % faster."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    click.option("--report", type=FILE, help="Draw it all to this HTML page."),
 )
 
 
@@ -97,6 +98,7 @@ def run(
 
     \b
     onlineboost run nursery
+    onlineboost run nursery --report page.html
     onlineboost run events.csv --target label --learners 50 --save model.olb
     onlineboost run events.csv --checkpoint kept --every 30s --resume --out predictions.csv
     tail -n +1 -f events.ndjson | onlineboost run - --target label
@@ -129,21 +131,31 @@ def run(
 @click.command()
 @_options
 @click.option("--models", default=",".join(MODELS), show_default=True, help="Comma-separated names.")
-@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Draw it all to this HTML page.")
-def compare(models: str, **options: Any) -> None:
-    """Test-then-train several models on the same SOURCE, in the same order."""
-    report = options["report"]
-    if report is not None:
-        check_writable(report, "--report")
-    if options["source"] == "-":
+@click.argument("others", nargs=-1)
+def compare(models: str, others: tuple[str, ...], **options: Any) -> None:
+    """Test-then-train several models on the same SOURCE, in the same order.
+
+    With OTHERS, on each of them too; then the models are ranked over all.
+
+    \b
+    onlineboost compare car
+    onlineboost compare balance car segment --models online-boost,adaboost-olm,hoeffding-tree
+    """
+    if "-" in (options["source"], *others):
         raise click.BadParameter("a pipe can be read once: use run, or put the rows into a file", param_hint="SOURCE")
+    if others and (options["as_json"] or options["report"]):
+        raise click.BadParameter("one SOURCE at a time with --json and --report", param_hint="OTHERS")
     names = comma_separated(models)
     if not names:
         raise click.BadParameter(f"name at least one of {', '.join(MODELS)}", param_hint="--models")
     for name in names:
         if name not in MODELS:
             raise click.BadParameter(f"{name!r} is not a model. Models: {', '.join(MODELS)}", param_hint="--models")
-    _run(names, **options)
+    scores = {source: _run(names, **{**options, "source": source}) for source in (options["source"], *others)}
+    if len(scores) > 1 and len(set(names)) > 1:
+        from onlineboost.cli.figures import print_ranks
+
+        print_ranks(scores)
 
 
 def _range(text: str) -> float | tuple[float, ...]:
@@ -163,10 +175,16 @@ def _run(
     verbose: bool = False,
     keep: Keep | None = None,
     **settings: Any,
-) -> None:
+) -> dict[str, float]:
+    """The accuracy of each model on the last 20 %."""
     from onlineboost.cli.costs import class_weight, cost_matrix
     from onlineboost.cli.measure import Stream, run_models
 
+    if report is not None:
+        check_writable(report, "--report")
+        check_apart(source=source, report=report)
+    if report is not None and (keep or source == "-"):
+        raise click.BadParameter("not with --save, --out, --checkpoint or a pipe", param_hint="--report")
     columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
     delay = settings.pop("delay")
     if delay and (keep or source == "-"):
@@ -182,4 +200,4 @@ def _run(
         settings["class_weight"] = class_weight(settings["class_weight"], stream.classes)
     if "cost_matrix" in settings:
         settings["cost_matrix"] = cost_matrix(settings["cost_matrix"], stream.classes)
-    run_models(stream, names, settings, as_json, report, verbose, keep)
+    return run_models(stream, names, settings, as_json, report, verbose, keep)

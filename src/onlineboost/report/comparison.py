@@ -1,24 +1,26 @@
-"""The report of `onlineboost compare`. Needs the extra ``onlineboost[report]``."""
+"""The report of `onlineboost run` and `onlineboost compare`. Needs the extra ``onlineboost[report]``."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
 from onlineboost.evaluation.records import Record
 from onlineboost.report import charts
 from onlineboost.report.charts import COLOURS, Look
-from onlineboost.report.colours import colour
-from onlineboost.report.page import chart, expert_charts, page, section
+from onlineboost.report.colours import shade
+from onlineboost.report.page import chart, expert_charts, page, section, table, words
 from onlineboost.report.tables import POINTS, seconds_text
+from onlineboost.report.words import ALPHAS, CURVES, EDGES, EXPERTS
 
-MEASURES = {"balanced_accuracy": "balanced", "kappa": "kappa", "macro_f1": "F1", "log_loss": "log loss", "ece": "ECE"}
-
-
-def _measures(record: Record) -> str:
-    """Cells of a row: the metrics over all rows, where there are any."""
-    values = (record.get("metrics", {}).get(name) for name in MEASURES)
-    return "".join("<td></td>" if value is None else f"<td>{value:.3f}</td>" for value in values)
+MEASURES = {
+    "balanced_accuracy": "balanced accuracy",
+    "kappa": "kappa",
+    "macro_f1": "macro F1",
+    "log_loss": "log loss",
+    "ece": "ECE",
+}
 
 
 def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str:
@@ -28,38 +30,72 @@ def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str
     colours = {system: COLOURS[i % len(COLOURS)] for i, system in enumerate(systems)}
     look = Look([source], systems, colours, {})
     points = [{**record, "whose": "here"} for record in records]
-    best = max(record["tail"] for record in records)
-    headings = "".join(f"<th>{heading}</th>" for heading in MEASURES.values())
-    headings += "<th>CPU seconds</th><th>examples per CPU second</th>"
-    lines = [f"<tr><th></th><th>last 20 %</th><th>all</th>{headings}</tr>"]
-    for record in sorted(records, key=lambda r: -r["tail"]):
-        rate = record["rows"] / max(record["seconds"], 1e-9)
-        shade = colour((record["tail"] - best) / (2 * POINTS)) if record["tail"] < best else colour(1.0)
-        lines.append(
-            f'<tr><th class="row">{escape(record["system"])}</th><td style="background:{shade}">'
-            f"<b>{record['tail']:.4f}</b></td><td>{record['full']:.4f}</td>{_measures(record)}<td>{seconds_text(record['seconds'])}</td>"
-            f"<td>{rate:,.0f}</td></tr>"
-        )
-    boosters = [record["system"] for record in records if "expert_weights" in record]
     charts_of = {
-        "Learning curves": ("Accuracy since the point before, smoothed over three points.",
-                            charts.learning_curves(records, look)),
-        "Accuracy against time": ("Last 20 %. Up and to the left is better; the time axis is logarithmic.",
+        "Learning curves": (CURVES, charts.learning_curves(records, look)),
+        "Accuracy against time": ("Up and to the left is better: more often right, in less time. Each step of the time "
+                                  "axis is ten times as long as the one before.",
                                   charts.accuracy_and_time(points, look, {})),
-        "Edges of the learners": ("The empirical edge of each learner over random guessing, at the end.",
-                                  charts.per_learner(records, look, "edges", "edge", systems)),
-        "Weights of the votes": ("alpha of each learner at the end.",
-                                 charts.per_learner(records, look, "alphas", "alpha", systems)),
+        "Edges of the learners": (EDGES, charts.spread(records, look, "edges", "edge", systems)),
+        "Weights of the votes": (ALPHAS, charts.along_the_chain(records, look, "alphas", "weight (alpha)", systems)),
     }  # fmt: skip
     drawn = [section(heading, text, chart(what)) for heading, (text, what) in charts_of.items() if what is not None]
     body = [
         f'<h1>{escape(title)}</h1><p class="soft">{escape(subtitle)}</p>',
-        section("Accuracy and time", "Every row was predicted before it was learned. Blue: the best on the last 20 %; "
-                 "orange: how far behind.", f'<table style="max-width:760px">{"".join(lines)}</table>'),
+        section("How good, how fast", "Every row was predicted before its label was learned. Blue: the best on the "
+                "last 20 % of the rows; orange: the further behind, the stronger. Small: where the accuracy lies with "
+                "95 % confidence. Of log loss and ECE less is better, of all others more. The words are explained "
+                "<a href='#words'>below</a>.", _table(records)),
         f'<div class="pair">{"".join(drawn)}</div>',
     ]  # fmt: skip
+    boosters = [record["system"] for record in records if "expert_weights" in record]
     if experts := expert_charts(records, look, boosters):
-        text = "Expert i is the vote of the first i learners. Weights over time, added up over stretches of the chain."
         pairs = "".join(f"<div>{one}</div>" for one in experts)
-        body.append(section("Whom Hedge follows", text, f'<div class="pair">{pairs}</div>'))
-    return page(title, "".join(body))
+        body.append(section("Which part of the chain is trusted", EXPERTS, f'<div class="pair">{pairs}</div>'))
+    return page(title, "".join(body) + words(*_words(records)))
+
+
+def _table(records: Sequence[Record]) -> str:
+    """A line for each model, the best first; a column of measures only where some model has them."""
+    shown = {name: text for name, text in MEASURES.items() if any(_measure(r, name) is not None for r in records)}
+    headings = ["", "last 20 %", "all rows", *shown.values(), "CPU seconds", "rows per CPU second"]
+    best = max(record["tail"] for record in records)
+    lines = ["<tr>" + "".join(f"<th>{heading}</th>" for heading in headings) + "</tr>"]
+    for record in sorted(records, key=lambda r: -r["tail"]):
+        share = (record["tail"] - best) / (2 * POINTS) if record["tail"] < best else 1.0
+        rate = record["rows"] / max(record["seconds"], 1e-9)
+        measures = "".join(f"<td>{_number(_measure(record, name))}</td>" for name in shown)
+        lines.append(
+            f'<tr><th class="row">{escape(record["system"])}</th><td {shade(share)}><b>{record["tail"]:.3f}</b></td>'
+            f"<td>{record['full']:.3f}{_interval(record)}</td>{measures}<td>{seconds_text(record['seconds'])}</td>"
+            f"<td>{rate:,.0f}</td></tr>"
+        )
+    return table(lines)
+
+
+def _measure(record: Record, name: str) -> float | None:
+    value: float | None = record.get("metrics", {}).get(name)
+    return None if value is None or math.isnan(value) else value
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _interval(record: Record) -> str:
+    low, high = record.get("interval", (math.nan, math.nan))
+    return "" if math.isnan(low) else f"<small>{max(low, 0.0):.3f} to {min(high, 1.0):.3f}</small>"
+
+
+def _words(records: Sequence[Record]) -> list[str]:
+    """The words that are used on the page."""
+    out = ["test, then train", "last 20 %"]
+    if any(_interval(record) for record in records):
+        out.append("interval")
+    out += [text for name, text in MEASURES.items() if any(_measure(r, name) is not None for r in records)]
+    if any("edges" in record for record in records):
+        out += ["learner", "edge"]
+    if any("alphas" in record for record in records):
+        out.append("weight of a vote (alpha)")
+    if any("snapshots" in record for record in records):
+        out += ["expert", "Hedge"]
+    return out

@@ -12,8 +12,10 @@ from onlineboost.paper.summary import Summary, is_below
 from onlineboost.paper.systems import OURS, SYSTEMS
 from onlineboost.report import charts
 from onlineboost.report.charts import COLOURS, Look
-from onlineboost.report.page import chart, expert_charts, legend, page, section
+from onlineboost.report.page import chart, expert_charts, legend, page, section, words
+from onlineboost.report.ranking import ranking
 from onlineboost.report.tables import FACTOR, POINTS, datasets_of, table_of, table_one_of
+from onlineboost.report.words import ALPHAS, CURVES, EDGES, EXPERTS
 
 LINES = {
     OURS: COLOURS[0],
@@ -46,6 +48,7 @@ def reproduction_page(records: Sequence[Record], summary: Summary, about: Mappin
         "points. ▼ more than two standard errors below the paper. The systems that are not in the paper are set "
         "against the best of its ten."
     )
+    scores = {name: {row["system"]: row["tail"] for row in summary if row["dataset"] == name} for name in names}
     body = [
         _head(summary, about),
         section("Table 1 of the paper", "Accuracy on the last 20 % of the rows and processor seconds. "
@@ -54,19 +57,21 @@ def reproduction_page(records: Sequence[Record], summary: Summary, about: Mappin
         section("Accuracy on all rows", how, scale, table_of(summary, "full")),
         section("Run time", "Processor seconds of one run. Large: ours, on one core; small: the paper's, on the "
                  "authors' machine, and how many times as fast we are.", speed, table_of(summary, "seconds")),
-        section("Learning curves", "Accuracy since the point before, a mean over the orders, smoothed over three "
-                 "points.", chart(charts.learning_curves(records, look))),
-        section("Accuracy against time", "Every system, here and in the paper. Up and to the left is better; "
-                 "the time axis is logarithmic.", chart(charts.accuracy_and_time(points, look, FAMILIES))),
-        section("Edges of the learners", "The empirical edge of each learner of the chain over random guessing, at "
-                 "the end: what it gets right of what the booster asked of it.",
-                 chart(charts.per_learner(records, look, "edges", "edge", [OURS, "AdaOLM", "MB .1", "AdaOVA"]))),
-        section("Weights of the votes", "alpha of each learner at the end. All votes of OnlineMBBM count the same.",
-                 chart(charts.per_learner(records, look, "alphas", "alpha", [OURS, "AdaOLM", "AdaOVA"]))),
-        section("Whom Hedge follows", "Expert i is the vote of the first i learners. The weights of the experts over "
-                 "time, added up over stretches of the chain, in the first order of the rows.",
+        ranking(scores),
+        section("Learning curves", f"{CURVES} A mean over the orders of the rows. Each data set has its own scale.",
+                 chart(charts.learning_curves(records, look))),
+        section("Accuracy against time", "Every system, here and in the paper. Up and to the left is better: more "
+                 "often right, in less time. Each data set has its own scale.",
+                 chart(charts.accuracy_and_time(points, look, FAMILIES))),
+        section("Edges of the learners", EDGES,
+                 chart(charts.spread(records, look, "edges", "edge", [OURS, "AdaOLM", "MB .1", "AdaOVA"]))),
+        section("Weights of the votes", f"{ALPHAS} All votes of OnlineMBBM count the same.",
+                 chart(charts.along_the_chain(records, look, "alphas", "weight (alpha)", [OURS, "AdaOLM", "AdaOVA"]))),
+        section("Which part of the chain is trusted", f"{EXPERTS} In the first order of the rows.",
                  *expert_charts(records, look, [OURS, "AdaOLM"])),
         section("How this was made", _how(about)),
+        words("test, then train", "last 20 %", "mean rank", "critical difference", "learner", "edge",
+              "weight of a vote (alpha)", "expert", "Hedge"),
     ]  # fmt: skip
     return page("Online Multiclass Boosting, reproduced", "".join(body))
 

@@ -13,7 +13,8 @@ from typing import Any
 from onlineboost.paper import tables as paper_tables
 from onlineboost.paper.summary import Summary, is_below, table_one
 from onlineboost.paper.systems import OURS, SYSTEMS
-from onlineboost.report.colours import colour
+from onlineboost.report.colours import shade
+from onlineboost.report.page import table
 
 POINTS = 0.10  # a difference of so much has the full colour
 FACTOR = 1000.0  # so has a time that differs by this factor
@@ -44,7 +45,7 @@ def _accuracy_cell(row: Mapping[str, Any] | None, measure: str, top: float) -> s
     mark = "<sup>▼</sup>" if is_below(row, measure) else ""
     css = ' class="top"' if row[measure] >= top else ""
     return (
-        f'<td{css} style="background:{colour(difference / POINTS)}" title="{escape(row["system"])}, n = {row["n"]}">'
+        f'<td{css} {shade(difference / POINTS)} title="{escape(row["system"])}, n = {row["n"]}">'
         f"<b>{_accuracy(row[measure])}</b>{mark}<small>{_error(error) or 'n = 1'}</small>"
         f"<small>{_accuracy(against)} {100 * difference:+.1f}</small></td>"
     )
@@ -59,7 +60,7 @@ def _time_cell(row: Mapping[str, Any] | None, measure: str, top: float) -> str:
     ratio = paper / max(row["seconds"], 1e-9)
     share = math.log(ratio) / math.log(FACTOR)
     return (
-        f'<td style="background:{colour(share)}"><b>{seconds_text(row["seconds"])}</b>'
+        f"<td {shade(share)}><b>{seconds_text(row['seconds'])}</b>"
         f"<small>{seconds_text(paper)}</small><small>× {ratio:,.0f}</small></td>"
     )
 
@@ -81,7 +82,7 @@ def table_of(summary: Summary, measure: str) -> str:
         top = max(row[measure] for row in rows if row is not None)
         cells = "".join(cell(row, measure, top) for row in rows)
         lines.append(f'<tr><th class="row">{paper_tables.LABELS[name]}</th>{cells}</tr>')
-    return f"<table>{''.join(lines)}</table>"
+    return table(lines)
 
 
 def datasets_of(summary: Summary) -> list[str]:
@@ -120,13 +121,13 @@ def table_one_of(summary: Summary) -> str:
             low = f"{_accuracy(paper)} {100 * difference:+.1f}"
             time = seconds_text(pair["seconds_paper"]) if "seconds_paper" in pair else "&nbsp;"
             cells.append(
-                f'<td style="background:{colour(difference / POINTS)}"><b>{_accuracy(pair["tail"])}</b>{_small(which)}'
+                f"<td {shade(difference / POINTS)}><b>{_accuracy(pair['tail'])}</b>{_small(which)}"
                 f"<small>{low}</small></td>"
                 f'<td class="plain"><b>{seconds_text(pair["seconds"])}</b><small>{time}</small></td>'
             )
         out.append(f'<tr><th class="row">{paper_tables.LABELS[line["dataset"]]}</th>{"".join(cells)}</tr>')
-    return f"<table>{''.join(out)}</table>"
+    return table(out)
 
 
 def _small(text: str) -> str:
-    return f'<small style="display:inline">{text}</small>' if text else ""
+    return f'<small class="inline">{text}</small>' if text else ""

@@ -1,4 +1,4 @@
-"""Our classifiers in CapyMOA, through its wrapper for scikit-learn's. Skipped where CapyMOA, which needs Java, is not."""
+"""Our classifiers in CapyMOA, through its wrapper for those of scikit-learn. Skipped where CapyMOA is not."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,14 +28,14 @@ from onlineboost.estimators.why.tree import TreeView
 class Why(BaseEstimator):
     """Attributes and methods of a classifier that say why."""
 
-    def _gate(self) -> Gate:
-        raise NotImplementedError
+    @abstractmethod
+    def _gate(self) -> Gate: ...
 
-    def _combiner(self) -> Combiner:
-        raise NotImplementedError
+    @abstractmethod
+    def _combiner(self) -> Combiner: ...
 
-    def _fitted(self) -> Model:
-        raise NotImplementedError
+    @abstractmethod
+    def _fitted(self) -> Model: ...
 
     @property
     def feature_importances_(self) -> np.ndarray:

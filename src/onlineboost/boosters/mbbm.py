@@ -63,6 +63,9 @@ class Mbbm(NamedTuple):
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> MbbmNotes:
         return MbbmNotes(np.empty(n))
 
+    def hand_on(self, rows: Rows) -> dict[str, np.ndarray]:
+        return {}  # w is of the learner at work alone
+
     def edges(self, k: int) -> np.ndarray:
         """The gamma for which the weak learning condition holds with equality and S = 0.
 

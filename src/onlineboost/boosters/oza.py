@@ -49,6 +49,9 @@ class Oza(NamedTuple):
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> OzaNotes:
         return OzaNotes(np.ones(n) if weight is None else weight.copy(), np.empty(n, np.int64))
 
+    def hand_on(self, rows: Rows) -> dict[str, np.ndarray]:
+        return {"lam": rows.notes.lam}
+
     def probabilities(self, rows: Rows, n_votes: int) -> np.ndarray:
         s = rows.s.copy()
         s[np.arange(len(s)), rows.experts[:, n_votes - 1]] += s.sum(axis=1) == 0.0  # no learner has a vote yet

@@ -14,7 +14,7 @@ import numpy as np
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain.diary import new_diary
 from onlineboost.chain.experts import Combiner, draw_expert, expert_mass, play
-from onlineboost.chain.learners import array_bytes
+from onlineboost.chain.learners import TreeLearners, array_bytes
 from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, more_numbers, new_numbers
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.threads import flow
@@ -279,6 +279,12 @@ class Chain:
         """There is room for so many values of each nominal column, which appeared first in these rounds."""
         for segment in self.segments:
             segment.learners.new_values(sizes, births)
+
+    def allot(self, share: float, width: int) -> None:
+        """Each tree may have so many bytes; rows of statistics will be `width` numbers wide."""
+        for segment in self.segments:
+            if isinstance(segment.learners, TreeLearners):
+                segment.learners.allot(share, width)
 
     def new_columns(self, numeric: int, nominal: int) -> None:
         """There are so many more columns of each kind, the last of their kind, in which nothing has been met."""

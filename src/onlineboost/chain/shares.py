@@ -69,8 +69,7 @@ class Shares:
     def allot(self, limit: int) -> None:
         """Every tree gets its share of what is left beside the rows at hand and all that is fixed."""
         left = limit - self.fixed - min(self.block, BLOCK_PART * limit) - min(self.cached, CACHE_PART * limit)
-        for learners in trees_of(self.chain):
-            learners.allot(left / self.n_trees, self.width)
+        self.chain.allot(left / self.n_trees, self.width)
 
 
 def _fields(segment: Any) -> list[str]:

@@ -107,6 +107,10 @@ class Methods:
         """A block whose votes, rows.s, do not start at 0: see to rows.lead and rows.notes."""
         rows.lead[:] = rows.s.argmax(axis=1)
 
+    def hand_on(self: Any, rows: Rows) -> dict[str, np.ndarray]:
+        """The arrays of rows.notes that the next segment needs, but for what `begin` makes of the votes."""
+        return {} if rows.notes is None else rows.notes._asdict()
+
     def probabilities(self: Any, rows: Rows, n_votes: int) -> np.ndarray:
         """Probabilities (rows, k) from the votes of the first `n_votes` learners: softmax."""
         e = np.exp(rows.s - rows.s.max(axis=1, keepdims=True))

@@ -138,13 +138,19 @@ def warn_at_limit(model: Model, n_rows: int) -> None:
     t = model.chain.t
     if model.limit is None or model.warned or (t - n_rows) // LOOK == t // LOOK or not reached(model.chain):
         return
+    tell_limit(model)
+
+
+def tell_limit(model: Model) -> None:
+    """Say that the limit has been reached."""
     model.warned = True
+    assert model.limit is not None
     warnings.warn(
         f"the model has reached its memory_limit of {model.limit:,} bytes. The leaves that promise least now go "
         f"without statistics, and trees that are full are not split any more; `memory_` says how many. Accuracy mostly "
         f"suffers little. For more, set memory_limit (None: no limit) before learning begins",
         UserWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

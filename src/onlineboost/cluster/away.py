@@ -1,0 +1,168 @@
+"""A classifier whose chain is elsewhere: it reads, checks and encodes rows as ever, and sends them down the line.
+
+Both classes go in front of those of the classifier at hand and of its chain, and change what has to be otherwise when
+the learners are elsewhere. The learners that are left in the chain are stand-ins (`parts`).
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from onlineboost.chain.chain import LEAST_ROWS, MOST_TRACE, Chain
+from onlineboost.chain.diary import MEMORY
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.ova import OneVsAllChain
+from onlineboost.cluster.line import Line
+from onlineboost.cluster.parts import Change, Said, put_boosters
+from onlineboost.cluster.travel import new_block
+from onlineboost.estimators.base import OnlineClassifier
+from onlineboost.estimators.memory import NOTICE
+from onlineboost.estimators.model import Model
+from onlineboost.trees.compact import loaded
+
+OWN = ("line", "rows", "wanted", "owed")  # fields of a chain that is elsewhere
+
+
+class AwayChain(Chain):
+    """A chain whose learners are elsewhere."""
+
+    line: Line
+    rows: int  # of a block
+    wanted: bool  # whether someone wants to know what is predicted
+    owed: bool  # whether the next block's first row was predicted without a class: what is said of it comes at once
+
+    def stream(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weight: np.ndarray,
+        k: int,
+        combiner: Combiner,
+        out: np.ndarray,
+        threads: int = 1,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> int:
+        n, traced = len(X), self.is_traced(combiner)
+        size = min(self.rows, max(LEAST_ROWS, MOST_TRACE // (self.n_learners * k))) if traced else self.rows
+        asked = {"combiner": int(combiner), "costs": self.costs, "heard": self.heard is not None, "traced": traced}
+        done = 0
+        while done < n and not (done and stop()):
+            part = slice(done, min(done + size, n))
+            sink = self._sink(out[part]) if self.wanted or self.heard is not None else None
+            self.line.send(new_block(X[part], y[part], weight[part], k, **asked), sink)
+            self.diary.keep(X[part], y[part], self.t)
+            self.t += part.stop - part.start
+            done = part.stop
+        if self.heard is not None or self.owed:
+            self.line.drain()
+            self.owed = False
+        return done
+
+    def _sink(self, out: np.ndarray) -> Callable[[Said], None]:
+        """Where the answer for a block goes."""
+        chain: Any = self
+
+        def take(said: Said) -> None:
+            out[:] = said.codes
+            if chain.heard is not None:
+                chain.heard += map(np.array, said.heard)
+            if said.right:
+                chain.right += said.right
+
+        return take
+
+    def predict(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
+        self.owed = True
+        return gathered(self).predict(X, k, combiner) if self.wanted else np.full(len(X), -1)
+
+    def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
+        return gathered(self).probabilities(X, k, combiner)
+
+    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
+        super().new_values(sizes, births)
+        self.line.send(Change("new_values", (sizes, births)))
+
+    def new_columns(self, numeric: int, nominal: int) -> None:
+        super().new_columns(numeric, nominal)
+        self.line.send(Change("new_columns", (numeric, nominal)))
+
+    def allot(self, share: float, width: int) -> None:
+        super().allot(share, width)
+        self.line.send(Change("allot", (share, width)))
+
+    def cut(self, n_segments: int) -> None:
+        """It is cut already."""
+
+
+def gathered(chain: AwayChain) -> Any:
+    """A chain with all that the parts have learned so far."""
+    kind = type(chain).__mro__[2]  # what it was before `AwayChain` was put in front
+    whole: Any = kind.__new__(kind)
+    whole.__dict__ = {name: value for name, value in chain.__dict__.items() if name not in OWN}
+    whole.diary, whole.heard = chain.diary.copy(), None
+    parts = [pickle.loads(part) for part in chain.line.ask("learned")]
+    whole.segments = [None] * len(chain.segments)
+    log_vs = {}
+    for segments, own, fields in parts:
+        for i, segment in segments.items():
+            whole.segments[i] = segment
+        log_vs.update(own)
+        whole.__dict__.update({name: loaded(value) for name, value in fields.items()})
+    if isinstance(whole, OneVsAllChain):
+        kinds = zip(whole.boosters, whole.segments, strict=True)
+        whole.boosters = [type(old)(segment, loaded(log_vs[i])) for i, (old, segment) in enumerate(kinds)]
+    if whole.can_join:
+        whole.join_up()
+    return whole
+
+
+class Away(OnlineClassifier):
+    """A classifier whose chain is elsewhere."""
+
+    _line_up: Callable[[Any], AwayChain]  # sends the learners of a chain away
+
+    def _learn(self, *args: Any, **more: Any) -> np.ndarray:
+        if not isinstance(self._model.chain, AwayChain):
+            self._model.chain = self._line_up(self._model.chain)
+        return super()._learn(*args, **more)
+
+    def _learn_rows(self, model: Model, *args: Any) -> np.ndarray:
+        out = super()._learn_rows(model, *args)
+        chain = model.chain
+        assert isinstance(chain, AwayChain)
+        if chain.wanted:
+            chain.line.drain()
+        return out
+
+    def _rehearse(self, model: Model) -> None:
+        """The parts compile what they need."""
+
+    def _set_classes(self, model: Model, k: int) -> None:
+        chain = model.chain
+        if isinstance(chain, AwayChain) and k > self.__dict__.get("_classes_sent_", 0):
+            chain.line.send(Change("set_classes", (k, model.columns)))
+            self.__dict__["_classes_sent_"] = k
+        super()._set_classes(model, k)
+
+    def _tune(self, chain: Chain) -> None:
+        """All parts decide the same, by the same numbers."""
+        assert isinstance(chain, AwayChain)
+        boosters = {i: arrays for part in chain.line.ask("boosters") for i, arrays in part.items()}
+        chain.line.send(Change("tune", ({"restart": getattr(self, "restart", None)}, boosters)))
+        put_boosters(chain, boosters)
+        super()._tune(chain)
+
+
+def notice(model: Model, t: int) -> int:
+    """After round t: how many trees have gone without something for lack of memory, noted as `memory.notice` does."""
+    chain = model.chain
+    assert isinstance(chain, AwayChain)
+    trees = sum(chain.line.ask("limited"))
+    if trees and t % NOTICE == 0 and not chain.diary.limited:
+        chain.diary.limited = True
+        chain.diary.note(t, MEMORY, [trees])
+    return trees

@@ -1,0 +1,171 @@
+"""`Cluster`: a classifier whose chain is spread over the processes of a Ray cluster."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Self
+
+import numpy as np
+
+from onlineboost.chain.learners import TreeLearners
+from onlineboost.cluster.away import Away, AwayChain, gathered
+from onlineboost.cluster.line import Engine, Figures, Line
+from onlineboost.cluster.parts import divide, states_of
+from onlineboost.estimators.memory import tell_limit
+from onlineboost.estimators.settings import count
+
+ROWS = 1024  # of a block
+AHEAD = 3  # blocks on the line, more than there are parts: none has to wait for the driver
+
+
+class Cluster:
+    """A classifier that learns on a cluster: its chain is cut into parts, each in a process of its own.
+
+    What it learns and predicts is what one process would have learned and predicted, bit for bit (docs/cluster.md).
+
+    Parameters
+    ----------
+    classifier
+        Any classifier of this package, new or with something learned. It stays as it is: `result` gives another.
+    parts : int
+        Number of processes that the learners are spread over, one after the other. OneVsAll spreads its classes.
+    address : str, optional
+        Of a running Ray cluster ("auto": the one that this machine belongs to); without it, one is started on this
+        machine, for as long as this is open.
+    rows : int
+        Rows that travel together. The result does not depend on it.
+    engine : optional
+        Something else than Ray to run the processes: see `onlineboost.cluster.line.Engine`.
+
+    Examples
+    --------
+    >>> from onlineboost import AdaBoostOLM
+    >>> from onlineboost.cluster import Cluster, Here
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> with Cluster(AdaBoostOLM(10), parts=2, engine=Here()) as run:
+    ...     run = run.partial_fit(X, y)
+    ...     clf = run.result()
+    >>> clf.predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        classifier: Any,
+        parts: int = 2,
+        *,
+        address: str | None = None,
+        rows: int = ROWS,
+        engine: Engine | None = None,
+    ) -> None:
+        self.parts, self.rows, self.address = count("parts", parts), count("rows", rows), address
+        self._engine = engine
+        self._line: Line | None = None
+        self._kind = type(classifier)
+        front = deepcopy(classifier)
+        front.__class__ = type(self._kind.__name__, (Away, self._kind), {"_line_up": lambda _, chain: self._away(chain)})
+        self._front = front
+        self._open = self._wanted = False
+
+    # ------------------------------------------------------------------------------------------------------ opening
+
+    def __enter__(self) -> Self:
+        if self._engine is None:
+            from onlineboost.cluster.ray_engine import RayEngine
+
+            self._engine = RayEngine(self.parts, self.address)
+        self._open = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open = False
+        if self._line is not None:
+            self._line.close()
+        if self._engine is not None:
+            self._engine.close()
+
+    def _away(self, chain: Any) -> AwayChain:
+        """Send the learners of a chain away."""
+        assert self._engine is not None
+        if not all(isinstance(segment.learners, TreeLearners) for segment in chain.segments):
+            raise ValueError("a cluster takes trees as weak learners: learners of another make stay in one process")
+        parts = self.parts if not chain.segments else min(self.parts, chain.n_learners)
+        threads = self._front._threads()
+        owners = divide(chain, parts, threads)
+        settings = self._kind(**self._front.get_params(deep=False))
+        states = states_of(settings, chain, owners, parts)
+        self._line = Line(self._engine, states, parts + AHEAD, threads)
+        chain.__class__ = type(type(chain).__name__, (AwayChain, type(chain)), {})
+        chain.line, chain.rows, chain.wanted, chain.owed = self._line, self.rows, self._wanted, False
+        away: AwayChain = chain
+        return away
+
+    # ----------------------------------------------------------------------------------------------------- learning
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn a block of examples, as `partial_fit` of the classifier. Comes back when it is on its way.
+
+        No more than some blocks are on their way at a time: it waits where the cluster cannot keep up.
+        """
+        self._want(False)
+        self._front.partial_fit(X, y, classes=classes, sample_weight=sample_weight)
+        return self
+
+    def test_then_train(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, proba: bool = False
+    ) -> Any:
+        """`partial_fit` that returns what was predicted for every example just before it was learned."""
+        self._want(True)
+        return self._front.test_then_train(X, y, classes=classes, sample_weight=sample_weight, proba=proba)
+
+    def _want(self, predictions: bool) -> None:
+        if not self._open:
+            raise RuntimeError("the cluster is not open: use it in a with statement")
+        self._wanted = predictions
+        if "_model" in self._front.__dict__ and isinstance(self._front._model.chain, AwayChain):
+            self._front._model.chain.wanted = predictions
+
+    # -------------------------------------------------------------------------------------------------- what it knows
+
+    def result(self) -> Any:
+        """The classifier, with all that was learned so far; the run may go on."""
+        clf = self._kind.__new__(self._kind)
+        clf.__dict__ = self._front._without_gate()
+        clf.__dict__.pop("_classes_sent_", None)
+        if "_model" in clf.__dict__ and isinstance(clf._model.chain, AwayChain):
+            self._look_at_memory()
+            whole, here = gathered(clf._model.chain), clf._model.chain
+            clf._model.chain = None
+            try:
+                clf = deepcopy(clf)
+            finally:
+                self._front._model.chain = here
+            clf._model.chain, clf._model.compiled, clf._model.ready = whole, False, ()
+            return clf
+        return deepcopy(clf)
+
+    def _look_at_memory(self) -> None:
+        """Whether the trees have reached the limit is known where they are."""
+        assert self._line is not None
+        model = self._front._model
+        if model.limit is not None and not model.warned and sum(self._line.ask("limited")):
+            tell_limit(model)
+
+    @property
+    def figures(self) -> Figures:
+        """Checkpoints and recoveries so far."""
+        return Figures() if self._line is None else self._line.figures
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels met so far."""
+        return self._front.classes_
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Examples that were sent."""
+        return self._front.n_samples_seen_
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings of the classifier."""
+        return self._front.get_params(deep)

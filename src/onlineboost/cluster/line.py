@@ -1,0 +1,242 @@
+"""The driver's side of a line of parts: messages in order, each exactly once, whatever becomes of the processes.
+
+Every message has a number. A block goes from part to part; a change goes to all of them, in order with the blocks; a
+part does each number once. Now and then, between two messages, all parts hand over their state: a checkpoint. Messages
+since the last one that is complete are kept here. When a process is lost, all parts go back to that checkpoint, in new
+processes where there is none, and the messages are sent again. Every step gives the same result each time, so the
+outcome is that of a line that was never disturbed, bit for bit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from onlineboost.cluster.errors import ClusterError, Lost
+from onlineboost.cluster.parts import Change, Said
+from onlineboost.cluster.travel import Block
+
+TRIES = 10  # to put the line together again, before something has come of it
+SHARE = 0.03  # of the time that checkpoints may take
+SOONEST = 2.0  # seconds after which there may be one
+MOST_KEPT = 256 << 20  # bytes of messages that are kept at most; then there is a checkpoint
+
+Sink = Callable[[Said], None]
+
+
+class Engine(Protocol):
+    """Processes, one for every part, that do what they are asked in the order in which they were asked."""
+
+    def start(self, index: int, state: bytes) -> Any:
+        """A new process for a part."""
+
+    def learn(self, worker: Any, epoch: int, number: int, block: Any, threads: int) -> tuple[Any, Any]:
+        """Have a block learned: what the next part gets, and what is said. `block` may be what a part hands on."""
+
+    def ask(self, worker: Any, method: str, *args: Any) -> Any:
+        """Have a method of `Part` called; what comes of it, once it is there."""
+
+    def ready(self, answer: Any) -> bool: ...
+
+    def get(self, answer: Any) -> Any:
+        """What came of it, waited for. `Lost`: nothing will."""
+
+    def stop(self, worker: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass
+class Message:
+    """A block or a change, and who wants to know what is said of it."""
+
+    number: int
+    content: Block | Change
+    sink: Sink | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return self.content.X.nbytes if isinstance(self.content, Block) else 0
+
+
+@dataclass
+class Figures:
+    """What a line has done so far."""
+
+    checkpoints: int = 0
+    checkpoint_seconds: float = 0.0  # of the part that took longest, summed up
+    recoveries: int = 0
+    recovery_seconds: float = 0.0  # until all parts were there again
+
+
+class Line:
+    """Parts in order, each in a process of its own."""
+
+    def __init__(self, engine: Engine, states: list[bytes], window: int, threads: int = 1) -> None:
+        self.engine, self.window, self.threads = engine, window, threads
+        self.figures = Figures()
+        self._states = states  # of the last complete checkpoint
+        self._log: list[Message] = []  # since then
+        self._sent = 0  # of these
+        self._on_line: deque[tuple[Message, list[Any]]] = deque()  # messages that were sent, and what will come of them
+        self._saving: tuple[int, list[Any]] | None = None  # a checkpoint that is being made: after which message
+        self._saved_at = time.monotonic()
+        self._number = self._epoch = self._failures = 0
+        self._workers: list[Any] = [None] * len(states)
+        self._put_together(Lost("it was never there"))
+
+    # ----------------------------------------------------------------------------------------------- what users do
+
+    def send(self, content: Block | Change, sink: Sink | None = None) -> None:
+        """Send a message, once there is room on the line. `sink` gets what is said of a block, in time."""
+        self._number += 1
+        self._log.append(Message(self._number, content, sink))
+        self._push()
+        self._save_if_due()
+
+    def drain(self) -> None:
+        """Until all that was sent is done."""
+        self._push()
+        while self._on_line:
+            self._receive()
+            self._push()
+
+    def ask(self, method: str) -> list[Any]:
+        """Ask all parts something, after all that was sent."""
+        while True:
+            self.drain()
+            answers = [self.engine.ask(worker, method) for worker in self._workers]
+            try:
+                found = [self.engine.get(answer) for answer in answers]
+            except Lost as lost:
+                self._put_together(lost)
+                continue
+            self._failures = 0
+            return found
+
+    def checkpoint(self) -> None:
+        """Make a checkpoint now, and wait for it."""
+        while self._saving is not None or self._log:
+            self.drain()
+            if self._saving is None:
+                self._save()
+            self._finish_saving()
+
+    def close(self) -> None:
+        for worker in self._workers:
+            if worker is not None:
+                self.engine.stop(worker)
+        self._workers = [None] * len(self._workers)
+
+    # ---------------------------------------------------------------------------------------------------- messages
+
+    def _push(self) -> None:
+        """Send what was not sent yet. More blocks than `window` are never on the line: the caller waits here."""
+        while self._sent < len(self._log):
+            if len(self._on_line) >= self.window:
+                self._receive()
+            else:
+                message = self._log[self._sent]
+                self._on_line.append((message, self._submit(message)))
+                self._sent += 1
+
+    def _submit(self, message: Message) -> list[Any]:
+        number, content = message.number, message.content
+        if isinstance(content, Change):
+            return [self.engine.ask(worker, "change", self._epoch, number, content) for worker in self._workers]
+        passed: Any = content
+        for worker in self._workers:
+            passed, said = self.engine.learn(worker, self._epoch, number, passed, self.threads)
+        return [said]
+
+    def _receive(self) -> None:
+        """Wait for the oldest message on the line."""
+        message, answers = self._on_line[0]
+        try:
+            found = [self.engine.get(answer) for answer in answers]
+        except Lost as lost:
+            self._put_together(lost)
+            return
+        self._on_line.popleft()
+        self._failures = 0
+        if message.sink is not None:
+            sink, message.sink = message.sink, None  # it may be sent again, but is not told again
+            sink(found[0])
+        if self._saving is not None and all(map(self.engine.ready, self._saving[1])):
+            self._finish_saving()
+
+    # ------------------------------------------------------------------------------------------------- checkpoints
+
+    def _save_if_due(self) -> None:
+        """Checkpoints may take SHARE of the time; but the messages that are kept may not take too much memory."""
+        if self._saving is not None:
+            return
+        figures = self.figures
+        last = figures.checkpoint_seconds / max(figures.checkpoints, 1)
+        due = time.monotonic() - self._saved_at > max(SOONEST, last / SHARE)
+        if due or sum(message.nbytes for message in self._log) > MOST_KEPT:
+            self._save()
+
+    def _save(self) -> None:
+        """Between two messages, every part hands over its state; the line goes on meanwhile."""
+        self._saving = self._number, [self.engine.ask(worker, "timed_state") for worker in self._workers]
+
+    def _finish_saving(self) -> None:
+        if self._saving is None:
+            return
+        number, answers = self._saving
+        try:
+            states = [self.engine.get(answer) for answer in answers]
+        except Lost as lost:
+            self._put_together(lost)
+            return
+        self._states = [state for state, _ in states]
+        kept = [message for message in self._log if message.number > number]
+        self._sent -= len(self._log) - len(kept)
+        self._log, self._saving, self._saved_at = kept, None, time.monotonic()
+        self.figures.checkpoints += 1
+        self.figures.checkpoint_seconds += max(seconds for _, seconds in states)
+
+    # ---------------------------------------------------------------------------------------------------- recovery
+
+    def _put_together(self, lost: Lost) -> None:
+        """All parts as they were at the last checkpoint. What was sent since then is not sent yet, as it were."""
+        start = time.monotonic()
+        self._on_line.clear()
+        self._saving, self._sent = None, 0
+        while True:
+            if self._failures == TRIES:
+                raise ClusterError(f"the line broke {TRIES} times in a row: {lost}") from lost
+            if self._failures:
+                time.sleep(min(5.0, 0.1 * 2**self._failures))
+            self._failures += 1
+            self._epoch += 1
+            try:
+                self._reset()
+                break
+            except Lost as again:
+                lost = again
+        if self._epoch > 1:
+            self.figures.recoveries += 1
+            self.figures.recovery_seconds += time.monotonic() - start
+        self._saved_at = time.monotonic()
+
+    def _reset(self) -> None:
+        """New processes for parts that have none; the others go back to the checkpoint where they are."""
+        for i, state in enumerate(self._states):
+            if self._workers[i] is None:
+                self._workers[i] = self.engine.start(i, state)
+        pairs = zip(self._workers, self._states, strict=True)
+        answers = [self.engine.ask(worker, "reset", self._epoch, state) for worker, state in pairs]
+        lost = None
+        for i, answer in enumerate(answers):
+            try:
+                self.engine.get(answer)
+            except Lost as error:
+                self.engine.stop(self._workers[i])
+                self._workers[i], lost = None, error
+        if lost is not None:
+            raise lost

@@ -1,0 +1,295 @@
+"""A part of a chain, for a process of its own: some of its steps, and what the others have to know about each other.
+
+Every part has the whole chain, but of the learners of other parts it has stand-ins that have learned nothing. So the
+code of the chain and of the classifiers works on it as it is: what changes the whole chain between two blocks (new
+classes, new values, restarts) is done in every part, in the same order. Stand-ins take some hundred bytes each.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlineboost.chain.chain import LEAST_ROWS, MOST_ROWS, SEGMENTS_PER_THREAD, Chain
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.learners import Learners, TreeLearners
+from onlineboost.chain.ova import OneVsAllChain
+from onlineboost.chain.panelled import PanelChain
+from onlineboost.chain.segments import Segment
+from onlineboost.chain.shares import limited_trees
+from onlineboost.chain.threads import flow
+from onlineboost.cluster.errors import Lost
+from onlineboost.cluster.travel import Block, arrived, put_votes, sliced, votes_of
+from onlineboost.trees.compact import clear
+from onlineboost.trees.state import Columns
+
+AT_THE_HEAD = ("panel",)  # fields of a chain that its first part has,
+AT_THE_END = ("log_v", "newton", "recency")  # and its last one
+
+
+class Change(NamedTuple):
+    """What is done to the whole chain between two blocks: a method of `Part`, and what it is given."""
+
+    name: str
+    args: tuple[Any, ...]
+
+
+class Said(NamedTuple):
+    """What the end of the chain says of a block."""
+
+    codes: np.ndarray  # int64 (rows,) predicted before they were learned
+    heard: list[np.ndarray]  # probabilities, if someone asks
+    right: list[np.ndarray]  # which trees were right, of an `IndependentChain`
+
+
+class WithoutPanel(PanelChain):
+    """The chain behind a panel that is elsewhere."""
+
+    def set_classes(self, k: int) -> None:
+        if k > self.recency.shape[1]:
+            self.recency = np.pad(self.recency, ((0, 0), (0, k - self.recency.shape[1])))
+
+    def make_room(self, n_values: int) -> None:
+        """The panel has it."""
+
+    def new_columns(self, numeric: int, nominal: int) -> None:
+        Chain.new_columns(self, numeric, nominal)
+
+
+@dataclass
+class Shape:
+    """A model as `_set_classes` of a classifier wants it: a chain, and its columns."""
+
+    chain: Chain
+    columns: Columns
+
+
+class Part:
+    """Some of the steps of a chain."""
+
+    def __init__(self, estimator: Any, chain: Chain, index: int, owners: list[int], parts: int) -> None:
+        self.estimator = estimator  # its settings
+        self.chain = chain
+        self.index, self.parts = index, parts
+        self.owners = owners  # of the segments
+        self.epoch = self.number = 0  # times that the line was put together again; messages that were done
+        self.seconds = 0.0  # of work
+
+    # ------------------------------------------------------------------------------- to another process, and back
+
+    def state(self) -> bytes:
+        """All of it. (A chain that is pickled itself would be joined.)"""
+        chain = self.chain
+        fields = {**chain.__dict__, "_caches": [], "heard": None}
+        own = {name: value for name, value in self.__dict__.items() if name != "chain"}
+        return pickle.dumps((type(chain), fields, own), protocol=5)
+
+    def timed_state(self) -> tuple[bytes, float]:
+        """The same, and the seconds that it took."""
+        start = time.perf_counter()
+        return self.state(), time.perf_counter() - start
+
+    @classmethod
+    def of_state(cls, state: bytes) -> Part:
+        kind, fields, own = pickle.loads(state)
+        part = cls.__new__(cls)
+        chain = kind.__new__(kind)
+        chain.__setstate__(fields)
+        part.__dict__ = {**own, "chain": chain}
+        return part
+
+    def reset(self, epoch: int, state: bytes) -> None:
+        """Be what was once saved. What was sent before this does not count any more."""
+        self.__dict__ = self.of_state(state).__dict__
+        self.epoch = epoch
+
+    def _begins(self, epoch: int, number: int) -> bool:
+        """Whether this message is the next one; a message that was done before is passed over."""
+        if epoch != self.epoch or number > self.number + 1:
+            raise Lost(f"message {number} of line {epoch} after {self.number} of {self.epoch}")
+        if number <= self.number:
+            return False
+        self.number = number
+        return True
+
+    # ---------------------------------------------------------------------------------------------------- blocks
+
+    def learn(self, epoch: int, number: int, block: Block, threads: int = 1) -> tuple[Block | None, Said | None]:
+        """Learn a block. The same for the next part, or what is said of it at the end of the chain."""
+        if not self._begins(epoch, number):
+            return None, None
+        start = time.perf_counter()
+        chain = self.chain
+        X, y, weight = arrived(block)
+        chain.costs, chain.heard = block.costs, [] if block.heard else None
+        rows = chain.enter(X, weight, block.k, block.traced)
+        if block.votes:
+            put_votes(chain, rows, block.votes)
+        self._steps(rows, y, weight, 1 if block.traced else threads)
+        if self.index < self.parts - 1:
+            passed = block._replace(votes=votes_of(chain, rows, self._done())), None
+        else:
+            passed = None, self._leave(rows, y, weight, block.combiner)
+        self.seconds += time.perf_counter() - start
+        return passed
+
+    def _steps(self, rows: Any, y: np.ndarray, weight: np.ndarray, threads: int) -> None:
+        steps = self._own_steps()
+        size = len(y) if threads == 1 else max(LEAST_ROWS, min(MOST_ROWS, -(-len(y) // (2 * threads))))
+        parts = [slice(a, min(a + size, len(y))) for a in range(0, len(y), max(size, 1))]
+        pieces = [sliced(rows, part) for part in parts] if len(parts) > 1 else [rows]
+
+        def through(step: Any) -> Any:
+            return lambda b: step(pieces[b], y[parts[b]], weight[parts[b]])
+
+        flow([through(step) for step in steps], len(parts), threads)
+
+    def _own_steps(self) -> list[Any]:
+        """A panel is a step ahead of all segments. The boosters of `OneVsAll` take turns: they do not need each other."""
+        steps = self.chain.steps()
+        if isinstance(self.chain, OneVsAllChain):
+            return steps[self.index :: self.parts]
+        before = len(steps) - len(self.owners)
+        own = [step for step, owner in zip(steps[before:], self.owners, strict=True) if owner == self.index]
+        return (steps[:before] if self.index == 0 else []) + own
+
+    def _done(self) -> int:
+        """Learners that a block has gone through behind this part."""
+        pairs = zip(self.chain.segments, self.owners, strict=False)
+        return sum(len(segment) for segment, owner in pairs if owner <= self.index)
+
+    def _leave(self, rows: Any, y: np.ndarray, weight: np.ndarray, combiner: int) -> Said:
+        chain: Any = self.chain
+        out = np.empty(len(y), np.int64)
+        chain.right = []
+        chain.leave(rows, y, weight, Combiner(combiner), out)
+        return Said(out, chain.heard or [], chain.right)
+
+    # --------------------------------------------------------------------------------------------------- changes
+
+    def change(self, epoch: int, number: int, change: Change) -> None:
+        """Change the whole chain."""
+        if self._begins(epoch, number):
+            getattr(self, change.name)(*change.args)
+
+    def set_classes(self, k: int, columns: Columns) -> None:
+        self.estimator._set_classes(Shape(self.chain, columns), k)
+
+    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
+        self.chain.new_values(sizes, births)
+
+    def new_columns(self, numeric: int, nominal: int) -> None:
+        self.chain.new_columns(numeric, nominal)
+
+    def allot(self, share: float, width: int) -> None:
+        self.chain.allot(share, width)
+
+    def tune(self, settings: dict[str, Any], boosters: dict[int, dict[str, np.ndarray]]) -> None:
+        """What a booster learns about itself: by what all its segments have learned, which is the same everywhere."""
+        self.estimator.set_params(**settings)
+        put_boosters(self.chain, boosters)
+        self.estimator._tune(self.chain)
+
+    # -------------------------------------------------------------------------------------------------- questions
+
+    def boosters(self) -> dict[int, dict[str, np.ndarray]]:
+        """The numbers of its own learners, segment by segment."""
+        return {i: boosters_of(self.chain.segments[i]) for i in self._own_segments()}
+
+    def limited(self) -> int:
+        """Number of its own trees that have ever gone without something for lack of memory."""
+        return limited_trees(self.chain)  # a stand-in never has
+
+    def learned(self) -> bytes:
+        """What this part alone has learned."""
+        chain = self.chain
+        last, first = self.index == self.parts - 1, self.index == 0
+        names = (AT_THE_HEAD if first else ()) + ((*AT_THE_END, "numbers") if last else ())
+        fields = {name: chain.__dict__[name] for name in names if name in chain.__dict__}
+        segments = {i: chain.segments[i] for i in self._own_segments()}
+        log_vs = {i: chain.log_vs[i] for i in segments} if isinstance(chain, OneVsAllChain) else {}
+        return pickle.dumps((segments, log_vs, fields), protocol=5)
+
+    def _own_segments(self) -> list[int]:
+        if isinstance(self.chain, OneVsAllChain):
+            return list(range(self.index, len(self.chain.segments), self.parts))
+        return [i for i, owner in enumerate(self.owners) if owner == self.index]
+
+
+def boosters_of(segment: Segment) -> dict[str, np.ndarray]:
+    """A booster's numbers of its learners."""
+    return {name: getattr(segment.booster, name).copy() for name in segment.booster.per_learner()}
+
+
+def put_boosters(chain: Chain, boosters: dict[int, dict[str, np.ndarray]]) -> None:
+    """Stand-ins get what the segments that they stand for have learned of their learners."""
+    for i, arrays in boosters.items():
+        for name, values in arrays.items():
+            getattr(chain.segments[i].booster, name)[:] = values
+
+
+# ------------------------------------------------------------------------------------------------ cutting a chain
+
+
+def divide(chain: Chain, parts: int, threads: int) -> list[int]:
+    """Cut a chain so that every part has as many learners, in segments enough for its threads; the segments' parts."""
+    if isinstance(chain, OneVsAllChain):
+        return []
+    n, pieces = chain.n_learners, parts * (SEGMENTS_PER_THREAD * threads if threads > 1 else 1)
+    bounds = {n * i // pieces for i in range(pieces)} | {n * i // parts for i in range(parts)}
+    starts, segments = [], []
+    start = 0
+    for segment in chain.segments:
+        inside = sorted({bound - start for bound in bounds if start < bound < start + len(segment)})
+        for a, b in pairwise([0, *inside, len(segment)]):
+            segments.append(segment.between(a, b) if inside else segment)
+            starts.append(start + a)
+        start += len(segment)
+    chain.segments = segments
+    heads = [n * i // parts for i in range(parts)]
+    return [int(np.searchsorted(heads, start, side="right")) - 1 for start in starts]
+
+
+def stand_in(segment: Segment) -> Segment:
+    """A segment of as many learners that have learned nothing, with a copy of the booster."""
+    copy = segment.join([])
+    learners: Learners = copy.learners
+    assert isinstance(learners, TreeLearners)
+    for i in range(len(learners.forest.roots)):
+        clear(learners.forest, i, 0)
+    return Segment(learners.part(0, len(learners)), copy.booster)
+
+
+def states_of(estimator: Any, chain: Chain, owners: list[int], parts: int) -> list[bytes]:
+    """The parts of a chain that was divided, each to be sent to its process. Leaves stand-ins in the chain."""
+    real = chain.segments
+    binary = isinstance(chain, OneVsAllChain)
+    stand_ins = [stand_in(segment) for segment in real]
+    states = []
+    for index in range(parts):
+        twin: Any = chain.__class__.__new__(chain.__class__)
+        twin.__dict__ = dict(chain.__dict__)
+        twin.segments = [
+            one if (i % parts if binary else owners[i]) == index else other
+            for i, (one, other) in enumerate(zip(real, stand_ins, strict=True))
+        ]
+        _with_own(twin)
+        if isinstance(chain, PanelChain) and index:
+            twin.__class__ = WithoutPanel
+            del twin.panel
+        states.append(Part(estimator, twin, index, owners, parts).state())
+    chain.segments = stand_ins
+    _with_own(chain)
+    return states
+
+
+def _with_own(chain: Any) -> None:
+    """The boosters of `OneVsAll` have the chain's segments."""
+    if isinstance(chain, OneVsAllChain):
+        pairs = zip(chain.segments, chain.boosters, strict=True)
+        chain.boosters = [type(booster)(segment, booster.log_v) for segment, booster in pairs]

@@ -33,7 +33,7 @@ class AwayChain(Chain):
     line: Line
     rows: int  # of a block
     wanted: bool  # whether someone wants to know what is predicted
-    owed: bool  # whether the next block's first row was predicted without a class: what is said of it comes at once
+    owed: bool  # whether the next row's prediction is known already: what the chain says of it must not come later
 
     def stream(
         self,
@@ -76,7 +76,6 @@ class AwayChain(Chain):
         return take
 
     def predict(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
-        self.owed = True
         return gathered(self).predict(X, k, combiner) if self.wanted else np.full(len(X), -1)
 
     def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
@@ -146,6 +145,7 @@ class Away(OnlineClassifier):
         if isinstance(chain, AwayChain) and k > self.__dict__.get("_classes_sent_", 0):
             chain.line.send(Change("set_classes", (k, model.columns)))
             self.__dict__["_classes_sent_"] = k
+            chain.owed = chain.wanted
         super()._set_classes(model, k)
 
     def _tune(self, chain: Chain) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,13 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.cluster.line import Line
 from onlineboost.cluster.parts import Change, Said, put_boosters
-from onlineboost.cluster.travel import new_block
+from onlineboost.cluster.travel import Block, new_block
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.memory import NOTICE
 from onlineboost.estimators.model import Model
 from onlineboost.trees.compact import loaded
 
-OWN = ("line", "rows", "wanted", "owed")  # fields of a chain that is elsewhere
+OWN = ("line", "rows", "wanted", "owed", "limited", "due")  # fields of a chain that is elsewhere
 
 
 class AwayChain(Chain):
@@ -32,6 +33,8 @@ class AwayChain(Chain):
 
     line: Line
     rows: int  # of a block
+    limited: bool  # whether it has a memory limit,
+    due: int  # and the round after which it is to be looked at; 0: none
     wanted: bool  # whether someone wants to know what is predicted
     owed: bool  # whether the next row's prediction is known already: what the chain says of it must not come later
 
@@ -53,25 +56,47 @@ class AwayChain(Chain):
         while done < n and not (done and stop()):
             part = slice(done, min(done + size, n))
             sink = self._sink(out[part]) if self.wanted or self.heard is not None else None
-            self.line.send(new_block(X[part], y[part], weight[part], k, **asked), sink)
+            self.send(new_block(X[part], y[part], weight[part], k, **asked), sink)
             self.diary.keep(X[part], y[part], self.t)
             self.t += part.stop - part.start
             done = part.stop
+            self.due = self.t if self.t % NOTICE == 0 and self.limited else 0
         if self.heard is not None or self.owed:
             self.line.drain()
             self.owed = False
         return done
 
-    def _sink(self, out: np.ndarray) -> Callable[[Said], None]:
-        """Where the answer for a block goes."""
-        chain: Any = self
+    def send(self, content: Block | Change, sink: Any = None) -> None:
+        """Send a message. What is due after the last block, and what was tuned, comes before it."""
+        self.look()
+        self.line.send(content, sink)
 
-        def take(said: Said) -> None:
+    def look(self) -> None:
+        """As `memory.notice`, if that is due; but the line does not wait for it."""
+        if self.due and not self.diary.limited:
+            self.line.send(Change("limited_trees", ()), self._notice(self.due))
+        self.due = 0
+
+    def _sink(self, out: np.ndarray) -> Callable[[list[Said]], None]:
+        """Where goes what is said of a block."""
+
+        def take(answers: list[Said]) -> None:
+            said = answers[-1]
             out[:] = said.codes
-            if chain.heard is not None:
-                chain.heard += map(np.array, said.heard)
-            if said.right:
-                chain.right += said.right
+            if self.heard is not None:
+                self.heard += map(np.array, said.heard)
+
+        return take
+
+    def _notice(self, t: int) -> Callable[[list[int]], None]:
+        """What the parts have seen after round t takes its place in the diary."""
+
+        def take(answers: list[int]) -> None:
+            trees, diary = sum(answers), self.diary
+            if trees and not diary.limited:
+                at = np.searchsorted(diary.events[:, 0], t, side="right")
+                diary.limited = True
+                diary.events = np.insert(diary.events, at, (t, MEMORY, trees), axis=0)[-diary.most :]
 
         return take
 
@@ -83,15 +108,15 @@ class AwayChain(Chain):
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         super().new_values(sizes, births)
-        self.line.send(Change("new_values", (sizes, births)))
+        self.send(Change("new_values", (sizes, births)))
 
     def new_columns(self, numeric: int, nominal: int) -> None:
         super().new_columns(numeric, nominal)
-        self.line.send(Change("new_columns", (numeric, nominal)))
+        self.send(Change("new_columns", (numeric, nominal)))
 
     def allot(self, share: float, width: int) -> None:
         super().allot(share, width)
-        self.line.send(Change("allot", (share, width)))
+        self.send(Change("allot", (share, width)))
 
     def cut(self, n_segments: int) -> None:
         """It is cut already."""
@@ -102,7 +127,7 @@ def gathered(chain: AwayChain) -> Any:
     kind = type(chain).__mro__[2]  # what it was before `AwayChain` was put in front
     whole: Any = kind.__new__(kind)
     whole.__dict__ = {name: value for name, value in chain.__dict__.items() if name not in OWN}
-    whole.diary, whole.heard = chain.diary.copy(), None
+    whole.diary, whole.watch, whole.heard = chain.diary.copy(), deepcopy(chain.watch), None
     parts = [pickle.loads(part) for part in chain.line.ask("learned")]
     whole.segments = [None] * len(chain.segments)
     log_vs = {}
@@ -133,6 +158,7 @@ class Away(OnlineClassifier):
         out = super()._learn_rows(model, *args)
         chain = model.chain
         assert isinstance(chain, AwayChain)
+        chain.look()
         if chain.wanted:
             chain.line.drain()
         return out
@@ -143,7 +169,7 @@ class Away(OnlineClassifier):
     def _set_classes(self, model: Model, k: int) -> None:
         chain = model.chain
         if isinstance(chain, AwayChain) and k > self.__dict__.get("_classes_sent_", 0):
-            chain.line.send(Change("set_classes", (k, model.columns)))
+            chain.send(Change("set_classes", (k, model.columns)))
             self.__dict__["_classes_sent_"] = k
             chain.owed = chain.wanted
         super()._set_classes(model, k)
@@ -155,14 +181,3 @@ class Away(OnlineClassifier):
         chain.line.send(Change("tune", ({"restart": getattr(self, "restart", None)}, boosters)))
         put_boosters(chain, boosters)
         super()._tune(chain)
-
-
-def notice(model: Model, t: int) -> int:
-    """After round t: how many trees have gone without something for lack of memory, noted as `memory.notice` does."""
-    chain = model.chain
-    assert isinstance(chain, AwayChain)
-    trees = sum(chain.line.ask("limited"))
-    if trees and t % NOTICE == 0 and not chain.diary.limited:
-        chain.diary.limited = True
-        chain.diary.note(t, MEMORY, [trees])
-    return trees

@@ -97,6 +97,7 @@ class Cluster:
         self._line = Line(self._engine, states, parts + AHEAD, threads)
         chain.__class__ = type(type(chain).__name__, (AwayChain, type(chain)), {})
         chain.line, chain.rows, chain.wanted, chain.owed = self._line, self.rows, self._wanted, False
+        chain.limited, chain.due = self._front._model.limit is not None, 0
         away: AwayChain = chain
         return away
 
@@ -148,7 +149,7 @@ class Cluster:
         """Whether the trees have reached the limit is known where they are."""
         assert self._line is not None
         model = self._front._model
-        if model.limit is not None and not model.warned and sum(self._line.ask("limited")):
+        if model.limit is not None and not model.warned and sum(self._line.ask("limited_trees")):
             tell_limit(model)
 
     @property

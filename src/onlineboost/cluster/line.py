@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from onlineboost.cluster.errors import ClusterError, Lost
-from onlineboost.cluster.parts import Change, Said
+from onlineboost.cluster.parts import Change
 from onlineboost.cluster.travel import Block
 
-TRIES = 10  # to put the line together again, before something has come of it
+TRIES = 10  # to put the line together again, before it gets further than it was
 SHARE = 0.03  # of the time that checkpoints may take
 SOONEST = 2.0  # seconds after which there may be one
 MOST_KEPT = 256 << 20  # bytes of messages that are kept at most; then there is a checkpoint
 
-Sink = Callable[[Said], None]
+Sink = Callable[[list[Any]], None]  # gets what the parts say of a message: of a block, the last part alone
 
 
 class Engine(Protocol):
@@ -85,17 +85,17 @@ class Line:
         self._saving: tuple[int, list[Any]] | None = None  # a checkpoint that is being made: after which message
         self._saved_at = time.monotonic()
         self._number = self._epoch = self._failures = 0
+        self._reached = 0  # the last message of which something has come
         self._workers: list[Any] = [None] * len(states)
         self._put_together(Lost("it was never there"))
 
     # ----------------------------------------------------------------------------------------------- what users do
 
     def send(self, content: Block | Change, sink: Sink | None = None) -> None:
-        """Send a message, once there is room on the line. `sink` gets what is said of a block, in time."""
+        """Send a message, once there is room on the line. `sink` gets what is said of it, in time."""
         self._number += 1
         self._log.append(Message(self._number, content, sink))
         self._push()
-        self._save_if_due()
 
     def drain(self) -> None:
         """Until all that was sent is done."""
@@ -142,6 +142,7 @@ class Line:
                 message = self._log[self._sent]
                 self._on_line.append((message, self._submit(message)))
                 self._sent += 1
+                self._save_if_due()
 
     def _submit(self, message: Message) -> list[Any]:
         number, content = message.number, message.content
@@ -161,10 +162,11 @@ class Line:
             self._put_together(lost)
             return
         self._on_line.popleft()
-        self._failures = 0
+        if message.number > self._reached:
+            self._reached, self._failures = message.number, 0
         if message.sink is not None:
             sink, message.sink = message.sink, None  # it may be sent again, but is not told again
-            sink(found[0])
+            sink(found)
         if self._saving is not None and all(map(self.engine.ready, self._saving[1])):
             self._finish_saving()
 
@@ -182,7 +184,8 @@ class Line:
 
     def _save(self) -> None:
         """Between two messages, every part hands over its state; the line goes on meanwhile."""
-        self._saving = self._number, [self.engine.ask(worker, "timed_state") for worker in self._workers]
+        number = self._log[self._sent - 1].number
+        self._saving = number, [self.engine.ask(worker, "timed_state") for worker in self._workers]
 
     def _finish_saving(self) -> None:
         if self._saving is None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from onlineboost.chain.chain import LEAST_ROWS, MOST_ROWS, SEGMENTS_PER_THREAD, Chain
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.independent import IndependentChain
 from onlineboost.chain.learners import Learners, TreeLearners
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
@@ -33,7 +34,7 @@ AT_THE_END = ("log_v", "newton", "recency")  # and its last one
 
 
 class Change(NamedTuple):
-    """What is done to the whole chain between two blocks: a method of `Part`, and what it is given."""
+    """What is done in every part between two blocks: a method of `Part`, and what it is given."""
 
     name: str
     args: tuple[Any, ...]
@@ -44,7 +45,6 @@ class Said(NamedTuple):
 
     codes: np.ndarray  # int64 (rows,) predicted before they were learned
     heard: list[np.ndarray]  # probabilities, if someone asks
-    right: list[np.ndarray]  # which trees were right, of an `IndependentChain`
 
 
 class WithoutPanel(PanelChain):
@@ -164,18 +164,17 @@ class Part:
         return sum(len(segment) for segment, owner in pairs if owner <= self.index)
 
     def _leave(self, rows: Any, y: np.ndarray, weight: np.ndarray, combiner: int) -> Said:
-        chain: Any = self.chain
         out = np.empty(len(y), np.int64)
-        chain.right = []
-        chain.leave(rows, y, weight, Combiner(combiner), out)
-        return Said(out, chain.heard or [], chain.right)
+        if isinstance(self.chain, IndependentChain):
+            self.chain.right = []  # nobody asks
+        self.chain.leave(rows, y, weight, Combiner(combiner), out)
+        return Said(out, self.chain.heard or [])
 
     # --------------------------------------------------------------------------------------------------- changes
 
-    def change(self, epoch: int, number: int, change: Change) -> None:
-        """Change the whole chain."""
-        if self._begins(epoch, number):
-            getattr(self, change.name)(*change.args)
+    def change(self, epoch: int, number: int, change: Change) -> Any:
+        """Change the whole chain, or look at it between two blocks."""
+        return getattr(self, change.name)(*change.args) if self._begins(epoch, number) else None
 
     def set_classes(self, k: int, columns: Columns) -> None:
         self.estimator._set_classes(Shape(self.chain, columns), k)
@@ -201,7 +200,7 @@ class Part:
         """The numbers of its own learners, segment by segment."""
         return {i: boosters_of(self.chain.segments[i]) for i in self._own_segments()}
 
-    def limited(self) -> int:
+    def limited_trees(self) -> int:
         """Number of its own trees that have ever gone without something for lack of memory."""
         return limited_trees(self.chain)  # a stand-in never has
 

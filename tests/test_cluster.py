@@ -1,0 +1,220 @@
+"""A chain in parts, each in a process of its own, is the chain of one process, bit for bit; whatever gets lost."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from contract.kinds import TREE, every_estimator, shortened
+from helpers import in_blocks, mixed_stream, number_stream
+from onlineboost import AdaBoostOLM, BestTree, OnlineBoostClassifier
+from onlineboost.cluster import Cluster, ClusterError, Here
+from onlineboost.cluster import line as line_module
+from onlineboost.estimators import memory
+
+every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
+
+
+def saved(clf):
+    return pickle.dumps(clf._model)
+
+
+@pytest.fixture(autouse=True)
+def small():
+    with shortened():
+        yield
+
+
+@pytest.fixture(scope="module")
+def stream():
+    """New classes and new nominal values in mid-stream, missing values, weights."""
+    return mixed_stream(260, 1)
+
+
+@every_class
+def test_parts_change_nothing(kind, stream):
+    X, y, weight = stream
+    one = kind.make()
+    said = in_blocks(one, X, y, 130, weight)
+    for parts, rows, block in ((1, 64, 260), (3, 17, 100), (5, 1, 60)):
+        n = 260 if rows > 1 else 60  # single rows are slow
+        with Cluster(kind.make(), parts, rows=rows, engine=Here()) as run:
+            assert in_blocks(run, X[:n], y[:n], block, weight[:n]) == said[:n]
+            if n == len(y):
+                assert saved(run.result()) == saved(one)
+
+
+def test_a_cluster_goes_on_with_what_was_learned_and_what_it_learned_goes_on(stream):
+    X, y, weight = stream
+    one = AdaBoostOLM(6, learner=TREE).partial_fit(X, y, sample_weight=weight)
+    first = AdaBoostOLM(6, learner=TREE).partial_fit(X[:100], y[:100], sample_weight=weight[:100])
+    before = saved(first)
+    with Cluster(first, 2, rows=50, engine=Here()) as run:
+        run.partial_fit(X[100:200], y[100:200], sample_weight=weight[100:200])
+        clf = run.result()
+        after = saved(clf)
+        run.partial_fit(X[200:], y[200:], sample_weight=weight[200:])
+        assert saved(run.result()) == saved(one)
+    assert saved(first) == before
+    assert saved(clf) == after, "a result is a copy: the run goes on without it"
+    assert saved(clf.partial_fit(X[200:], y[200:], sample_weight=weight[200:])) == saved(one)
+
+
+def test_probabilities_are_those_of_one_process(stream):
+    X, y, weight = stream
+    for make in (lambda: AdaBoostOLM(6, learner=TREE, calibrate=True), lambda: OnlineBoostClassifier(6, learner=TREE)):
+        want = make().test_then_train(X, y, sample_weight=weight, proba=True)
+        with Cluster(make(), 2, rows=40, engine=Here()) as run:
+            said, p = run.test_then_train(X, y, sample_weight=weight, proba=True)
+        assert said.tolist() == want[0].tolist()
+        assert np.array_equal(p, want[1])
+
+
+def test_new_columns_costs_and_a_memory_limit(stream, monkeypatch):
+    """What changes the whole chain between two blocks, or is decided for all of it."""
+    monkeypatch.setattr(memory, "NOTICE", 64)
+    monkeypatch.setattr("onlineboost.cluster.away.NOTICE", 64)
+    X, y, weight = stream
+    early = [{"a": row[1], "b": row[3]} for row in X[:150]]
+    late = [{"a": row[1], "b": row[3], "c": row[4], "d": row[0]} for row in X[150:]]
+    pd = pytest.importorskip("pandas")
+    frames = [pd.DataFrame(early), pd.DataFrame(late)]
+    settings = {"learner": TREE, "columns": "open", "memory_limit": 60_000, "class_weight": "balanced"}
+    one = AdaBoostOLM(6, **settings)
+    with Cluster(AdaBoostOLM(6, **settings), 3, rows=32, engine=Here()) as run:
+        for clf in (one, run):
+            for frame, rows in zip(frames, (slice(0, 150), slice(150, None)), strict=True):
+                clf.partial_fit(frame, y[rows], sample_weight=weight[rows])
+        both = run.result()
+    assert one._model.chain.diary.limited, "the test is about a model at its limit"
+    assert saved(both) == saved(one)
+
+
+def test_threads_within_a_part_change_nothing(stream):
+    X, y, weight = stream
+    want = saved(AdaBoostOLM(8, learner=TREE).partial_fit(X, y, sample_weight=weight))
+    with Cluster(AdaBoostOLM(8, learner=TREE, n_jobs=2), 2, rows=64, engine=Here()) as run:
+        assert saved(run.partial_fit(X, y, sample_weight=weight).result()) == want
+
+
+# -------------------------------------------------------------------------------------------------- what gets lost
+
+
+@pytest.mark.parametrize("kind", [kind for kind in every_estimator() if "adaboost" in str(kind)], ids=str)
+def test_whatever_is_lost_is_done_exactly_once(kind, stream, monkeypatch):
+    """Processes die before every 31st call: of blocks, changes and checkpoints; and in the middle of recoveries."""
+    monkeypatch.setattr(line_module, "SOONEST", 0.0)
+    monkeypatch.setattr(line_module, "SHARE", 1e9)  # a checkpoint after every message
+    monkeypatch.setattr(line_module.time, "sleep", lambda seconds: None)
+    X, y, weight = stream
+    one = kind.make()
+    want = in_blocks(one, X, y, 130, weight)
+    calls, deaths = 0, []
+
+    def fault(method, index):
+        nonlocal calls
+        calls += 1
+        dies = calls % 31 == 0 or (method == "reset" and calls % 5 == 0)
+        deaths.extend([method] * dies)
+        return dies
+
+    with Cluster(kind.make(), 3, rows=20, engine=Here(fault)) as run:
+        assert in_blocks(run, X, y, 65, weight) == want
+        assert saved(run.result()) == saved(one)
+        assert run.figures.recoveries > 5
+        assert run.figures.checkpoints > 5
+    assert {"learn", "change", "timed_state", "reset"} <= set(deaths)
+
+
+def test_a_line_that_breaks_again_and_again_is_given_up(stream, monkeypatch):
+    monkeypatch.setattr(line_module.time, "sleep", lambda seconds: None)
+    X, y, _ = stream
+    with (
+        Cluster(AdaBoostOLM(6, learner=TREE), 2, engine=Here(lambda method, index: method == "learn")) as run,
+        pytest.raises(ClusterError, match="10 times in a row"),
+    ):
+        run.partial_fit(X, y).result()
+
+
+def test_messages_out_of_order_and_twice():
+    """A part does every number once, and none of a line that was put together anew since."""
+    from onlineboost.cluster.errors import Lost
+    from onlineboost.cluster.parts import Change, Part
+
+    part = Part(None, None, 0, [], 1)
+    part.limited_trees = lambda: 7
+    look = Change("limited_trees", ())
+    assert part.change(0, 1, look) == 7
+    assert part.change(0, 1, look) is None, "it was done before"
+    for epoch, number in ((0, 3), (1, 2)):
+        with pytest.raises(Lost):
+            part.change(epoch, number, look)
+    assert part.change(0, 2, look) == 7
+
+
+def test_messages_since_a_checkpoint_are_dropped_after_it(stream):
+    X, y, _ = stream
+    with Cluster(AdaBoostOLM(6, learner=TREE), 2, rows=10, engine=Here()) as run:
+        run.partial_fit(X[:100], y[:100])
+        assert len(run._line._log) > 5
+        run._line.checkpoint()
+        assert run._line._log == []
+        want = saved(run.result())
+        run._line._workers[0]["part"] = None
+        assert saved(run.result()) == want
+
+
+# ------------------------------------------------------------------------------------------------------ what travels
+
+
+def test_what_travels_does_not_grow_with_the_rows_before_or_the_columns_that_are_derived():
+    """The row, its label, the votes, and today what the experts say, in a byte each."""
+    X, y = number_stream(512, d=6, n_classes=3)
+    for n_learners in (8, 40):
+        engine = Here()
+        with Cluster(AdaBoostOLM(n_learners), 2, rows=256, engine=engine) as run:
+            run.partial_fit(X, y, classes=[0, 1, 2]).result()
+        per_row = engine.bytes_by_hop[0] / 512
+        assert per_row <= 6 * 8 + 1 + 3 * 8 + n_learners // 2 + 8
+
+
+# ----------------------------------------------------------------------------------------------------- what is said
+
+
+def test_what_a_cluster_cannot_do_is_told():
+    from sklearn.naive_bayes import GaussianNB
+
+    X, y = number_stream(20)
+    with pytest.raises(RuntimeError, match="with statement"):
+        Cluster(BestTree(3)).partial_fit(X, y)
+    with Cluster(AdaBoostOLM(3, learner=GaussianNB()), engine=Here()) as run, pytest.raises(ValueError, match="trees"):
+        run.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="parts"):
+        Cluster(BestTree(3), 0)
+
+
+def test_a_bad_block_leaves_the_run_as_it_was(stream):
+    X, y, _ = stream
+    with Cluster(AdaBoostOLM(6, learner=TREE), 2, engine=Here()) as run:
+        want = saved(run.partial_fit(X[:100], y[:100]).result())
+        with pytest.raises(ValueError, match="rows"):
+            run.partial_fit(X, y[:100])
+        assert saved(run.result()) == want
+
+
+# -------------------------------------------------------------------------------------------------------------- Ray
+
+
+def test_a_ray_cluster_with_a_killed_actor(stream):
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'onlineboost[ray]'")
+    X, y, weight = stream
+    one = AdaBoostOLM(6, learner=TREE, restart="never")
+    want = in_blocks(one, X, y, 130, weight)
+    with Cluster(AdaBoostOLM(6, learner=TREE, restart="never"), 2, rows=32) as run:
+        assert in_blocks(run, X[:130], y[:130], 65, weight[:130]) == want[:130]
+        ray.kill(run._line._workers[1])
+        assert in_blocks(run, X[130:], y[130:], 65, weight[130:]) == want[130:]
+        assert run.figures.recoveries == 1
+        assert saved(run.result()) == saved(one)

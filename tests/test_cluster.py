@@ -125,7 +125,7 @@ def test_whatever_is_lost_is_done_exactly_once(kind, stream, monkeypatch):
         assert saved(run.result()) == saved(one)
         assert run.figures.recoveries > 5
         assert run.figures.checkpoints > 5
-    assert {"learn", "change", "timed_state", "reset"} <= set(deaths)
+    assert {"learn", "change", "checkpoint", "reset"} <= set(deaths)
 
 
 def test_a_line_that_breaks_again_and_again_is_given_up(stream, monkeypatch):
@@ -154,13 +154,16 @@ def test_messages_out_of_order_and_twice():
     assert part.change(0, 2, look) == 7
 
 
-def test_messages_since_a_checkpoint_are_dropped_after_it(stream):
+@pytest.mark.parametrize("in_files", [False, True])
+def test_messages_since_a_checkpoint_are_dropped_after_it(stream, in_files, tmp_path):
     X, y, _ = stream
-    with Cluster(AdaBoostOLM(6, learner=TREE), 2, rows=10, engine=Here()) as run:
+    folder = tmp_path if in_files else None
+    with Cluster(AdaBoostOLM(6, learner=TREE), 2, rows=10, folder=folder, engine=Here()) as run:
         run.partial_fit(X[:100], y[:100])
         assert len(run._line._log) > 5
         run._line.checkpoint()
         assert run._line._log == []
+        assert len(list(tmp_path.iterdir())) == (2 if in_files else 0)
         want = saved(run.result())
         run._line._workers[0]["part"] = None
         assert saved(run.result()) == want

@@ -124,7 +124,7 @@ class AwayChain(Chain):
 
 def gathered(chain: AwayChain) -> Any:
     """A chain with all that the parts have learned so far."""
-    kind = type(chain).__mro__[2]  # what it was before `AwayChain` was put in front
+    kind: Any = type(chain).__mro__[2]  # what it was before `AwayChain` was put in front
     whole: Any = kind.__new__(kind)
     whole.__dict__ = {name: value for name, value in chain.__dict__.items() if name not in OWN}
     whole.diary, whole.watch, whole.heard = chain.diary.copy(), deepcopy(chain.watch), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from os import PathLike, fspath
 from typing import Any, Self
 
 import numpy as np
@@ -34,6 +35,9 @@ class Cluster:
         machine, for as long as this is open.
     rows : int
         Rows that travel together. The result does not depend on it.
+    folder : path, optional
+        A folder that all machines share, for checkpoints. Without it they are kept in the memory of this process, as
+        large as the model.
     engine : optional
         Something else than Ray to run the processes: see `onlineboost.cluster.line.Engine`.
 
@@ -56,14 +60,17 @@ class Cluster:
         *,
         address: str | None = None,
         rows: int = ROWS,
+        folder: str | PathLike[str] | None = None,
         engine: Engine | None = None,
     ) -> None:
         self.parts, self.rows, self.address = count("parts", parts), count("rows", rows), address
+        self.folder = None if folder is None else fspath(folder)
         self._engine = engine
         self._line: Line | None = None
-        self._kind = type(classifier)
+        self._kind: Any = type(classifier)
         front = deepcopy(classifier)
-        front.__class__ = type(self._kind.__name__, (Away, self._kind), {"_line_up": lambda _, chain: self._away(chain)})
+        own = {"_line_up": lambda _, chain: self._away(chain)}
+        front.__class__ = type(self._kind.__name__, (Away, self._kind), own)
         self._front = front
         self._open = self._wanted = False
 
@@ -94,7 +101,7 @@ class Cluster:
         owners = divide(chain, parts, threads)
         settings = self._kind(**self._front.get_params(deep=False))
         states = states_of(settings, chain, owners, parts)
-        self._line = Line(self._engine, states, parts + AHEAD, threads)
+        self._line = Line(self._engine, states, parts + AHEAD, threads, self.folder)
         chain.__class__ = type(type(chain).__name__, (AwayChain, type(chain)), {})
         chain.line, chain.rows, chain.wanted, chain.owed = self._line, self.rows, self._wanted, False
         chain.limited, chain.due = self._front._model.limit is not None, 0

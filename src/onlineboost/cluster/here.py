@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from onlineboost.cluster.errors import Lost
-from onlineboost.cluster.parts import Part
+from onlineboost.cluster.parts import Part, State
 from onlineboost.cluster.travel import Block
 
 
@@ -19,13 +19,11 @@ class Here:
         self.bytes_by_hop: dict[int, int] = {}  # that each part has sent to the next
         self.started = 0
 
-    def start(self, index: int, state: bytes) -> dict[str, Any]:
+    def start(self, index: int, state: State) -> dict[str, Any]:
         self.started += 1
         return {"index": index, "part": Part.of_state(state)}
 
-    def learn(
-        self, worker: dict[str, Any], epoch: int, number: int, block: Any, threads: int
-    ) -> tuple[Any, Any]:
+    def learn(self, worker: dict[str, Any], epoch: int, number: int, block: Any, threads: int) -> tuple[Any, Any]:
         if isinstance(block, Lost):
             return block, block
         block = pickle.loads(block) if isinstance(block, bytes) else block

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from onlineboost.cluster.errors import ClusterError, Lost
-from onlineboost.cluster.parts import Change
+from onlineboost.cluster.parts import Change, State
 from onlineboost.cluster.travel import Block
 
 TRIES = 10  # to put the line together again, before it gets further than it was
-SHARE = 0.03  # of the time that checkpoints may take
-SOONEST = 2.0  # seconds after which there may be one
+SHARE = 0.015  # of the time that parts may spend on checkpoints; to send them takes as long again
+SOONEST = 5.0  # seconds after which there may be one
 MOST_KEPT = 256 << 20  # bytes of messages that are kept at most; then there is a checkpoint
 
 Sink = Callable[[list[Any]], None]  # gets what the parts say of a message: of a block, the last part alone
@@ -30,7 +31,7 @@ Sink = Callable[[list[Any]], None]  # gets what the parts say of a message: of a
 class Engine(Protocol):
     """Processes, one for every part, that do what they are asked in the order in which they were asked."""
 
-    def start(self, index: int, state: bytes) -> Any:
+    def start(self, index: int, state: State) -> Any:
         """A new process for a part."""
 
     def learn(self, worker: Any, epoch: int, number: int, block: Any, threads: int) -> tuple[Any, Any]:
@@ -75,8 +76,11 @@ class Figures:
 class Line:
     """Parts in order, each in a process of its own."""
 
-    def __init__(self, engine: Engine, states: list[bytes], window: int, threads: int = 1) -> None:
+    def __init__(
+        self, engine: Engine, states: Sequence[State], window: int, threads: int = 1, folder: str | None = None
+    ) -> None:
         self.engine, self.window, self.threads = engine, window, threads
+        self.folder = folder  # for checkpoints; None: they are kept in memory, here
         self.figures = Figures()
         self._states = states  # of the last complete checkpoint
         self._log: list[Message] = []  # since then
@@ -185,7 +189,7 @@ class Line:
     def _save(self) -> None:
         """Between two messages, every part hands over its state; the line goes on meanwhile."""
         number = self._log[self._sent - 1].number
-        self._saving = number, [self.engine.ask(worker, "timed_state") for worker in self._workers]
+        self._saving = number, [self.engine.ask(worker, "checkpoint", self.folder) for worker in self._workers]
 
     def _finish_saving(self) -> None:
         if self._saving is None:
@@ -196,7 +200,10 @@ class Line:
         except Lost as lost:
             self._put_together(lost)
             return
-        self._states = [state for state, _ in states]
+        old, self._states = self._states, [state for state, _ in states]
+        for state in old:
+            if isinstance(state, str):
+                Path(state).unlink(missing_ok=True)
         kept = [message for message in self._log if message.number > number]
         self._sent -= len(self._log) - len(kept)
         self._log, self._saving, self._saved_at = kept, None, time.monotonic()

@@ -11,6 +11,7 @@ import pickle
 import time
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,9 +26,12 @@ from onlineboost.chain.segments import Segment
 from onlineboost.chain.shares import limited_trees
 from onlineboost.chain.threads import flow
 from onlineboost.cluster.errors import Lost
+from onlineboost.cluster.tables import dumps, loads
 from onlineboost.cluster.travel import Block, arrived, put_votes, sliced, votes_of
 from onlineboost.trees.compact import clear
 from onlineboost.trees.state import Columns
+
+State = bytes | str  # of a part, or the path of a file with it
 
 AT_THE_HEAD = ("panel",)  # fields of a chain that its first part has,
 AT_THE_END = ("log_v", "newton", "recency")  # and its last one
@@ -78,7 +82,6 @@ class Part:
         self.index, self.parts = index, parts
         self.owners = owners  # of the segments
         self.epoch = self.number = 0  # times that the line was put together again; messages that were done
-        self.seconds = 0.0  # of work
 
     # ------------------------------------------------------------------------------- to another process, and back
 
@@ -87,23 +90,29 @@ class Part:
         chain = self.chain
         fields = {**chain.__dict__, "_caches": [], "heard": None}
         own = {name: value for name, value in self.__dict__.items() if name != "chain"}
-        return pickle.dumps((type(chain), fields, own), protocol=5)
+        return dumps((type(chain), fields, own))
 
-    def timed_state(self) -> tuple[bytes, float]:
-        """The same, and the seconds that it took."""
+    def checkpoint(self, folder: str | None) -> tuple[State, float]:
+        """The same, or a file with it that all machines can read; and the seconds that it took."""
         start = time.perf_counter()
-        return self.state(), time.perf_counter() - start
+        state = self.state()
+        if folder is None:
+            return state, time.perf_counter() - start
+        path = Path(folder) / f"part-{self.index}-{self.epoch}-{self.number}.state"
+        path.write_bytes(state)
+        return str(path), time.perf_counter() - start
 
     @classmethod
-    def of_state(cls, state: bytes) -> Part:
-        kind, fields, own = pickle.loads(state)
+    def of_state(cls, state: State) -> Part:
+        state = Path(state).read_bytes() if isinstance(state, str) else state
+        kind, fields, own = loads(state)
         part = cls.__new__(cls)
         chain = kind.__new__(kind)
         chain.__setstate__(fields)
         part.__dict__ = {**own, "chain": chain}
         return part
 
-    def reset(self, epoch: int, state: bytes) -> None:
+    def reset(self, epoch: int, state: State) -> None:
         """Be what was once saved. What was sent before this does not count any more."""
         self.__dict__ = self.of_state(state).__dict__
         self.epoch = epoch
@@ -123,7 +132,6 @@ class Part:
         """Learn a block. The same for the next part, or what is said of it at the end of the chain."""
         if not self._begins(epoch, number):
             return None, None
-        start = time.perf_counter()
         chain = self.chain
         X, y, weight = arrived(block)
         chain.costs, chain.heard = block.costs, [] if block.heard else None
@@ -132,11 +140,8 @@ class Part:
             put_votes(chain, rows, block.votes)
         self._steps(rows, y, weight, 1 if block.traced else threads)
         if self.index < self.parts - 1:
-            passed = block._replace(votes=votes_of(chain, rows, self._done())), None
-        else:
-            passed = None, self._leave(rows, y, weight, block.combiner)
-        self.seconds += time.perf_counter() - start
-        return passed
+            return block._replace(votes=votes_of(chain, rows, self._done())), None
+        return None, self._leave(rows, y, weight, block.combiner)
 
     def _steps(self, rows: Any, y: np.ndarray, weight: np.ndarray, threads: int) -> None:
         steps = self._own_steps()
@@ -150,7 +155,7 @@ class Part:
         flow([through(step) for step in steps], len(parts), threads)
 
     def _own_steps(self) -> list[Any]:
-        """A panel is a step ahead of all segments. The boosters of `OneVsAll` take turns: they do not need each other."""
+        """A panel is a step ahead of all segments. The boosters of `OneVsAll` do not need each other: they take turns"""
         steps = self.chain.steps()
         if isinstance(self.chain, OneVsAllChain):
             return steps[self.index :: self.parts]

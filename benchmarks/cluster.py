@@ -1,0 +1,329 @@
+"""A chain on a Ray cluster beside one process: whether it is the same, what it costs, and what it survives.
+
+    python benchmarks/cluster.py exact           # hash of all that was learned: streams x parts x blocks x estimators
+    python benchmarks/cluster.py cost            # processor time at 1,000 learners, and bytes from part to part
+    python benchmarks/cluster.py kills           # actors killed at random moments under load
+    python benchmarks/cluster.py nodes           # machines lost under load (nodes of one machine)
+    python benchmarks/cluster.py namespaces      # two nodes with addresses of their own (Linux, root)
+
+All need Ray: pip install 'onlineboost[ray]'. "CPU" counts the processor time of all processes, Ray's own included.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from onlineboost import AdaBoostOLM, load_dataset
+from onlineboost.cluster import Cluster, Here
+from onlineboost.estimators import lookup
+from onlineboost.estimators.registry import ENTRIES
+
+STREAMS = "electricity,covertype,nursery,isolet,synthetic-abrupt"
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def hash_of(clf: Any) -> str:
+    """A hash of all that was learned, trees included."""
+    return hashlib.sha256(pickle.dumps(clf._model)).hexdigest()[:16]
+
+
+def rows_of(name: str, n: int) -> tuple[Any, Any]:
+    """The first rows of a stream; those that are shuffled, shuffled."""
+    data = load_dataset(name)
+    data = data.shuffled(0) if data.order == "shuffle" else data
+    return data.X[:n], data.y[:n]
+
+
+def fed(run: Any, X: Any, y: Any, block: int) -> Any:
+    """Learn a stream, so many rows in a call."""
+    for a in range(0, len(y), block):
+        run.partial_fit(X[a : a + block], y[a : a + block])
+    return run
+
+
+def pooled() -> Any:
+    """The engine of Ray with actors that are used again: to start a process takes seconds."""
+    from onlineboost.cluster.ray_engine import RayEngine
+
+    class Pooled(RayEngine):
+        def __init__(self, parts: int) -> None:
+            super().__init__(parts)
+            self.idle: list[Any] = []
+
+        def start(self, index: int, state: bytes) -> Any:
+            return self.idle.pop() if self.idle else super().start(index, state)
+
+        def stop(self, worker: Any) -> None:
+            self.idle.append(worker)
+
+        def close(self) -> None:
+            """It goes on."""
+
+    return Pooled
+
+
+@click.group()
+def main() -> None:
+    """Measure a chain on a cluster."""
+
+
+@main.command()
+@click.option("--streams", default=STREAMS, show_default=True)
+@click.option("--rows", default=3000, show_default=True)
+@click.option("--learners", default=20, show_default=True)
+@click.option("--parts", default="1,2,5,16", show_default=True)
+@click.option("--blocks", default="1,256,4096", show_default=True)
+@click.option("--models", default=",".join(entry.name for entry in ENTRIES), show_default=True)
+@click.option("--few", default=200, show_default=True, help="Rows where they go one by one.")
+@click.option("--here", is_flag=True, help="Parts in this process, without Ray.")
+def exact(streams: str, rows: int, learners: int, parts: str, blocks: str, models: str, few: int, here: bool) -> None:
+    """Compare hashes. Labels are not named in advance: they turn up in mid-stream."""
+    engine = None if here else pooled()(max(map(int, parts.split(","))))
+    tried = same = 0
+    for stream in streams.split(","):
+        X, y = rows_of(stream, rows)
+        for model in models.split(","):
+            kind = lookup.load(model)
+            settings = {} if model == "hoeffding-tree" else {"n_learners": learners}
+            wanted = {n: hash_of(kind(**settings).partial_fit(X[:n], y[:n])) for n in {rows, few}}
+            for block in map(int, blocks.split(",")):
+                n = few if block == 1 else rows
+                for count in map(int, parts.split(",")):
+                    with Cluster(kind(**settings), count, rows=block, engine=engine or Here()) as run:
+                        found = hash_of(fed(run, X[:n], y[:n], 5000).result())
+                    tried += 1
+                    same += found == wanted[n]
+                    if found != wanted[n]:
+                        click.echo(f"DIFFERENT: {stream}, {model}, {count} parts, blocks of {block}")
+            click.echo(f"{stream}, {model}: {same} of {tried} so far are the same", err=True)
+    click.echo(f"{same} of {tried} runs are the same as one process")
+    sys.exit(same < tried)
+
+
+# ------------------------------------------------------------------------------------------------------------- cost
+
+
+def cpu_of_tree(root: int) -> float:
+    """Seconds of processor time of a process and all below it (Linux)."""
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        pid = int(path.parent.name)
+        parents[pid], ticks[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
+    below = {root}
+    for _ in range(8):
+        below |= {pid for pid, parent in parents.items() if parent in below}
+    return sum(ticks.get(pid, 0) for pid in below) / TICK
+
+
+@main.command()
+@click.option("--stream", default="covertype", show_default=True)
+@click.option("--rows", default=16384, show_default=True)
+@click.option("--learners", default=1000, show_default=True)
+@click.option("--parts", default=2, show_default=True)
+@click.option("--repeats", default=1, show_default=True)
+def cost(stream: str, rows: int, learners: int, parts: int, repeats: int) -> None:
+    """Processor time and wall time, without restarts and memory limit: both make the line wait."""
+    X, y = rows_of(stream, rows)
+    classes = sorted(set(y))
+    settings = {"restart": "never", "memory_limit": None}
+    for block in (1024, 4096):
+        for _ in range(repeats):
+            one = AdaBoostOLM(learners, **settings)
+            one.partial_fit(X[:block], y[:block], classes=classes)
+            start, cpu = time.perf_counter(), time.process_time()
+            fed(one, X[block:], y[block:], block)
+            wall_one, cpu_one = time.perf_counter() - start, time.process_time() - cpu
+            with Cluster(AdaBoostOLM(learners, **settings), parts, rows=block) as run:
+                run.partial_fit(X[:block], y[:block], classes=classes)
+                run._line.drain()
+                start, cpu = time.perf_counter(), cpu_of_tree(os.getpid())
+                fed(run, X[block:], y[block:], block)
+                run._line.drain()
+                wall, more = time.perf_counter() - start, cpu_of_tree(os.getpid()) - cpu
+                figures = run.figures
+                same = hash_of(run.result()) == hash_of(one)
+            click.echo(
+                f"blocks of {block}: one process {wall_one:.1f} s wall, {cpu_one:.1f} s CPU; {parts} parts "
+                f"{wall:.1f} s wall, {more:.1f} s CPU: overhead {more / cpu_one - 1:+.1%}, speed-up {wall_one / wall:.2f}; "
+                f"same: {same}; {figures}"
+            )
+    for count in (100, learners):
+        engine = Here()
+        with Cluster(AdaBoostOLM(count, **settings), 4, rows=1024, engine=engine) as run:
+            fed(run, X[:2048], y[:2048], 2048).result()
+        row = 8 * np.asarray(run._front._model.encoder.names).size
+        k = len(run.classes_)
+        told = ", ".join(f"{engine.bytes_by_hop[hop] / 2048:.1f}" for hop in sorted(engine.bytes_by_hop))
+        click.echo(f"{count} learners: bytes per row and hop {told} (row {row}, votes {8 * k})")
+
+
+# ------------------------------------------------------------------------------------------------------- what is lost
+
+
+def under_fire(run: Any, X: Any, y: Any, block: int, strike: Any, times: int, seed: int) -> float:
+    """Learn a stream while `strike` is called at random moments; the longest recovery in seconds."""
+    draw, over, longest = random.Random(seed), threading.Event(), 0.0
+
+    def shoot() -> None:
+        for _ in range(times):
+            if over.wait(draw.uniform(2.0, 6.0)):
+                return
+            strike(draw)
+
+    thread = threading.Thread(target=shoot)
+    thread.start()
+    try:
+        passes = 0
+        while thread.is_alive() or not passes:
+            for a in range(0, len(y), block):
+                before = run.figures.recovery_seconds
+                run.partial_fit(X[a : a + block], y[a : a + block])
+                longest = max(longest, run.figures.recovery_seconds - before)
+            passes += 1
+        run._line.drain()
+    finally:
+        over.set()
+        thread.join()
+    under_fire.passes = passes  # type: ignore[attr-defined]
+    return longest
+
+
+def report(run: Any, make: Any, X: Any, y: Any, longest: float, strikes: int, seconds: float) -> None:
+    found, figures = hash_of(run.result()), run.figures
+    one = make()
+    for _ in range(under_fire.passes):  # type: ignore[attr-defined]
+        fed(one, X, y, 1024)
+    click.echo(
+        f"{strikes} strikes, {figures.recoveries} recoveries, the longest {longest:.1f} s; {figures.checkpoints} "
+        f"checkpoints in {figures.checkpoint_seconds / seconds:.1%} of {seconds:.0f} s; "
+        f"the same: {found == hash_of(one)}"
+    )
+
+
+@main.command()
+@click.option("--stream", default="electricity", show_default=True)
+@click.option("--rows", default=20000, show_default=True)
+@click.option("--learners", default=100, show_default=True)
+@click.option("--parts", default=3, show_default=True)
+@click.option("--kills", "times", default=20, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+def kills(stream: str, rows: int, learners: int, parts: int, times: int, seed: int) -> None:
+    """Kill actors under load."""
+    import ray
+
+    X, y = rows_of(stream, rows)
+
+    def make() -> Any:
+        return AdaBoostOLM(learners)
+
+    with Cluster(make(), parts, rows=512) as run:
+        struck = []
+
+        def strike(draw: random.Random) -> None:
+            workers = [worker for worker in (run._line._workers if run._line else []) if worker is not None]
+            if workers:
+                ray.kill(draw.choice(workers))
+                struck.append(1)
+
+        start = time.perf_counter()
+        longest = under_fire(run, X, y, 1024, strike, times, seed)
+        report(run, make, X, y, longest, len(struck), time.perf_counter() - start)
+
+
+@main.command()
+@click.option("--stream", default="electricity", show_default=True)
+@click.option("--rows", default=20000, show_default=True)
+@click.option("--learners", default=100, show_default=True)
+@click.option("--losses", "times", default=5, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+def nodes(stream: str, rows: int, learners: int, times: int, seed: int) -> None:
+    """Take nodes away under load, each with the actors on it; another one comes in its place."""
+    from ray.cluster_utils import Cluster as Nodes
+
+    X, y = rows_of(stream, rows)
+
+    def make() -> Any:
+        return AdaBoostOLM(learners)
+
+    size = {"num_cpus": 2, "object_store_memory": 100 << 20}
+    machines = Nodes(initialize_head=True, head_node_args={**size, "num_cpus": 1, "include_dashboard": False})
+    others = [machines.add_node(**size) for _ in range(2)]
+    try:
+        with Cluster(make(), 3, rows=512, address=machines.address) as run:
+            struck = []
+
+            def strike(draw: random.Random) -> None:
+                machines.remove_node(others.pop(draw.randrange(len(others))), allow_graceful=False)
+                others.append(machines.add_node(**size))
+                struck.append(1)
+
+            start = time.perf_counter()
+            longest = under_fire(run, X, y, 1024, strike, times, seed)
+            report(run, make, X, y, longest, len(struck), time.perf_counter() - start)
+    finally:
+        machines.shutdown()
+
+
+@main.command()
+def namespaces() -> None:
+    """Two nodes, each in a network of its own with an address of its own, and a cable between them."""
+    commands = (
+        "ip netns add ob-a; ip netns add ob-b; ip link add ob-va netns ob-a type veth peer name ob-vb netns ob-b;"
+        "ip -n ob-a addr add 10.77.0.1/24 dev ob-va; ip -n ob-b addr add 10.77.0.2/24 dev ob-vb;"
+        "for n in a b; do ip -n ob-$n link set lo up; ip -n ob-$n link set ob-v$n up; done"
+    )
+    subprocess.run(commands, shell=True, check=True)
+    ray = str(Path(sys.executable).parent / "ray")
+    common = "--num-cpus 2 --object-store-memory 100000000 --disable-usage-stats --block"
+    started = []
+    try:
+        for name, options in (
+            ("ob-a", "--head --node-ip-address 10.77.0.1 --port 6399 --include-dashboard false"),
+            ("ob-b", "--address 10.77.0.1:6399 --node-ip-address 10.77.0.2"),
+        ):
+            command = f"exec ip netns exec {name} {ray} start {options} {common} --temp-dir /tmp/{name}"
+            command = command if "--head" in options else command.replace(" --temp-dir /tmp/ob-b", "")
+            started.append(subprocess.Popen(command, shell=True, stdout=subprocess.DEVNULL, start_new_session=True))
+            time.sleep(12)
+        inside = f"ip netns exec ob-a {sys.executable} {__file__} inside".split()
+        subprocess.run(inside, check=True, timeout=240)
+    finally:
+        for process in reversed(started):
+            os.killpg(process.pid, 15)
+            process.wait(30)
+        subprocess.run("ip netns del ob-a; ip netns del ob-b", shell=True, check=False)
+
+
+@main.command(hidden=True)
+def inside() -> None:
+    """What `namespaces` runs on the first node."""
+    import ray
+
+    X, y = rows_of("electricity", 6000)
+    with Cluster(AdaBoostOLM(40), 2, rows=512, address="10.77.0.1:6399") as run:
+        found = hash_of(fed(run, X, y, 2000).result())
+        homes = sorted({node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]})
+    same = found == hash_of(AdaBoostOLM(40).partial_fit(X, y))
+    click.echo(f"nodes {', '.join(homes)}: the same as one process: {same}")
+    sys.exit(not same)
+
+
+if __name__ == "__main__":
+    main()

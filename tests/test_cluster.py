@@ -194,7 +194,7 @@ def test_what_a_cluster_cannot_do_is_told():
         Cluster(BestTree(3)).partial_fit(X, y)
     with Cluster(AdaBoostOLM(3, learner=GaussianNB()), engine=Here()) as run, pytest.raises(ValueError, match="trees"):
         run.partial_fit(X, y, classes=[0, 1, 2])
-    with pytest.raises(ValueError, match="parts"):
+    with pytest.raises(ValueError, match="segments"):
         Cluster(BestTree(3), 0)
 
 

@@ -24,7 +24,7 @@ SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
 
 MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 400, 60, 10
 
-PUBLIC = ("contracts", "data", "datasets", "estimators", "evaluation", "report", "storage", "theory")
+PUBLIC = ("cluster", "contracts", "data", "datasets", "estimators", "evaluation", "report", "storage", "theory")
 PRIVATE = ("_compile", "boosters", "chain", "cli", "panel", "paper", "trees")
 
 

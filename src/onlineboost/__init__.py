@@ -3,8 +3,8 @@
 What happens to an example, package by package: `data` reads it and turns it into numbers, `chain` sends it through the
 learners (`trees`) and their booster's costs and votes (`boosters`), some behind a `panel` of learners of other kinds,
 and `estimators` are the face of it all. `datasets` has something to learn from, `evaluation` measures, `theory` says
-what can be expected, `paper` has the paper's experiments, `report` draws, `cli` is the command line. `_compile` turns
-the kernels into machine code, `storage` has the format of model files.
+what can be expected, `cluster` spreads a chain over machines, `paper` has the paper's experiments, `report` draws,
+`cli` is the command line. `_compile` turns the kernels into machine code, `storage` has the format of model files.
 """
 
 from importlib import import_module

@@ -82,6 +82,14 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--every", default="10000", show_default=True, help="Rows between checkpoints, or time: 30s, 5m, 1h.")
 @click.option("--resume", is_flag=True, help="Go on with the run whose checkpoints are in the folder.")
+@click.option(
+    "--ray",
+    is_flag=False,
+    flag_value="local",
+    metavar="[ADDRESS]",
+    help="Learn on this Ray cluster; without ADDRESS, on one that is started here. Same result.",
+)
+@click.option("--segments", type=click.IntRange(1), default=2, show_default=True, help="Processes on the cluster.")
 @click.option("--verbose", is_flag=True, help="Print bounds on the mistakes that exceed the number of examples, too.")
 def run(
     model: str,
@@ -90,6 +98,8 @@ def run(
     checkpoint: Path | None,
     every: str,
     resume: bool,
+    ray: str | None,
+    segments: int,
     **options: Any,
 ) -> None:
     """Test-then-train one model on SOURCE: the name of a data set, a .csv, .parquet or .ndjson file, or - (a pipe).
@@ -101,12 +111,13 @@ def run(
     onlineboost run nursery --report page.html
     onlineboost run events.csv --target label --learners 50 --save model.olb
     onlineboost run events.csv --checkpoint kept --every 30s --resume --out predictions.csv
+    onlineboost run events.csv --learners 1000 --ray auto --segments 16
     tail -n +1 -f events.ndjson | onlineboost run - --target label
     """
     from onlineboost.cli.survive import Keep
 
     check_apart(source=options["source"], cost_matrix=options["cost_matrix"], save=save, out=out)
-    keep = Keep(save, out, checkpoint, every, resume)
+    keep = Keep(save, out, checkpoint, every, resume, ray, segments)
     keep.check(model)
     names = (
         "loss",
@@ -184,11 +195,11 @@ def _run(
         check_writable(report, "--report")
         check_apart(source=source, report=report)
     if report is not None and (keep or source == "-"):
-        raise click.BadParameter("not with --save, --out, --checkpoint or a pipe", param_hint="--report")
+        raise click.BadParameter("not with --save, --out, --checkpoint, --ray or a pipe", param_hint="--report")
     columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
     delay = settings.pop("delay")
     if delay and (keep or source == "-"):
-        raise click.BadParameter("not with --save, --out, --checkpoint or a pipe", param_hint="--delay")
+        raise click.BadParameter("not with --save, --out, --checkpoint, --ray or a pipe", param_hint="--delay")
     proba, per_class = not settings.pop("no_proba"), settings.pop("per_class")
     stream = Stream(source, target, seed, limit, columns, delay, proba, per_class)
     settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from onlineboost.evaluation.predictions import Predictions, Printed
 from onlineboost.evaluation.resumable import resumable
 from onlineboost.evaluation.tally import Tally
 
+LOCAL = "local"  # a cluster that is started on this machine, for this run
 HEAD = 1 << 20  # bytes at the beginning of a file by which it is known again
 
 
@@ -30,17 +33,29 @@ class Keep:
     checkpoint: Path | None = None
     every: str = "10000"
     resume: bool = False
+    ray: str | None = None  # address of a cluster to learn on, or LOCAL
+    segments: int = 2
 
     def __bool__(self) -> bool:
-        return any((self.save, self.out, self.checkpoint))
+        return any((self.save, self.out, self.checkpoint, self.ray))
+
+    def cluster(self) -> Callable[[Any], Any] | None:
+        """What makes a cluster of a model, if there is to be one."""
+        if self.ray is None:
+            return None
+        from onlineboost.cluster import Cluster
+
+        return partial(Cluster, segments=self.segments, address=None if self.ray == LOCAL else self.ray)
 
     def check(self, model: str) -> None:
         """What would go wrong at the end of a long run is told before it."""
         if self.resume and self.checkpoint is None:
             raise click.BadParameter("it needs --checkpoint DIR, the folder of the run", param_hint="--resume")
-        if model in BASELINES and (self.save or self.checkpoint):
-            option = "--save" if self.save else "--checkpoint"
-            raise click.BadParameter(f"{model} is no model that can be saved", param_hint=option)
+        if model in BASELINES and (self.save or self.checkpoint or self.ray):
+            option = "--ray" if self.ray else "--save" if self.save else "--checkpoint"
+            raise click.BadParameter(f"{model} is no model that can be saved, or cut into segments", param_hint=option)
+        if self.ray and find_spec("ray") is None:
+            raise click.BadParameter("it needs Ray: pip install 'onlineboost[ray]'", param_hint="--ray")
         if self.save is not None:
             check_writable(self.save, "--save")
         if self.out is not None and not self.resume:
@@ -80,6 +95,7 @@ def run_kept(
         proba=stream.proba,
         progress=progress,
         watch=watch,
+        cluster=keep.cluster(),
     )
     if keep.save is not None:
         model.save(keep.save)

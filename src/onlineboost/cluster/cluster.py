@@ -28,7 +28,7 @@ class Cluster:
     ----------
     classifier
         Any classifier of this package, new or with something learned. It stays as it is: `result` gives another.
-    parts : int
+    segments : int
         Number of processes that the learners are spread over, one after the other. OneVsAll spreads its classes.
     address : str, optional
         Of a running Ray cluster ("auto": the one that this machine belongs to); without it, one is started on this
@@ -46,7 +46,7 @@ class Cluster:
     >>> from onlineboost import AdaBoostOLM
     >>> from onlineboost.cluster import Cluster, Here
     >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
-    >>> with Cluster(AdaBoostOLM(10), parts=2, engine=Here()) as run:
+    >>> with Cluster(AdaBoostOLM(10), segments=2, engine=Here()) as run:
     ...     run = run.partial_fit(X, y)
     ...     clf = run.result()
     >>> clf.predict([[0.1], [0.9]]).tolist()
@@ -56,14 +56,14 @@ class Cluster:
     def __init__(
         self,
         classifier: Any,
-        parts: int = 2,
+        segments: int = 2,
         *,
         address: str | None = None,
         rows: int = ROWS,
         folder: str | PathLike[str] | None = None,
         engine: Engine | None = None,
     ) -> None:
-        self.parts, self.rows, self.address = count("parts", parts), count("rows", rows), address
+        self.segments, self.rows, self.address = count("segments", segments), count("rows", rows), address
         self.folder = None if folder is None else fspath(folder)
         self._engine = engine
         self._line: Line | None = None
@@ -80,7 +80,7 @@ class Cluster:
         if self._engine is None:
             from onlineboost.cluster.ray_engine import RayEngine
 
-            self._engine = RayEngine(self.parts, self.address)
+            self._engine = RayEngine(self.segments, self.address)
         self._open = True
         return self
 
@@ -96,7 +96,7 @@ class Cluster:
         assert self._engine is not None
         if not all(isinstance(segment.learners, TreeLearners) for segment in chain.segments):
             raise ValueError("a cluster takes trees as weak learners: learners of another make stay in one process")
-        parts = self.parts if not chain.segments else min(self.parts, chain.n_learners)
+        parts = self.segments if not chain.segments else min(self.segments, chain.n_learners)
         threads = self._front._threads()
         owners = divide(chain, parts, threads)
         settings = self._kind(**self._front.get_params(deep=False))
@@ -173,7 +173,3 @@ class Cluster:
     def n_samples_seen_(self) -> int:
         """Examples that were sent."""
         return self._front.n_samples_seen_
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings of the classifier."""
-        return self._front.get_params(deep)

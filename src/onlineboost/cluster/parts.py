@@ -155,7 +155,7 @@ class Part:
         flow([through(step) for step in steps], len(parts), threads)
 
     def _own_steps(self) -> list[Any]:
-        """A panel is a step ahead of all segments. The boosters of `OneVsAll` do not need each other: they take turns"""
+        """A panel is a step ahead of all segments. The boosters of `OneVsAll`, which need no other, take turns."""
         steps = self.chain.steps()
         if isinstance(self.chain, OneVsAllChain):
             return steps[self.index :: self.parts]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from onlineboost.cluster.errors import Lost
@@ -18,6 +20,20 @@ except ImportError as error:
 STORE = 200 << 20  # bytes of shared memory of a cluster that is started here: some blocks on their way
 QUIET: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
 LOOK_UP = 10.0  # seconds after which a driver that waits looks for Ctrl-C
+
+
+@contextmanager
+def joined(address: str | None, **local: Any) -> Iterator[None]:
+    """Belong to the cluster at this address, or to a new one on this machine; unless this process belongs to one."""
+    if ray.is_initialized():
+        yield
+        return
+    own = {"object_store_memory": STORE, "include_dashboard": False, **local}
+    ray.init(**QUIET, **(own if address is None else {"address": address}))
+    try:
+        yield
+    finally:
+        ray.shutdown()
 
 
 class Worker:
@@ -41,11 +57,8 @@ class RayEngine:
     """Parts as actors of a Ray cluster, spread over its machines."""
 
     def __init__(self, parts: int, address: str | None = None) -> None:
-        self._started = not ray.is_initialized()
-        if self._started and address is None:
-            ray.init(num_cpus=parts, object_store_memory=STORE, include_dashboard=False, **QUIET)
-        elif self._started:
-            ray.init(address=address, **QUIET)
+        self._open = ExitStack()
+        self._open.enter_context(joined(address, num_cpus=parts))
         # No CPU is reserved: after the loss of a machine a part must find a place on those that are left.
         kind = ray.remote(Worker)
         self._kind = kind.options(num_cpus=0, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")
@@ -79,5 +92,4 @@ class RayEngine:
         ray.kill(worker)
 
     def close(self) -> None:
-        if self._started:
-            ray.shutdown()
+        self._open.close()

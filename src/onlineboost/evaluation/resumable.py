@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ def resumable(
     proba: bool = True,
     progress: Callable[[int, float], None] | None = None,
     watch: Callable[[Step], None] | None = None,
+    cluster: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Tally]:
     """Test-then-train with checkpoints. Called again after a crash, it goes on where the last one was made.
 
@@ -63,6 +64,9 @@ def resumable(
         Called after every block with (examples so far, share of the stream so far).
     watch
         Called after every block with what was predicted.
+    cluster
+        Makes of the model what learns in its place, in a ``with`` statement, and has a `result`: a function that gives
+        a `Cluster` (docs/cluster.md). A run may go on with another cluster, or with none.
 
     Returns
     -------
@@ -95,14 +99,14 @@ def resumable(
         tally = Tally.of_values(found.state["tally"])
         if "n_jobs" in own:
             model.set_params(n_jobs=own["n_jobs"])
-    with _opened(out, length, whole=folder is None) as sink:
+    with _opened(out, length, whole=folder is None) as sink, _elsewhere(model, cluster) as learner:
         try:
             left = _cut(_after(blocks, rows), checkpoints.every if checkpoints else Every(None, None), rows)
             first = next(left, None)
             if first is None and rows:
                 return model, tally  # all was learned before
             stream = chain([] if first is None else [first], left)
-            steps = in_steps(model, stream, classes, _counted(progress, rows), proba=proba)
+            steps = in_steps(learner, stream, classes, _counted(progress, rows), proba=proba)
             for step in steps:
                 tally.add_step(step)
                 rows += len(step.block)
@@ -111,13 +115,24 @@ def resumable(
                 if watch is not None:
                     watch(step)
                 if checkpoints is not None and checkpoints.due(rows):
-                    _write(checkpoints, model, rows, tally, sink)
+                    _write(checkpoints, _whole(learner), rows, tally, sink)
+            model = _whole(learner)
             if checkpoints is not None:
                 _write(checkpoints, model, rows, tally, sink)
         finally:
             if checkpoints is not None:
                 checkpoints.wait()
     return model, tally
+
+
+def _elsewhere(model: Any, cluster: Callable[[Any], Any] | None) -> Any:
+    """What learns, for a ``with`` statement."""
+    return nullcontext(model) if cluster is None else cluster(model)
+
+
+def _whole(learner: Any) -> Any:
+    """The model, with all that it has learned."""
+    return learner.result() if hasattr(learner, "result") else learner
 
 
 @contextmanager

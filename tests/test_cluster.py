@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import pickle
+import shutil
+from functools import partial
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from contract.kinds import TREE, every_estimator, shortened
 from helpers import in_blocks, mixed_stream, number_stream
 from onlineboost import AdaBoostOLM, BestTree, OnlineBoostClassifier
+from onlineboost.cli.main import main
 from onlineboost.cluster import Cluster, ClusterError, Here
 from onlineboost.cluster import line as line_module
+from onlineboost.data import Table
 from onlineboost.estimators import memory
+from onlineboost.evaluation import cut, resumable
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
 
@@ -55,6 +61,8 @@ def test_a_cluster_goes_on_with_what_was_learned_and_what_it_learned_goes_on(str
         run.partial_fit(X[100:200], y[100:200], sample_weight=weight[100:200])
         clf = run.result()
         after = saved(clf)
+        assert run.predict(X).tolist() == clf.predict(X).tolist()
+        assert np.array_equal(run.predict_proba(X), clf.predict_proba(X))
         run.partial_fit(X[200:], y[200:], sample_weight=weight[200:])
         assert saved(run.result()) == saved(one)
     assert saved(first) == before
@@ -169,6 +177,26 @@ def test_messages_since_a_checkpoint_are_dropped_after_it(stream, in_files, tmp_
         assert saved(run.result()) == want
 
 
+def test_a_driver_that_died_goes_on_from_a_checkpoint_on_a_cluster_or_without(stream, tmp_path):
+    X, y, _ = stream
+    table = Table(("a", "b"), (np.array(X[:, 1], float), np.array(X[:, 3], float)))
+
+    def run(folder, n=260, **settings):
+        blocks = cut(table[:n], y[:n], pieces=4)
+        return resumable(AdaBoostOLM(6, learner=TREE), blocks, folder, every=50, **settings)
+
+    on_a_cluster = {"cluster": partial(Cluster, segments=2, rows=20, engine=Here())}
+    want, tally = run(tmp_path / "whole")
+    run(tmp_path / "part", 150, **on_a_cluster)
+    shutil.copytree(tmp_path / "part", tmp_path / "other")
+    want.save(tmp_path / "want")
+    for folder, settings in (("part", on_a_cluster), ("other", {})):
+        clf, again = run(tmp_path / folder, **settings)
+        clf.save(tmp_path / "found")
+        assert (tmp_path / "found").read_bytes() == (tmp_path / "want").read_bytes()
+        assert again.metrics.as_dict() == tally.metrics.as_dict()
+
+
 # ------------------------------------------------------------------------------------------------------ what travels
 
 
@@ -196,6 +224,13 @@ def test_what_a_cluster_cannot_do_is_told():
         run.partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="segments"):
         Cluster(BestTree(3), 0)
+
+
+def test_without_ray_the_command_line_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr("onlineboost.cli.survive.find_spec", lambda name: None)
+    said = CliRunner().invoke(main, ["run", "balance", "--ray"])
+    assert said.exit_code == 2
+    assert "pip install 'onlineboost[ray]'" in said.output
 
 
 def test_a_bad_block_leaves_the_run_as_it_was(stream):

@@ -73,6 +73,7 @@ class Cluster:
         front.__class__ = type(self._kind.__name__, (Away, self._kind), own)
         self._front = front
         self._open = self._wanted = False
+        self._result: Any = None  # of now, if someone has asked for it
 
     # ------------------------------------------------------------------------------------------------------ opening
 
@@ -129,11 +130,23 @@ class Cluster:
     def _want(self, predictions: bool) -> None:
         if not self._open:
             raise RuntimeError("the cluster is not open: use it in a with statement")
-        self._wanted = predictions
+        self._wanted, self._result = predictions, None
         if "_model" in self._front.__dict__ and isinstance(self._front._model.chain, AwayChain):
             self._front._model.chain.wanted = predictions
 
     # -------------------------------------------------------------------------------------------------- what it knows
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of every row, by a `result` of now: to fetch it takes a while, so ask for many rows at once."""
+        return self._newest().predict(X)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes for every row, likewise."""
+        return self._newest().predict_proba(X)
+
+    def _newest(self) -> Any:
+        self._result = self._result or self.result()
+        return self._result
 
     def result(self) -> Any:
         """The classifier, with all that was learned so far; the run may go on."""

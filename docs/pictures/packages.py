@@ -14,7 +14,7 @@ import vl_convert
 from PIL import Image
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT = 940, 998
+WIDTH, HEIGHT = 940, 1036
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 INK, GREY, BLUE, ORANGE = "#1f2328", "#57606a", "#0969da", "#bc4c00"
 PUBLIC_FILL, PRIVATE_FILL, LATER_FILL = "#ddf4ff", "#f3f4f6", "#fff1e5"
@@ -24,6 +24,7 @@ ABOUT = {  # package: (public, what it does)
     "report": (True, "charts, and pages in HTML"),
     "paper": (False, "the paper's experiments"),
     "theory": (True, "bounds, edges, and how many learners and examples to plan for"),
+    "cluster": (True, "the chain spread over machines"),
     "evaluation": (True, "test, then train"),
     "datasets": (True, "streams to learn from"),
     "estimators": (True, "the classifiers, their settings, the list of them all"),
@@ -117,6 +118,7 @@ def stack_of_packages(layers: list[list[str]]) -> list[str]:
 def main() -> None:
     config = tomllib.loads((HERE.parents[1] / "pyproject.toml").read_text())
     layers = [layer.split(" | ") for layer in config["tool"]["importlinter"]["contracts"][0]["layers"]]
+    layers = [[name for name in layer if name in ABOUT] for layer in layers]  # without single modules
     heads = "".join(
         f'<marker id="{name}" viewBox="0 0 10 10" refX="6" refY="5" markerWidth="5" markerHeight="5" orient="auto">'
         f'<path d="M0 0 L10 5 L0 10 z" fill="{colour}"/></marker>'
@@ -128,7 +130,7 @@ def main() -> None:
         f"<defs>{heads}</defs>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
         *path_of_an_example(),
-        *stack_of_packages(layers),
+        *stack_of_packages([layer for layer in layers if layer]),
         "</svg>",
     ]
     svg = "\n".join(parts) + "\n"

@@ -17,11 +17,15 @@ class Here:
     def __init__(self, fault: Callable[[str, int], bool] = lambda method, index: False) -> None:
         self.fault = fault  # asked before every call: whether the process of this part dies now
         self.bytes_by_hop: dict[int, int] = {}  # that each part has sent to the next
-        self.started = 0
 
-    def start(self, index: int, state: State) -> dict[str, Any]:
-        self.started += 1
-        return {"index": index, "part": Part.of_state(state)}
+    def start(self, index: int) -> dict[str, Any]:
+        return {"index": index, "part": Part}
+
+    def reset(self, worker: dict[str, Any], epoch: int, state: State) -> Any:
+        part = self.ask(worker, "of_state", state, epoch)
+        if isinstance(part, Part):
+            worker["part"] = part
+        return part
 
     def learn(self, worker: dict[str, Any], epoch: int, number: int, block: Any, threads: int) -> tuple[Any, Any]:
         if isinstance(block, Lost):

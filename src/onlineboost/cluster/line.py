@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,8 +31,11 @@ Sink = Callable[[list[Any]], None]  # gets what the parts say of a message: of a
 class Engine(Protocol):
     """Processes, one for every part, that do what they are asked in the order in which they were asked."""
 
-    def start(self, index: int, state: State) -> Any:
-        """A new process for a part."""
+    def start(self, index: int) -> Any:
+        """A process for a part."""
+
+    def reset(self, worker: Any, epoch: int, state: State) -> Any:
+        """Have it be the part that was once saved; an answer that says nothing."""
 
     def learn(self, worker: Any, epoch: int, number: int, block: Any, threads: int) -> tuple[Any, Any]:
         """Have a block learned: what the next part gets, and what is said. `block` may be what a part hands on."""
@@ -69,8 +72,7 @@ class Figures:
 
     checkpoints: int = 0
     checkpoint_seconds: float = 0.0  # of the part that took longest, summed up
-    recoveries: int = 0
-    recovery_seconds: float = 0.0  # until all parts were there again
+    recoveries: list[float] = field(default_factory=list)  # seconds until all parts were there again
 
 
 class Line:
@@ -230,17 +232,13 @@ class Line:
             except Lost as again:
                 lost = again
         if self._epoch > 1:
-            self.figures.recoveries += 1
-            self.figures.recovery_seconds += time.monotonic() - start
-        self._saved_at = time.monotonic()
+            self.figures.recoveries.append(time.monotonic() - start)
 
     def _reset(self) -> None:
         """New processes for parts that have none; the others go back to the checkpoint where they are."""
-        for i, state in enumerate(self._states):
-            if self._workers[i] is None:
-                self._workers[i] = self.engine.start(i, state)
+        self._workers = [self.engine.start(i) if one is None else one for i, one in enumerate(self._workers)]
         pairs = zip(self._workers, self._states, strict=True)
-        answers = [self.engine.ask(worker, "reset", self._epoch, state) for worker, state in pairs]
+        answers = [self.engine.reset(worker, self._epoch, state) for worker, state in pairs]
         lost = None
         for i, answer in enumerate(answers):
             try:

@@ -103,19 +103,15 @@ class Part:
         return str(path), time.perf_counter() - start
 
     @classmethod
-    def of_state(cls, state: State) -> Part:
+    def of_state(cls, state: State, epoch: int = 0) -> Part:
+        """What was once saved, for a line that has been put together so many times. Messages of before do not count."""
         state = Path(state).read_bytes() if isinstance(state, str) else state
         kind, fields, own = loads(state)
         part = cls.__new__(cls)
         chain = kind.__new__(kind)
         chain.__setstate__(fields)
-        part.__dict__ = {**own, "chain": chain}
+        part.__dict__ = {**own, "chain": chain, "epoch": epoch}
         return part
-
-    def reset(self, epoch: int, state: State) -> None:
-        """Be what was once saved. What was sent before this does not count any more."""
-        self.__dict__ = self.of_state(state).__dict__
-        self.epoch = epoch
 
     def _begins(self, epoch: int, number: int) -> bool:
         """Whether this message is the next one; a message that was done before is passed over."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -28,6 +29,7 @@ def joined(address: str | None, **local: Any) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # what was asked before a recovery is of no interest
     own = {"object_store_memory": STORE, "include_dashboard": False, **local}
     ray.init(**QUIET, **(own if address is None else {"address": address}))
     try:
@@ -39,8 +41,10 @@ def joined(address: str | None, **local: Any) -> Iterator[None]:
 class Worker:
     """A part in a process of its own."""
 
-    def __init__(self, state: State) -> None:
-        self.part = Part.of_state(state)
+    part: Part
+
+    def reset(self, epoch: int, state: State) -> None:
+        self.part = Part.of_state(state, epoch)
 
     def learn(self, epoch: int, number: int, block: Any, threads: int) -> tuple[Any, Any]:
         """`Part.learn`, on a block, or on what the part before has put into shared memory."""
@@ -63,8 +67,15 @@ class RayEngine:
         kind = ray.remote(Worker)
         self._kind = kind.options(num_cpus=0, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")
 
-    def start(self, index: int, state: State) -> Any:
-        return self._kind.remote(state)
+        self._spare = self._kind.remote()
+
+    def start(self, index: int) -> Any:
+        """The process that is kept ready, for which another is made: to start one takes seconds."""
+        worker, self._spare = self._spare, self._kind.remote()
+        return worker
+
+    def reset(self, worker: Any, epoch: int, state: State) -> Any:
+        return worker.reset.remote(epoch, state)
 
     def learn(self, worker: Any, epoch: int, number: int, block: Any, threads: int) -> tuple[Any, Any]:
         passed, said = worker.learn.options(num_returns=2).remote(epoch, number, block, threads)

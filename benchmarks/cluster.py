@@ -17,7 +17,6 @@ import pickle
 import random
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -177,30 +176,21 @@ def cost(stream: str, rows: int, learners: int, parts: int, repeats: int) -> Non
 # ------------------------------------------------------------------------------------------------------- what is lost
 
 
-def under_fire(run: Any, X: Any, y: Any, block: int, strike: Any, times: int, seed: int) -> int:
-    """Learn a stream, again and again, while `strike` is called at random moments; how many times it was learned."""
-    draw, over, passes = random.Random(seed), threading.Event(), 0
+def under_fire(run: Any, X: Any, y: Any, strike: Any, times: int, seed: int) -> int:
+    """Learn a stream, again and again, while `strike` is called at random moments; how many times it was learned.
 
-    def shoot() -> None:
-        for _ in range(times):
-            if over.wait(draw.uniform(0.5, 4.0)):
-                return
-            while run._line is None or run._line._failures:  # it gets further than it was, then comes the next
-                if over.wait(0.05):
-                    return
-            strike(draw)
-
-    thread = threading.Thread(target=shoot)
-    thread.start()
-    try:
-        while thread.is_alive() or not passes:
-            for a in range(0, len(y), block):
-                run.partial_fit(X[a : a + block], y[a : a + block])
-            passes += 1
-        run._line.drain()
-    finally:
-        over.set()
-        thread.join()
+    Blocks are under way all the time. The next strike comes when the line has got further than it was before the last.
+    """
+    draw, passes, due = random.Random(seed), 0, time.monotonic()
+    while times or not passes:
+        for a in range(0, len(y), 1024):
+            run.partial_fit(X[a : a + 1024], y[a : a + 1024])
+            if times and time.monotonic() > due and not run._line._failures:
+                strike(draw)
+                times -= 1
+                due = time.monotonic() + draw.uniform(0.5, 4.0)
+        passes += 1
+    run._line.drain()
     return passes
 
 
@@ -211,8 +201,8 @@ def report(run: Any, make: Any, X: Any, y: Any, passes: int, strikes: int, secon
     for _ in range(passes):
         fed(one, X, y, 1024)
     click.echo(
-        f"{strikes} strikes, {len(figures.recoveries)} recoveries, median {np.median(figures.recoveries):.1f} s, longest "
-        f"{max(figures.recoveries):.1f} s; {figures.checkpoints} "
+        f"{strikes} strikes, {len(figures.recoveries)} recoveries, median {np.median(figures.recoveries):.1f} s, "
+        f"longest {max(figures.recoveries):.1f} s; {figures.checkpoints} "
         f"checkpoints in {figures.checkpoint_seconds / seconds:.1%} of {seconds:.0f} s; "
         f"the same: {found == hash_of(one)}"
     )
@@ -244,7 +234,7 @@ def kills(stream: str, rows: int, learners: int, parts: int, times: int, seed: i
                 struck.append(1)
 
         start = time.perf_counter()
-        passes = under_fire(run, X, y, 1024, strike, times, seed)
+        passes = under_fire(run, X, y, strike, times, seed)
         report(run, make, X, y, passes, len(struck), time.perf_counter() - start)
 
 
@@ -264,7 +254,7 @@ def nodes(stream: str, rows: int, learners: int, times: int, seed: int) -> None:
         return AdaBoostOLM(learners)
 
     size = {"num_cpus": 2, "object_store_memory": 100 << 20}
-    machines = Nodes(initialize_head=True, head_node_args={**size, "num_cpus": 1, "include_dashboard": False})
+    machines = Nodes(initialize_head=True, head_node_args={**size, "num_cpus": 0, "include_dashboard": False})
     others = [machines.add_node(**size) for _ in range(2)]
     try:
         with Cluster(make(), 3, rows=512, address=machines.address) as run:
@@ -276,7 +266,7 @@ def nodes(stream: str, rows: int, learners: int, times: int, seed: int) -> None:
                 struck.append(1)
 
             start = time.perf_counter()
-            passes = under_fire(run, X, y, 1024, strike, times, seed)
+            passes = under_fire(run, X, y, strike, times, seed)
             report(run, make, X, y, passes, len(struck), time.perf_counter() - start)
     finally:
         machines.shutdown()

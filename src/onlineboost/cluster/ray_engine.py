@@ -20,6 +20,7 @@ except ImportError as error:
 
 STORE = 200 << 20  # bytes of shared memory of a cluster that is started here: some blocks on their way
 QUIET: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+LEAST = 0.01  # of a processor, for an actor: none goes to a machine that is to have none
 LOOK_UP = 10.0  # seconds after which a driver that waits looks for Ctrl-C
 
 
@@ -63,9 +64,9 @@ class RayEngine:
     def __init__(self, parts: int, address: str | None = None) -> None:
         self._open = ExitStack()
         self._open.enter_context(joined(address, num_cpus=parts))
-        # No CPU is reserved: after the loss of a machine a part must find a place on those that are left.
+        # Next to nothing is reserved: after the loss of a machine a part must find a place on those that are left.
         kind = ray.remote(Worker)
-        self._kind = kind.options(num_cpus=0, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")
+        self._kind = kind.options(num_cpus=LEAST, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")
 
         self._spare = self._kind.remote()
 

@@ -181,13 +181,15 @@ def under_fire(run: Any, X: Any, y: Any, strike: Any, times: int, seed: int) -> 
 
     Blocks are under way all the time. The next strike comes when the line has got further than it was before the last.
     """
-    draw, passes, due = random.Random(seed), 0, time.monotonic()
-    while times or not passes:
+    draw, passes, due, struck = random.Random(seed), 0, time.monotonic(), 0
+    while struck < times or not passes:
         for a in range(0, len(y), 1024):
             run.partial_fit(X[a : a + 1024], y[a : a + 1024])
-            if times and time.monotonic() > due and not run._line._failures:
+            late = time.monotonic() - due
+            noticed = late > 0.0 and len(run.figures.recoveries) >= struck and not run._line._failures
+            if struck < times and (noticed or late > 30.0):
                 strike(draw)
-                times -= 1
+                struck += 1
                 due = time.monotonic() + draw.uniform(0.5, 4.0)
         passes += 1
     run._line.drain()

@@ -15,6 +15,7 @@ import hashlib
 import os
 import pickle
 import random
+import secrets
 import subprocess
 import sys
 import time
@@ -285,6 +286,7 @@ def namespaces() -> None:
     subprocess.run(commands, shell=True, check=True)
     ray = str(Path(sys.executable).parent / "ray")
     common = "--num-cpus 2 --object-store-memory 100000000 --disable-usage-stats --block"
+    own = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # for this cluster alone
     started = []
     try:
         for name, options in (
@@ -293,14 +295,15 @@ def namespaces() -> None:
         ):
             command = f"exec ip netns exec {name} {ray} start {options} {common} --temp-dir /tmp/{name}"
             command = command if "--head" in options else command.replace(" --temp-dir /tmp/ob-b", "")
-            started.append(subprocess.Popen(command, shell=True, stdout=subprocess.DEVNULL, start_new_session=True))
+            quiet = {"stdout": subprocess.DEVNULL, "start_new_session": True}
+            started.append(subprocess.Popen(command, shell=True, env=own, **quiet))
             time.sleep(12)
         inside = f"ip netns exec ob-a {sys.executable} {__file__} inside".split()
-        subprocess.run(inside, check=True, timeout=240)
+        subprocess.run(inside, check=True, timeout=240, env=own)
     finally:
         for process in reversed(started):
             os.killpg(process.pid, 15)
-            process.wait(30)
+            process.wait(60)  # the first node waits 30 s for others that are gone
         subprocess.run("ip netns del ob-a; ip netns del ob-b", shell=True, check=False)
 
 

@@ -268,6 +268,7 @@ def model_state(clf):
         "columns": (encoder.names, tuple(encoder.numeric), tuple(encoder.nominal)),
         "values": [list(codes.items()) for codes in encoder.codes],
         "births": encoder.births,
+        "once": [table.tolist() for table in encoder.once],
         "classes": labels.classes.tolist(),
         "counts": model.counts.tobytes(),
         "chain": chain_state(model.chain, encoder.sizes),

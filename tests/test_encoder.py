@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlineboost import HoeffdingTree
-from onlineboost.data.encoder import MAX_VALUES, OWN, Encoder
+from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Table
 

@@ -16,7 +16,7 @@ from contract.kinds import every_estimator
 from helpers import frozen, in_blocks, mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, load
 from onlineboost.data import DataError, Table, as_table, read_blocks
-from onlineboost.data.encoder import MAX_VALUES, OWN
+from onlineboost.data.places import MAX_VALUES, OWN
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
 NAMES = ("colour", "length", "size", "width", "count")

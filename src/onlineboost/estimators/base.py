@@ -318,7 +318,8 @@ class OnlineClassifier(
         """
         chain = model.chain
         X, combiner = encoded.X, self._combiner()
-        model.encoder.commit(encoded, chain.t + 1)
+        first_round = chain.t + 1
+        model.encoder.commit(encoded, first_round)
         out = np.full(len(X), -1, np.int64)
         known, done, names = model.k, 0, list(new)
         for start, stop, k in stretches(codes, known):
@@ -347,7 +348,7 @@ class OnlineClassifier(
                     memory.notice(model)
             if first is not None:
                 out[start] = first
-        if done < len(X) and model.encoder.forget(chain.t):
+        if done < len(X) and model.encoder.forget(encoded, first_round, chain.t):
             memory.make_ready(model, known)
         return out[:done]
 

@@ -15,8 +15,9 @@ from onlineboost.chain import diary as diaries
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
 from onlineboost.chain.panelled import PanelChain
-from onlineboost.data.encoder import MAX_VALUES, OWN, SHARED, Encoder
+from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import COLUMNS
+from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key, own_places
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.fields import check
 from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
@@ -89,13 +90,19 @@ def check_columns(encoder: Encoder, t: int) -> None:
     nominal = encoder.nominal
     good = all(type(c) is int and 0 <= c < len(names) for c in nominal) and len(nominal) == len(encoder.codes)
     check(good and all(a < b for a, b in pairwise(nominal)), "the nominal columns")
-    for codes, births in zip(encoder.codes, encoder.births, strict=True):
+    for codes, births, once in zip(encoder.codes, encoder.births, encoder.once, strict=True):
         check(len(codes) == len(births) <= MAX_VALUES, "the values of a nominal column")
-        own = [type(value) is str for value in codes]
-        check(all(own[:OWN]), "the values of a nominal column")
-        check(all(type(v) is str or (type(v) is int and 0 <= v < SHARED) for v in codes), "the values of a column")
+        check_values(codes)
+        check(not once or AT_ONCE <= own_places(codes) < OWN, "the values met once")
         check(all(-1 <= birth <= t for birth in births), "the rounds of the values")
         check(all(a <= b for a, b in pairwise(births)), "the rounds of the values")
+
+
+def check_values(codes: dict[Key, int]) -> None:
+    """Places are shared when the first values have theirs."""
+    own = [type(value) is str for value in codes]
+    check(all(own[:AT_ONCE]) and sum(own) <= OWN, "the values of a nominal column")
+    check(all(type(v) is str or (type(v) is int and 0 <= v < SHARED) for v in codes), "the values of a column")
 
 
 def check_numbers(numbers: Numbers, n_numeric: int) -> None:

@@ -6,6 +6,7 @@ A field that is added, renamed or removed changes the format: read the old one t
 
 from __future__ import annotations
 
+from array import array
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from onlineboost.chain.restarts import Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
+from onlineboost.data.places import MET, NOTHING
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.fields import States
 from onlineboost.estimators.saved.panels import PANEL, make_panel, take_panel
@@ -64,11 +66,13 @@ HOLDS = {  # by the name of the estimator in the registry
 
 def _take_encoder(encoder: Encoder) -> dict[str, Any]:
     births = [rounds for column in encoder.births for rounds in column]
+    once = [(j, hashed) for j, table in enumerate(encoder.once) for hashed in table if hashed]
     return {
         "names": list(encoder.names),
         "nominal": list(encoder.nominal),
         "values": [list(codes) for codes in encoder.codes],
         "births": np.array(births, np.int64),
+        "once": np.array(once, np.int64) if once else None,
         "named": encoder.named,
         "opens": encoder.opens,
     }
@@ -88,9 +92,25 @@ def _make_encoder(given: dict[str, Any]) -> Encoder:
         nominal=nominal,
         codes=[{value: code for code, value in enumerate(column)} for column in values],
         births=[given["births"][a:b].tolist() for a, b in pairwise(ends)],
+        once=_make_once(given["once"], len(values)),
         named=given["named"],
         opens=given["opens"],
     )
+
+
+def _make_once(given: np.ndarray | None, n_columns: int) -> list[array[int]]:
+    """The tables of values met once, from the columns and hashes of these."""
+    tables = [NOTHING for _ in range(n_columns)]
+    if given is None:
+        return tables
+    column, hashed = given.T
+    good = (column >= 0) & (column < n_columns) & (hashed > 0) & (hashed < 1 << 32)
+    if not (len(given) and good.all() and (np.diff(column * MET + hashed % MET) > 0).all()):
+        raise DamagedModelFile("the values met once are not as they should be")
+    for j, one in given.tolist():
+        tables[j] = tables[j] or array("I", bytes(4 * MET))
+        tables[j][one % MET] = one
+    return tables
 
 
 def _make_labels(given: dict[str, Any]) -> Labels:
@@ -113,7 +133,8 @@ def _make_labels(given: dict[str, Any]) -> Labels:
 STATES.add(
     "columns",
     Encoder,
-    {"names": "value", "nominal": "value", "values": "value", "births": "i8[v]", "named": "bool", "opens": "value"},
+    {"names": "value", "nominal": "value", "values": "value", "births": "i8[v]", "named": "bool", "opens": "value"}
+    | {"once": "i8[m,2]??"},
     _take_encoder,
     _make_encoder,
 )

@@ -4,8 +4,9 @@ A leaf keeps a number per code and class, so there has to be an end. The first `
 at once. From then on a value needs a second appearance: values that come once, and mostly there are many of them, use
 no places up. Until then it shares a place with its like; so do all later ones when `OWN` places are given away.
 
-Of values met once there is a table of hashes, in which a new one takes the place of an older one. So a value counts as
-met before if it comes again before some `MET` others have come for the first time: how often it comes decides.
+Of values met once there is a table of hashes, in small groups by hash, in which a new one displaces the oldest. So a
+value counts as met before if it comes again before some `MET` others have come for the first time: how often it comes
+decides.
 
 Everything depends on the values that came before alone, not on how blocks are cut.
 """
@@ -25,7 +26,9 @@ OWN = MAX_VALUES - SHARED
 AT_ONCE = 64
 """So many values get a code of their own when they first appear."""
 MET = 1024
-"""Hashes of values met once that are remembered."""
+"""Hashes of values met once that are remembered,"""
+GROUP = 8
+"""in groups of so many, the youngest first; 0: none yet."""
 NOTHING = array("I")
 """Before any value had to be remembered, and when there are no more places to give away. Tables are never changed."""
 
@@ -47,9 +50,9 @@ class Met(NamedTuple):
             return NOTHING
         if not n:
             return self.before
-        table = self.before[:] or array("I", bytes(4 * MET))
+        table = self.before[:] or empty_table()
         for hashed in self.hashes[:n]:
-            table[hashed % MET] = hashed
+            note(table, hashed)
         return table
 
 
@@ -92,7 +95,7 @@ class Column:
         """What a value that has no place of its own goes by: its text if it is to get one."""
         if self._own < AT_ONCE:
             return text
-        if self._own < OWN and self._table and self._table[hashed % MET] == (hashed or 1):
+        if self._own < OWN and self._table and (hashed or 1) in self._table[group_of(hashed)]:
             return text
         crowded = self._own == OWN or self._met > OWN - AT_ONCE  # more than OWN values have been met
         return hashed % SHARED if crowded else 0
@@ -100,11 +103,28 @@ class Column:
     def _note(self, hashed: int, row: int) -> None:
         """A value has come for the first time, or for the first time in a long while."""
         if self._table is self._before:
-            self._table = self._before[:] or array("I", bytes(4 * MET))
-        self._met += not self._table[hashed % MET]
-        self._table[hashed % MET] = hashed
+            self._table = self._before[:] or empty_table()
+        self._met += note(self._table, hashed)
         self._rows.append(row)
         self._hashes.append(hashed)
+
+
+def empty_table() -> array[int]:
+    return array("I", bytes(4 * MET))
+
+
+def group_of(hashed: int) -> slice:
+    """Where a hash may stand in the table."""
+    start = hashed % (MET // GROUP) * GROUP
+    return slice(start, start + GROUP)
+
+
+def note(table: array[int], hashed: int) -> bool:
+    """Put a hash in the table; whether none had to go for it."""
+    where = group_of(hashed)
+    *others, last = table[where]
+    table[where] = array("I", [hashed, *others])
+    return not last
 
 
 def own_places(codes: dict[Key, int]) -> int:

@@ -29,7 +29,7 @@ from onlineboost.chain.restarts import Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
-from onlineboost.data.places import MET, NOTHING
+from onlineboost.data.places import NOTHING, empty_table, note
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.fields import States
 from onlineboost.estimators.saved.panels import PANEL, make_panel, take_panel
@@ -66,7 +66,7 @@ HOLDS = {  # by the name of the estimator in the registry
 
 def _take_encoder(encoder: Encoder) -> dict[str, Any]:
     births = [rounds for column in encoder.births for rounds in column]
-    once = [(j, hashed) for j, table in enumerate(encoder.once) for hashed in table if hashed]
+    once = _hashes(encoder.once)
     return {
         "names": list(encoder.names),
         "nominal": list(encoder.nominal),
@@ -99,18 +99,23 @@ def _make_encoder(given: dict[str, Any]) -> Encoder:
 
 
 def _make_once(given: np.ndarray | None, n_columns: int) -> list[array[int]]:
-    """The tables of values met once, from the columns and hashes of these."""
+    """The tables of values met once, from the columns and hashes of these, each in the order of its table."""
     tables = [NOTHING for _ in range(n_columns)]
     if given is None:
         return tables
     column, hashed = given.T
     good = (column >= 0) & (column < n_columns) & (hashed > 0) & (hashed < 1 << 32)
-    if not (len(given) and good.all() and (np.diff(column * MET + hashed % MET) > 0).all()):
+    if len(given) and good.all() and (np.diff(column) >= 0).all():
+        for j, one in given[::-1].tolist():  # the oldest of a group first
+            tables[j] = tables[j] or empty_table()
+            note(tables[j], one)
+    if not len(given) or _hashes(tables) != given.tolist():
         raise DamagedModelFile("the values met once are not as they should be")
-    for j, one in given.tolist():
-        tables[j] = tables[j] or array("I", bytes(4 * MET))
-        tables[j][one % MET] = one
     return tables
+
+
+def _hashes(tables: list[array[int]]) -> list[list[int]]:
+    return [[j, hashed] for j, table in enumerate(tables) for hashed in table if hashed]
 
 
 def _make_labels(given: dict[str, Any]) -> Labels:

@@ -243,10 +243,10 @@ class Encoder:
         if not begins_to_share(self.codes[j], fresh):
             return
         warnings.warn(
-            f"column {self.names[self.nominal[j]]!r} has more than {OWN} different values. At most {OWN} are told apart, "
-            f"those that come often; others share {SHARED} places, by a hash of their text, so that each place stands "
-            f"for a mixture. If rare values matter, give numbers that describe them instead; if they do not, call them "
-            f"all 'other'",
+            f"column {self.names[self.nominal[j]]!r} has more than {OWN} different values. At most {OWN} that came "
+            f"more than once are told apart; others share {SHARED} places, by a hash of their text, so that each place "
+            f"stands for a mixture. If rare values matter, give numbers that describe them instead; if they do not, "
+            f"call them all 'other'",
             UserWarning,
             stacklevel=2,
         )

@@ -58,7 +58,8 @@ def shares(model: Model, k: int, encoder: Encoder) -> Shares:
     """How the memory of a model with k classes is shared out in the coming round, if this is its encoder."""
     capacities = _capacities(encoder, model.chain.t + 1)
     names = 4 * max((len(str(label)) for label in model.labels.classes), default=1) + 100
-    columns = sys.getsizeof(encoder.names) + sum(400 + 90 * most + TABLE_BYTES * (most > AT_ONCE) for most in capacities)
+    columns = sys.getsizeof(encoder.names) + sum(400 + 90 * most for most in capacities)
+    columns += TABLE_BYTES * sum(most > AT_ONCE for most in capacities)
     found = Shares(model.chain, k, len(encoder.numeric), capacities, columns + max(k, 1) * names)
     to_come = max(0, model.per_class * k - model.chain.n_learners)  # trees of classes that are not there yet
     found.n_trees += to_come

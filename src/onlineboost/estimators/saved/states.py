@@ -109,7 +109,7 @@ def _make_once(given: np.ndarray | None, n_columns: int) -> list[array[int]]:
         for j, one in given[::-1].tolist():  # the oldest of a group first
             tables[j] = tables[j] or empty_table()
             note(tables[j], one)
-    if not len(given) or _hashes(tables) != given.tolist():
+    if not len(given) or _hashes(tables) != given.tolist() or len(np.unique(given, axis=0)) < len(given):
         raise DamagedModelFile("the values met once are not as they should be")
     return tables
 

@@ -17,7 +17,8 @@ from onlineboost.data.frames import as_table
 from onlineboost.evaluation import LastClass, MajorityClass, cut, observe
 from soak.strikes import Struck, struck_after
 
-every_class = pytest.mark.parametrize("kind", [*every_estimator(), *with_costs()], ids=str)
+every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
+every_class_and_costs = pytest.mark.parametrize("kind", [*every_estimator(), *with_costs()], ids=str)
 NAMES = tuple(f"x{c}" for c in range(5))
 
 
@@ -29,7 +30,7 @@ def shuffled_arrivals(n, seed, most):
     return [(what, b) for _, what, b in sorted(events)]
 
 
-@every_class
+@every_class_and_costs
 def test_a_row_is_learned_when_its_label_comes_as_if_it_had_come_then(kind):
     """The twin is a plain dictionary of rows around learn_one. New classes and nominal values come in any order."""
     X, y, weight = mixed_stream(300, seed=7)

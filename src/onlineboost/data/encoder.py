@@ -354,6 +354,8 @@ def positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) -
     """categorical_features (names, positions or a mask) as positions."""
     if categorical is None:
         return set()
+    if isinstance(categorical, str) or not np.iterable(categorical):
+        raise DataError(f"categorical_features takes a list of names or positions, or a mask, got {categorical!r}")
     given = list(categorical)
     if given and all(isinstance(c, bool | np.bool_) for c in given):
         if len(given) != len(names):

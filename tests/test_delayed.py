@@ -171,7 +171,7 @@ def plain_queue(clf, X, y, delay, classes):
 @every_class
 @pytest.mark.parametrize("delay", [0, 1, 30])
 def test_prequential_with_a_delay_is_a_queue(kind, delay):
-    X, y, _ = mixed_stream(150, seed=3)
+    X, y, _ = mixed_stream(90, seed=3)
     clf, twin, classes = kind.make(), kind.make(), sorted(set(y))
     result = prequential(clf, X, y, delay=delay)
     assert result.predictions.tolist() == plain_queue(twin, X, y, delay, classes)

@@ -206,7 +206,7 @@ def test_masked_values_are_missing(kind):
 @every_class
 def test_too_many_values_warn_once_and_cuts_still_make_no_difference(kind, tmp_path):
     rng = np.random.default_rng(0)
-    values = rng.permutation(np.arange(600) % 400)
+    values = rng.permutation(np.arange(420) % 300)
     X, y = pd.DataFrame({"shop": [f"shop {value}" for value in values]}), values % 2
     with pytest.warns(UserWarning, match="column 'shop' has more than") as caught:
         want = learned(kind, X, y, n_learners=2)

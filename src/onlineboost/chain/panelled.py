@@ -2,7 +2,8 @@
 
 The votes of the chain start from what the panel says. They are remembered there and after each fifth of the chain:
 the segments end at the fifths, always. The combiner then has these voices: the panel, which labels have come lately,
-and what each fifth of the chain has added.
+and what each fifth of the chain has added. What is predicted is a mixture of the combiner, the panel alone and the
+chain alone, which is never much worse than the best of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,17 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import Rows
+from onlineboost.panel.mixture import (
+    CHAIN,
+    COMBINED,
+    FORECASTS,
+    PANEL,
+    Mixture,
+    learn_mixture,
+    mix,
+    new_forecasts,
+    new_mixture,
+)
 from onlineboost.panel.newton import (
     Newton,
     NewtonWork,
@@ -27,6 +39,7 @@ from onlineboost.panel.newton import (
     logits_of,
     new_newton,
     new_newton_work,
+    softmax,
 )
 from onlineboost.panel.panel import (
     HEAVIEST,
@@ -53,8 +66,8 @@ class Stages(NamedTuple):
 
 
 @bare_kernel
-def ask_voices(newton, recency, votes, b, k, work):
-    """What the voices say of row b, and all of them together: work.p."""
+def ask_voices(newton, recency, mixture, votes, b, k, work, forecasts):
+    """What the voices say of row b, and all of them together: the last of the forecasts."""
     logits = work.logits
     for c in range(k):
         logits[0, c] = votes[0, b, c]
@@ -67,6 +80,11 @@ def ask_voices(newton, recency, votes, b, k, work):
             voice[c] = votes[stage, b, c] - votes[stage - 1, b, c]
         centre(voice, k)
     combine(newton, work, k)
+    for c in range(k):
+        forecasts[COMBINED, c] = work.p[c]
+    softmax(votes[0, b], k, forecasts[PANEL])
+    softmax(votes[votes.shape[0] - 1, b], k, forecasts[CHAIN])
+    mix(mixture, forecasts, k)
 
 
 @bare_kernel
@@ -85,12 +103,12 @@ def cheapest(p, k, costs):
 
 
 @entry_kernel
-def ask_block(newton, recency, votes, work, p):
+def ask_block(newton, recency, mixture, votes, work, forecasts, p):
     """Probabilities (rows, k). Changes nothing else."""
     for b in range(p.shape[0]):
-        ask_voices(newton, recency, votes, b, p.shape[1], work)
+        ask_voices(newton, recency, mixture, votes, b, p.shape[1], work, forecasts)
         for c in range(p.shape[1]):
-            p[b, c] = work.p[c]
+            p[b, c] = forecasts[FORECASTS, c]
 
 
 @entry_kernel
@@ -99,17 +117,20 @@ def choose_block(p, costs, out):
         out[b] = cheapest(p[b], p.shape[1], costs)
 
 
+# arguments: a block, the three states that learn from it, and scratch
 @entry_kernel
-def finish_block(newton, recency, votes, y, weight, work, costs, p, out):
-    """The label predicted for every row, before the combiner learns it; if `p` is (rows, k), probabilities too."""
+def finish_block(newton, recency, mixture, t, votes, y, weight, work, forecasts, costs, p, out):
+    """The label predicted for every row, from round t on, before it is learned; if `p` is (rows, k), that too."""
     k = votes.shape[2]
     for b in range(y.size):
-        ask_voices(newton, recency, votes, b, k, work)
-        out[b] = cheapest(work.p, k, costs)
+        ask_voices(newton, recency, mixture, votes, b, k, work, forecasts)
+        out[b] = cheapest(forecasts[FORECASTS], k, costs)
         if p.shape[0] > 0:
             for c in range(k):
-                p[b, c] = work.p[c]
-        learn_newton(newton, work, k, y[b], min(max(weight[b], LIGHTEST), HEAVIEST))
+                p[b, c] = forecasts[FORECASTS, c]
+        w = min(max(weight[b], LIGHTEST), HEAVIEST)
+        learn_mixture(mixture, forecasts, y[b], w, t + b)
+        learn_newton(newton, work, k, y[b], w)
         learn_recency(recency, k, y[b])
 
 
@@ -120,6 +141,7 @@ class PanelChain(Chain):
     panel: Panel
     newton: Newton
     recency: np.ndarray
+    mixture: Mixture
 
     def __init__(self, segment: Segment, n_numeric: int, n_nominal: int, seed: int) -> None:
         n = min(FIFTHS, len(segment))
@@ -131,6 +153,7 @@ class PanelChain(Chain):
         start_phases(seed, self.panel.phases)
         self.newton = new_newton([1.0] + [0.0] * len(FADES) + [OF_A_FIFTH] * n)
         self.recency = new_recency(0)
+        self.mixture = new_mixture()
 
     def set_classes(self, k: int) -> None:
         """From here on there are k classes."""
@@ -171,7 +194,7 @@ class PanelChain(Chain):
             if stage:
                 block.votes[stage] = rows.s
         p = np.empty((len(X), k))
-        ask_block(self.newton, self.recency, block.votes, self._work(k), p)
+        ask_block(self.newton, self.recency, self.mixture, block.votes, self._work(k), new_forecasts(k), p)
         return p
 
     def votes_of_panel(self, rows: Rows, k: int) -> np.ndarray:
@@ -220,9 +243,10 @@ class PanelChain(Chain):
         block.votes[0] = rows.s
 
     def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
-        work = self._work(block.rows.k)
-        p = np.empty((0 if self.heard is None else len(y), block.rows.k))
-        finish_block(self.newton, self.recency, block.votes, y, weight, work, self.costs, p, out)
+        k = block.rows.k
+        states = self.newton, self.recency, self.mixture, block.rows.t
+        p = np.empty((0 if self.heard is None else len(y), k))
+        finish_block(*states, block.votes, y, weight, self._work(k), new_forecasts(k), self.costs, p, out)
         if self.heard is not None:
             self.hear(p, block.rows.t)
 
@@ -238,6 +262,7 @@ class PanelChain(Chain):
         self.panel = packed(original.panel)
         self.newton = Newton(*(part.copy() for part in original.newton))
         self.recency = original.recency.copy()
+        self.mixture = Mixture(*(part.copy() for part in original.mixture))
 
     @property
     def can_join(self) -> bool:
@@ -266,7 +291,7 @@ class PanelChain(Chain):
 
     def nbytes(self) -> dict[str, int]:
         others = super().nbytes()
-        own = array_bytes(self.panel) + array_bytes(self.newton) + self.recency.nbytes
+        own = array_bytes(self.panel) + array_bytes(self.newton) + array_bytes(self.mixture) + self.recency.nbytes
         return {**others, "experts": others["experts"] - most_bytes(self.panel), "panel": own}
 
     def fixed_bytes(self) -> int:

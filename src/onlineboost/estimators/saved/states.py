@@ -33,6 +33,7 @@ from onlineboost.data.places import NOTHING, empty_table, note
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.fields import States
 from onlineboost.estimators.saved.panels import PANEL, make_panel, take_panel
+from onlineboost.panel.mixture import FORECASTS, Mixture
 from onlineboost.panel.newton import Newton
 from onlineboost.panel.state import N_CLASSES, Panel
 from onlineboost.storage.errors import DamagedModelFile
@@ -311,7 +312,7 @@ def _make_one_vs_all(given: dict[str, Any]) -> OneVsAllChain:
 
 def _take_panelled(chain: PanelChain) -> dict[str, Any]:
     own = {name: getattr(chain, name) for name in (*CHAIN, "log_v", "n_learners", "panel", "recency")}
-    return {**own, "segments": [chain.whole()], "beta": chain.newton.beta, "A": chain.newton.A}
+    return {**own, "segments": [chain.whole()], **chain.newton._asdict(), **chain.mixture._asdict()}
 
 
 def _make_panelled(given: dict[str, Any]) -> PanelChain:
@@ -320,6 +321,7 @@ def _make_panelled(given: dict[str, Any]) -> PanelChain:
         raise DamagedModelFile("there are no learners")
     chain = PanelChain(whole, 0, 0, given["seed"])
     given["newton"] = Newton(given.pop("beta"), given.pop("A"))
+    given["mixture"] = Mixture(given.pop("share"), given.pop("lost"))
     if (
         len(given["newton"].beta) != len(chain.newton.beta)
         or given["recency"].shape[1] != given["panel"].used[N_CLASSES]
@@ -334,6 +336,7 @@ STATES.add("chain", Chain, SEGMENTED, _take_chain, _make_chain(Chain))
 STATES.add("independent", IndependentChain, SEGMENTED, _take_chain, _make_chain(IndependentChain))
 STATES.add("one-vs-all", OneVsAllChain, CHAIN | {"boosters": "[class-booster]"}, _take_one_vs_all, _make_one_vs_all)
 PANELLED = SEGMENTED | {"panel": "panel", "beta": "f8[h]", "A": "f8[h,h]", "recency": "f8[2,k]"}
+PANELLED |= {"share": f"f8[{FORECASTS}]", "lost": f"f8[{FORECASTS + 1}]"}
 STATES.add("panel", Panel, PANEL, take_panel, make_panel, fresh=True)
 STATES.add("panelled", PanelChain, PANELLED, _take_panelled, _make_panelled)
 MODEL = {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all|panelled", "counts": "f8[k]"}

@@ -33,6 +33,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "gradient": words.GRADIENTS,
     "weights": words.WEIGHTS,
     "poisson": (True, False),
+    "panel": (True, False),
     "gamma": (0.2,),
     "potential": ("exact", "monte_carlo"),
     "class_weight": ("balanced", {"a": 0.5, "c": 4.0}),

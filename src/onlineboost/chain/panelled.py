@@ -1,15 +1,15 @@
 """A chain with a panel in front of it, and Newton's combiner behind it in place of Hedge.
 
-The votes of the chain start from what the panel says. They are remembered there and after each fifth of the chain:
-the segments end at the fifths, always. The combiner then has these voices: the panel, which labels have come lately,
-and what each fifth of the chain has added. What is predicted is a mixture of the combiner, the panel alone and the
-chain alone, which is never much worse than the best of them.
+The votes of the chain start from what the panel says, if its booster can do that, otherwise from none. They are
+remembered there and after each fifth of the chain: the segments end at the fifths, always. The combiner then has these
+voices: the panel, which labels have come lately, and what each fifth of the chain has added. What is predicted is a
+mixture of the combiner, the panel alone and the chain alone, which is never much worse than the best of them.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -55,6 +55,7 @@ from onlineboost.panel.recency import FADES, learn_recency, new_recency
 from onlineboost.panel.state import Panel, most_bytes, new_panel, packed, room_for_rows, with_classes, with_room
 
 FIFTHS = 5
+START = 1  # place in Stages.votes: of the panel 0, at the head of the chain 1, after fifth i 1 + i
 OF_A_FIFTH = 0.15  # coefficient of what a fifth of the chain adds, to begin with
 
 
@@ -62,7 +63,7 @@ class Stages(NamedTuple):
     """A block on its way, and its votes so far."""
 
     rows: Rows
-    votes: np.ndarray  # float64 (1 + fifths, rows, k) at the head of the chain, and after each fifth
+    votes: np.ndarray  # float64 (2 + fifths, rows, k) of the panel, at the head of the chain, and after each fifth
 
 
 @bare_kernel
@@ -74,8 +75,8 @@ def ask_voices(newton, recency, mixture, votes, b, k, work, forecasts):
     centre(logits[0], k)
     for i in range(len(FADES)):
         logits_of(recency[i], k, logits[1 + i])
-    for stage in range(1, votes.shape[0]):
-        voice = logits[len(FADES) + stage]
+    for stage in range(START + 1, votes.shape[0]):
+        voice = logits[len(FADES) + stage - START]
         for c in range(k):
             voice[c] = votes[stage, b, c] - votes[stage - 1, b, c]
         centre(voice, k)
@@ -145,15 +146,26 @@ class PanelChain(Chain):
 
     def __init__(self, segment: Segment, n_numeric: int, n_nominal: int, seed: int) -> None:
         n = min(FIFTHS, len(segment))
-        ends = [len(segment) * i // n for i in range(n + 1)]
-        super().__init__([segment.between(a, b) for a, b in pairwise(ends)], n_numeric, seed)
-        self.ends = ends[1:]  # learners up to each fifth
+        self.ends = [len(segment) * i // n for i in range(1, n + 1)]  # learners up to each fifth
+        super().__init__(self._fifths(segment), n_numeric, seed)
         self.panel = new_panel(n_numeric, n_nominal, seed)
         start_columns(self.panel, 0, self.panel.dense.n_numbers)
         start_phases(seed, self.panel.phases)
         self.newton = new_newton([1.0] + [0.0] * len(FADES) + [OF_A_FIFTH] * n)
         self.recency = new_recency(0)
         self.mixture = new_mixture()
+
+    def _fifths(self, whole: Segment) -> list[Segment]:
+        return [whole.between(a, b) for a, b in pairwise([0, *self.ends])]
+
+    def __getstate__(self) -> dict[str, Any]:
+        copy = self.joined()
+        copy.segments = [copy.whole()]  # what the fifths share is in it once
+        return copy.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.segments = self._fifths(*self.segments)
 
     def set_classes(self, k: int) -> None:
         """From here on there are k classes."""
@@ -186,13 +198,15 @@ class PanelChain(Chain):
     def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
         block = self._block(self.new_rows(X, k, None, None))
         rows = block.rows
-        self.votes_of_panel(rows, k)
-        self.segments[0].booster.begin(rows)
-        block.votes[0] = rows.s
+        block.votes[0] = self.votes_of_panel(rows, k)
+        block.votes[START] = self.set_out(rows)
+        cache = self._take_cache(k)
         for segment, stage in zip(self.segments, self._stages(), strict=True):
-            segment.predict(rows, len(segment))
+            segment.predict(rows, len(segment), cache)
             if stage:
-                block.votes[stage] = rows.s
+                block.votes[START + stage] = rows.s
+        if cache is not None:
+            self._caches.append((k, cache))
         p = np.empty((len(X), k))
         ask_block(self.newton, self.recency, self.mixture, block.votes, self._work(k), new_forecasts(k), p)
         return p
@@ -202,8 +216,17 @@ class PanelChain(Chain):
         ask_panel(self.panel, rows.X, k, new_panel_work(self.panel, k), rows.s)
         return rows.s
 
+    def set_out(self, rows: Rows) -> np.ndarray:
+        """The votes that the chain starts from, where those of the panel are in rows.s."""
+        booster = self.segments[0].booster
+        if booster.takes_votes():
+            booster.begin(rows)
+        else:
+            rows.s[:] = 0.0
+        return rows.s
+
     def _block(self, rows: Rows) -> Stages:
-        return Stages(rows, np.empty((1 + len(self.ends), len(rows.X), rows.k)))
+        return Stages(rows, np.empty((START + 1 + len(self.ends), len(rows.X), rows.k)))
 
     def _work(self, k: int) -> NewtonWork:
         return new_newton_work(len(self.newton.beta), k)
@@ -228,7 +251,7 @@ class PanelChain(Chain):
             def step(block: Stages, y: np.ndarray, weight: np.ndarray) -> None:
                 segment.learn(block.rows, y, weight)
                 if stage:
-                    block.votes[stage] = block.rows.s
+                    block.votes[START + stage] = block.rows.s
 
             return step
 
@@ -239,8 +262,8 @@ class PanelChain(Chain):
         rows = block.rows
         self.panel = room_for_rows(self.panel, len(y))
         learn_panel(self.panel, rows.X, y, weight, rows.k, new_panel_work(self.panel, rows.k), rows.s)
-        self.segments[0].booster.begin(rows)
         block.votes[0] = rows.s
+        block.votes[START] = self.set_out(rows)
 
     def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
         k = block.rows.k

@@ -103,6 +103,10 @@ class Methods:
         """Rows.notes of a block of n rows with these example weights (None: predicting)."""
         return None
 
+    def takes_votes(self: Any) -> bool:
+        """Whether the votes of a chain can start from others than none, as `begin` has it: those of a panel."""
+        return False
+
     def begin(self: Any, rows: Rows) -> None:
         """A block whose votes, rows.s, do not start at 0: see to rows.lead and rows.notes."""
         rows.lead[:] = rows.s.argmax(axis=1)

@@ -46,6 +46,7 @@ from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.estimators.one_row import Input, SingleRows
 from onlineboost.estimators.pending import DelayedLabels
 from onlineboost.estimators.predicting import Predicting
+from onlineboost.estimators.settings import yes_or_no
 from onlineboost.estimators.why.mixin import Why
 from onlineboost.trees.state import Columns
 
@@ -78,8 +79,7 @@ class OnlineClassifier(
     def _check_settings(self) -> None:
         """Settings that are read in every call: a bad one shows before anything is learned."""
         self._combiner(), self._threads(), memory.bytes_of(self.memory_limit), self._costs()
-        if not isinstance(self.calibrate, bool | np.bool_):
-            raise ValueError(f"calibrate must be True or False, got {self.calibrate!r}")
+        yes_or_no("calibrate", self.calibrate)
 
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""

@@ -1,4 +1,4 @@
-"""What is promised for OnlineBoostClassifier: its log loss is never much more than that of its best forecast."""
+"""What is promised behind a panel, as in OnlineBoostClassifier: hardly more log loss than that of the best forecast."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from onlineboost.chain.panelled import PanelChain
-from onlineboost.estimators.online_boost import OnlineBoostClassifier
 from onlineboost.panel.mixture import NAMES
 
 
 def mixture_bound(losses: Sequence[float], T: int, switches: int = 0) -> float:
-    """The most that the mixture of OnlineBoostClassifier can lose in T rounds, in log loss.
+    """The most that the mixture of forecasts behind a panel can lose in T rounds, in log loss.
 
     Parameters
     ----------
@@ -66,7 +65,7 @@ class LossGuarantee:
         return out
 
 
-def loss_guarantee(clf: OnlineBoostClassifier, mistakes: int) -> LossGuarantee:
+def loss_guarantee(clf: Any, mistakes: int) -> LossGuarantee:
     """What is promised for a run; see `theory.guarantee`."""
     chain = clf._fitted().chain
     assert isinstance(chain, PanelChain)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost.boosters.potentials import asymptotic_error
+from onlineboost.chain.panelled import PanelChain
 from onlineboost.estimators.adaboost_olm import AdaBoostOLM
 from onlineboost.estimators.online_boost import OnlineBoostClassifier
 from onlineboost.estimators.online_mbbm import OnlineMBBM
@@ -103,7 +104,7 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossG
     model = clf._fitted()
     if len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
         return None
-    if isinstance(clf, OnlineBoostClassifier):
+    if isinstance(model.chain, PanelChain):
         return loss_guarantee(clf, mistakes)
     k, weights = model.k, model.chain.gather("weights")
     wrong = np.rint(-model.chain.log_v).astype(int)

@@ -45,21 +45,21 @@ STATES = States()
 class Holds(NamedTuple):
     """What the model of an estimator is made of: names of states."""
 
-    chain: str
+    chain: tuple[str, ...]
     booster: str
     learners: tuple[str, ...] = ("trees",)
     watch: bool = False
 
 
 HOLDS = {  # by the name of the estimator in the registry
-    "adaboost-olm": Holds("chain", "olm", ("trees", "given"), watch=True),
-    "online-mbbm": Holds("chain", "mbbm", ("trees", "given")),
-    "online-boost": Holds("panelled", "olm", ("trees", "given"), watch=True),
-    "oza-boost": Holds("chain", "oza"),
-    "one-vs-all": Holds("one-vs-all", "olm", ("trees", "given")),
-    "adaboost-ova": Holds("chain", "olm", ("binary-trees",)),
-    "best-tree": Holds("independent", "plain"),
-    "hoeffding-tree": Holds("chain", "plain"),
+    "adaboost-olm": Holds(("chain", "panelled"), "olm", ("trees", "given"), watch=True),
+    "online-mbbm": Holds(("chain", "panelled"), "mbbm", ("trees", "given")),
+    "online-boost": Holds(("panelled",), "olm", ("trees", "given"), watch=True),
+    "oza-boost": Holds(("chain",), "oza"),
+    "one-vs-all": Holds(("one-vs-all",), "olm", ("trees", "given")),
+    "adaboost-ova": Holds(("chain",), "olm", ("binary-trees",)),
+    "best-tree": Holds(("independent",), "plain"),
+    "hoeffding-tree": Holds(("chain",), "plain"),
 }
 
 # ------------------------------------------------------------------------------------------------- columns and labels

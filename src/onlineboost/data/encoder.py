@@ -64,12 +64,16 @@ class Encoder:
         self._known = frozenset(self.names)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the set: its order, and so its pickle, is another one in every process."""
-        return {name: value for name, value in self.__dict__.items() if name != "_known"}
+        """Without the set: its order, and so its pickle, is another one in every process.
+
+        Tables as bytes: whether two columns have one in common, which they may, must not show.
+        """
+        state = {name: value for name, value in self.__dict__.items() if name != "_known"}
+        return state | {"once": [table.tobytes() for table in self.once]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
-            setattr(self, name, value)
+            setattr(self, name, [array("I", table) for table in value] if name == "once" else value)
         self._known = frozenset(self.names)
 
     @classmethod

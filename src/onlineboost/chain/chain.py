@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Any, Self
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain.diary import new_diary
-from onlineboost.chain.experts import Combiner, draw_expert, expert_mass, play
+from onlineboost.chain.experts import (
+    Combiner,
+    Following,
+    choose_labels,
+    draw_expert,
+    expert_mass,
+    new_following,
+    play_part,
+)
 from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, more_numbers, new_numbers
 from onlineboost.chain.segments import Segment
@@ -37,6 +46,14 @@ def any_missing(X, n_numeric, missing):
         for c in range(n_numeric):
             if X[b, c] != X[b, c]:
                 missing[b] = True
+
+
+class Block(NamedTuple):
+    """A block of examples on its way, and whom it would follow by the experts so far."""
+
+    rows: Rows
+    following: Following
+    combiner: Combiner
 
 
 class Chain:
@@ -166,13 +183,13 @@ class Chain:
         before = self.t
 
         def enter(b: int) -> None:
-            on_line[b] = self.enter(X[parts[b]], weight[parts[b]], k, traced)
+            on_line[b] = self.enter(X[parts[b]], weight[parts[b]], k, combiner)
 
         def through(step: Step) -> Callable[[int], None]:
             return lambda b: step(on_line[b], y[parts[b]], weight[parts[b]])
 
         def leave(b: int) -> None:
-            self.leave(on_line.pop(b), y[parts[b]], weight[parts[b]], combiner, out[parts[b]])
+            self.leave(on_line.pop(b), y[parts[b]], weight[parts[b]], out[parts[b]])
             self.diary.keep(X[parts[b]], y[parts[b]], before + parts[b].start)
 
         through_all = flow([enter, *map(through, self.steps()), leave], len(parts), threads, stop)
@@ -182,8 +199,13 @@ class Chain:
         """Whether the votes after every learner have to be kept while a block is learned."""
         return self.heard is not None and combiner in (Combiner.HEDGE, Combiner.BEST)
 
-    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, traced: bool = False) -> Any:
+    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Any:
         """A labelled block at the head of the chain; `t` and what is known of the columns have moved on."""
+        rows = self.enter_rows(X, weight, k, traced=self.is_traced(combiner))
+        return Block(rows, new_following(combiner, len(X), k), combiner)
+
+    def enter_rows(self, X: np.ndarray, weight: np.ndarray, k: int, *, traced: bool = False) -> Rows:
+        """The same, without the experts."""
         X, spread = learn_believed(self.numbers, X)
         rows = self.new_rows(X, k, spread, weight, traced)
         self.t += len(X)
@@ -191,17 +213,21 @@ class Chain:
 
     def steps(self) -> list[Step]:
         """What is done, one after the other, to every block: step(block, y, weight)."""
-        return [segment.learn for segment in self.segments]
+        return [partial(self._through, segment) for segment in self.segments]
 
-    def leave(self, rows: Any, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
-        """A block at the end of the chain: follow an expert, then let the experts' weights learn."""
-        of_rows = rows.experts, y, weight, rows.k, out, self.costs
-        if self.heard is None:
-            play(combiner, self.log_v, self.seed, rows.t, *of_rows)
-            return
-        followed, mass = np.empty(len(y), np.int64), np.empty((len(y), rows.k))
-        play(combiner, self.log_v, self.seed, rows.t, *of_rows, followed=followed, mass=mass)
-        self.hear(self._shares(rows, followed, mass), rows.t)
+    def _through(self, segment: Segment, block: Block, y: np.ndarray, weight: np.ndarray) -> None:
+        """A segment learns a block; its experts come in, and their weights learn."""
+        rows, first = block.rows, segment.booster.offset
+        segment.learn(rows, y, weight)
+        own = self.log_v[first : first + len(segment)]
+        of_rows = rows.experts, y, weight, self.costs, block.following
+        play_part(int(block.combiner), own, first, self.seed, rows.t, *of_rows)
+
+    def leave(self, block: Any, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
+        """A block at the end of the chain: what was predicted."""
+        choose_labels(block.following, out)
+        if self.heard is not None:
+            self.hear(self._shares(block.rows, block.following), block.rows.t)
 
     def hear(self, p: np.ndarray, t: int) -> None:
         """Probabilities (rows, k) of a block whose first row is that of round t, before it was learned."""
@@ -210,9 +236,10 @@ class Chain:
             p[0] = 1.0 / p.shape[1]  # nothing has been learned
         self.heard.append(p)
 
-    def _shares(self, rows: Rows, followed: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    def _shares(self, rows: Rows, following: Following) -> np.ndarray:
         """What `probabilities` would have said of each row in its round."""
-        if len(followed) and followed[0] < 0:
+        mass, followed = following.mass, following.expert
+        if len(mass):
             return mass / mass.sum(axis=1, keepdims=True)
         p, booster = np.empty((len(followed), rows.k)), self.segments[0].booster
         for i in np.unique(followed):
@@ -228,17 +255,17 @@ class Chain:
     def rehearse(self, n_columns: int, k: int, combiner: Combiner) -> None:
         """Send a block of no rows through, which changes nothing: everything is compiled then."""
         X, y, weight = np.empty((0, n_columns)), np.empty(0, np.int64), np.empty(0)
-        block = self.enter(X, weight, k)
+        block = self.enter(X, weight, k, combiner)
         for step in self.steps():
             step(block, y, weight)
-        self.leave(block, y, weight, combiner, np.empty(0, np.int64))
+        self.leave(block, y, weight, np.empty(0, np.int64))
 
     def learn(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int) -> Rows:
         """Send one block through all segments. The votes and experts are those before learning."""
-        rows = self.enter(X, weight, k)
+        block = self.enter(X, weight, k, Combiner.LAST)
         for step in self.steps():
-            step(rows, y, weight)
-        return rows
+            step(block, y, weight)
+        return block.rows  # type: ignore[no-any-return]
 
     # --------------------------------------------------------------------------------------------- segments
 

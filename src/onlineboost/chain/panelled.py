@@ -195,8 +195,8 @@ class PanelChain(Chain):
     def is_traced(self, combiner: Combiner) -> bool:
         return False
 
-    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, traced: bool = False) -> Stages:
-        return self._block(super().enter(X, weight, k))
+    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Stages:
+        return self._block(self.enter_rows(X, weight, k))
 
     def steps(self) -> list[Step]:
         """The panel, then every segment."""
@@ -219,7 +219,7 @@ class PanelChain(Chain):
         self.segments[0].booster.begin(rows)
         block.votes[0] = rows.s
 
-    def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
+    def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
         work = self._work(block.rows.k)
         p = np.empty((0 if self.heard is None else len(y), block.rows.k))
         finish_block(self.newton, self.recency, block.votes, y, weight, work, self.costs, p, out)

@@ -109,7 +109,7 @@ def test_how_the_chain_is_cut_makes_no_difference(rule):
             part = slice(a, a + size)
             following, first = new_following(RULES[rule], len(y[part]), k), 0
             for end in ends:
-                of_rows = experts[part], y[part], weight[part], None, following
+                of_rows = experts[part], y[part], weight[part], None, *following
                 play_part(int(RULES[rule]), log_v[first:end], first, 5, a + 1, *of_rows)
                 first = end
             choose_labels(following, out[part])

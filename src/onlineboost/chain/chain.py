@@ -157,6 +157,7 @@ class Chain:
 
     # --------------------------------------------------------------------------------------------- learning
 
+    # arguments: the rows, and how to send them
     def stream(
         self,
         X: np.ndarray,
@@ -167,33 +168,52 @@ class Chain:
         out: np.ndarray,
         threads: int = 1,
         stop: Callable[[], bool] = lambda: False,
+        reviews: Any = None,
     ) -> int:
         """Test, then train, on any number of rows, in blocks, by so many threads; the number of rows learned.
 
-        `out` gets what was predicted for each row before it was learned. For `stop` see `flow`.
+        `out` gets what was predicted for each row before it was learned. For `stop` see `flow`. With `reviews`
+        (`reviews.Reviews`) learners restart on the way.
         """
-        n = len(X)
+        n, before = len(X), self.t
         threads = min(threads, n // LEAST_ROWS) if n * self.n_learners >= LEAST_VOTES else 1
         if threads > 1:
             self.cut(SEGMENTS_PER_THREAD * threads)
         traced = self.is_traced(combiner)
         most = max(LEAST_ROWS, MOST_TRACE // (self.n_learners * k)) if traced else BLOCK
-        parts = _blocks(n, max(threads, 1), min(most, BLOCK) if self.safe else LEAST_ROWS)
-        on_line: dict[int, Any] = {}
-        before = self.t
+        size = _block_size(n, max(threads, 1), min(most, BLOCK) if self.safe else LEAST_ROWS)
+        on_line: dict[int, tuple[slice, Any, Any]] = {}
 
         def enter(b: int) -> None:
-            on_line[b] = self.enter(X[parts[b]], weight[parts[b]], k, combiner)
+            at = self.t - before
+            rows = min(size, n - at) if reviews is None else min(size, n - at, reviews.rows(max(threads, 1)))
+            part = slice(at, at + rows)
+            block = self.enter(X[part], weight[part], k, combiner)
+            on_line[b] = part, block, reviews and reviews.visit(before + at, self.t)
 
-        def through(step: Step) -> Callable[[int], None]:
-            return lambda b: step(on_line[b], y[parts[b]], weight[parts[b]])
+        def through(segment: Segment | None, step: Step) -> Callable[[int], None]:
+            def do(b: int) -> None:
+                part, block, visit = on_line[b]
+                if visit and segment is not None:
+                    visit.before(segment)
+                step(block, y[part], weight[part])
+                if visit and segment is not None:
+                    visit.after(segment)
+
+            return do
 
         def leave(b: int) -> None:
-            self.leave(on_line.pop(b), y[parts[b]], weight[parts[b]], out[parts[b]])
-            self.diary.keep(X[parts[b]], y[parts[b]], before + parts[b].start)
+            part, block, visit = on_line.pop(b)
+            self.leave(block, y[part], weight[part], out[part])
+            self.diary.keep(X[part], y[part], before + part.start)
+            if visit and visit.census is not None:
+                reviews.hold(visit.census)
 
-        through_all = flow([enter, *map(through, self.steps()), leave], len(parts), threads, stop)
-        return parts[through_all - 1].stop if through_all else 0
+        steps = [enter, *(through(*step) for step in self.steps()), leave]
+        flow(steps, n, threads, lambda: self.t - before == n or stop(), reviews and reviews.waits)
+        if reviews is not None:
+            reviews.end()
+        return self.t - before
 
     def is_traced(self, combiner: Combiner) -> bool:
         """Whether the votes after every learner have to be kept while a block is learned."""
@@ -211,16 +231,16 @@ class Chain:
         self.t += len(X)
         return rows
 
-    def steps(self) -> list[Step]:
-        """What is done, one after the other, to every block: step(block, y, weight)."""
-        return [partial(self._through, segment) for segment in self.segments]
+    def steps(self) -> list[tuple[Segment | None, Step]]:
+        """What is done, one after the other, to every block: step(block, y, weight), and the segment that does it."""
+        return [(segment, partial(self._through, segment)) for segment in self.segments]
 
     def _through(self, segment: Segment, block: Block, y: np.ndarray, weight: np.ndarray) -> None:
         """A segment learns a block; its experts come in, and their weights learn."""
         rows, first = block.rows, segment.booster.offset
         segment.learn(rows, y, weight)
         own = self.log_v[first : first + len(segment)]
-        of_rows = rows.experts, y, weight, self.costs, block.following
+        of_rows = rows.experts, y, weight, self.costs, *block.following
         play_part(int(block.combiner), own, first, self.seed, rows.t, *of_rows)
 
     def leave(self, block: Any, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
@@ -256,14 +276,14 @@ class Chain:
         """Send a block of no rows through, which changes nothing: everything is compiled then."""
         X, y, weight = np.empty((0, n_columns)), np.empty(0, np.int64), np.empty(0)
         block = self.enter(X, weight, k, combiner)
-        for step in self.steps():
+        for _, step in self.steps():
             step(block, y, weight)
         self.leave(block, y, weight, np.empty(0, np.int64))
 
     def learn(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int) -> Rows:
         """Send one block through all segments. The votes and experts are those before learning."""
         block = self.enter(X, weight, k, Combiner.LAST)
-        for step in self.steps():
+        for _, step in self.steps():
             step(block, y, weight)
         return block.rows  # type: ignore[no-any-return]
 
@@ -357,7 +377,6 @@ class Chain:
         return array_bytes(getattr(self.segments[0].booster, "tables", None)) if self.segments else 0
 
 
-def _blocks(n: int, threads: int, most: int) -> list[slice]:
-    """Cut n rows into blocks of at most `most`; for threads into smaller ones, so that all have something to do."""
-    size = most if threads == 1 else max(2 * LEAST_ROWS, min(most, MOST_ROWS, -(-n // (2 * threads))))
-    return [slice(a, min(a + size, n)) for a in range(0, n, size)]
+def _block_size(n: int, threads: int, most: int) -> int:
+    """Rows of the blocks that n rows are cut into, at most `most`; for threads fewer, so that all have work to do."""
+    return most if threads == 1 else max(2 * LEAST_ROWS, min(most, MOST_ROWS, -(-n // (2 * threads))))

@@ -144,16 +144,17 @@ def play(combiner, log_v, seed, t, experts, y, weight, k, out, costs=None):
     costs[y, l] in place of 1.
     """
     following = new_following(combiner, len(y), k)
-    play_part(int(combiner), log_v, 0, seed, t, experts, y, weight, costs, following)
+    play_part(int(combiner), log_v, 0, seed, t, experts, y, weight, costs, *following)
     choose_labels(following, out)
 
 
-# arguments: those of `play`, of some of the experts
+# arguments: those of `play`, of some of the experts; a named tuple would take 20 us more to hand over
 @entry_kernel
-def play_part(combiner, log_v, first, seed, t, experts, y, weight, costs, following):
+def play_part(combiner, log_v, first, seed, t, experts, y, weight, costs, value, label, expert, mass):
     """`play` for experts first, first + 1, ..., whose log weights are log_v: they come in, and learn the labels.
 
-    `experts` has the predictions of all, `following` those who are ahead before these come in, and after.
+    `experts` has the predictions of all. The last four are those of `Following`: who is ahead before these come in, and
+    after.
     """
     if log_v.size == 0:
         return
@@ -161,17 +162,16 @@ def play_part(combiner, log_v, first, seed, t, experts, y, weight, costs, follow
     for b in range(y.size):
         said = experts[b, first : first + log_v.size]
         if combiner == Combiner.WEIGHTED:
-            following.value[b] = add_mass(log_v, said, following.value[b], following.mass[b])
+            value[b] = add_mass(log_v, said, value[b], mass[b])
         else:
-            ahead, value = log_v.size - 1, 0.0
+            ahead, found = log_v.size - 1, 0.0
             if combiner == Combiner.HEDGE:
-                value, ahead = draw_part(log_v, first, seed, t + b, strong, following.value[b])
+                found, ahead = draw_part(log_v, first, seed, t + b, strong, value[b])
             elif combiner == Combiner.BEST:
                 best = best_expert(log_v)
-                value, ahead = log_v[best], best if log_v[best] > following.value[b] else -1
+                found, ahead = log_v[best], best if log_v[best] > value[b] else -1
             if ahead >= 0:
-                following.value[b], following.label[b] = value, said[ahead]
-                following.expert[b] = first + ahead
+                value[b], label[b], expert[b] = found, said[ahead], first + ahead
                 strong = ahead
         judge(log_v, said, y[b], weight[b], costs)
 

@@ -154,11 +154,11 @@ class OneVsAllChain(Chain):
     def enter(self, X: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Scores:
         return self._block(self.enter_rows(X, weight, k))
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[tuple[Segment | None, Step]]:
         """A step for each booster."""
 
-        def through(j: int) -> Step:
-            return lambda block, y, weight: self.boosters[j].learn(j, block, y, weight)
+        def through(j: int) -> tuple[None, Step]:
+            return None, lambda block, y, weight: self.boosters[j].learn(j, block, y, weight)
 
         return [through(j) for j in range(len(self.boosters))]
 

@@ -198,18 +198,18 @@ class PanelChain(Chain):
     def enter(self, X: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Stages:
         return self._block(self.enter_rows(X, weight, k))
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[tuple[Segment | None, Step]]:
         """The panel, then every segment."""
 
-        def through(segment: Segment, stage: int) -> Step:
+        def through(segment: Segment, stage: int) -> tuple[Segment, Step]:
             def step(block: Stages, y: np.ndarray, weight: np.ndarray) -> None:
                 segment.learn(block.rows, y, weight)
                 if stage:
                     block.votes[stage] = block.rows.s
 
-            return step
+            return segment, step
 
-        return [self._start, *map(through, self.segments, self._stages())]
+        return [(None, self._start), *map(through, self.segments, self._stages())]
 
     def _start(self, block: Stages, y: np.ndarray, weight: np.ndarray) -> None:
         """The panel's votes, and the panel learns."""

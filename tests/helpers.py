@@ -219,14 +219,18 @@ def learners_state(chain, sizes):
     return out
 
 
+def _bits_of(group):
+    return {name: value.tobytes() if isinstance(value, np.ndarray) else value for name, value in vars(group).items()}
+
+
 def chain_state(chain, sizes):
     """All a chain has learned, bit by bit, whatever kind of chain it is and however it is cut into segments.
 
     `sizes` are the numbers of values of its nominal columns.
     """
-    watch = chain.watch and {
-        name: value.tobytes() if isinstance(value, np.ndarray) else value for name, value in vars(chain.watch).items()
-    }
+    watch = chain.watch and _bits_of(chain.watch)
+    if watch and watch["plan"] is not None:
+        watch["plan"] = _bits_of(watch["plan"])
     return {
         "t": chain.t,
         "seed": chain.seed,

@@ -241,21 +241,21 @@ class PanelChain(Chain):
     def is_traced(self, combiner: Combiner) -> bool:
         return False
 
-    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, traced: bool = False) -> Stages:
-        return self._block(super().enter(X, weight, k))
+    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Stages:
+        return self._block(self.enter_rows(X, weight, k))
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[tuple[Segment | None, Step]]:
         """The panel, then every segment."""
 
-        def through(segment: Segment, stage: int) -> Step:
+        def through(segment: Segment, stage: int) -> tuple[Segment, Step]:
             def step(block: Stages, y: np.ndarray, weight: np.ndarray) -> None:
                 segment.learn(block.rows, y, weight)
                 if stage:
                     block.votes[START + stage] = block.rows.s
 
-            return step
+            return segment, step
 
-        return [self._start, *map(through, self.segments, self._stages())]
+        return [(None, self._start), *map(through, self.segments, self._stages())]
 
     def _start(self, block: Stages, y: np.ndarray, weight: np.ndarray) -> None:
         """The panel's votes, and the panel learns."""
@@ -265,7 +265,7 @@ class PanelChain(Chain):
         block.votes[0] = rows.s
         block.votes[START] = self.set_out(rows)
 
-    def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
+    def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
         k = block.rows.k
         states = self.newton, self.recency, self.mixture, block.rows.t
         p = np.empty((0 if self.heard is None else len(y), k))

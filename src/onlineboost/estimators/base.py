@@ -20,6 +20,7 @@ from onlineboost.chain.calibration import new_calibration
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.single_ova import rehearse
 from onlineboost.chain.threads import Interrupt, n_threads
 from onlineboost.data.encoder import Encoded, Encoder, Kept
@@ -49,8 +50,6 @@ from onlineboost.estimators.predicting import Predicting
 from onlineboost.estimators.settings import yes_or_no
 from onlineboost.estimators.why.mixin import Why
 from onlineboost.trees.state import Columns
-
-NEVER = 2**62
 
 
 class OnlineClassifier(
@@ -88,13 +87,9 @@ class OnlineClassifier(
         """Learners that each class brings with it."""
         return 0
 
-    def _rounds_to_tuning(self, chain: Chain, t: int) -> int:
-        """Rounds after round t until `_tune` is due: by what was learned alone, so that how blocks are cut makes no
-        difference."""
-        return NEVER
-
-    def _tune(self, chain: Chain) -> None:
-        """What a booster learns about itself, now and then."""
+    def _reviews(self, chain: Chain) -> Reviews | None:
+        """What a booster learns about itself on the way, now and then; None: nothing."""
+        return None
 
     # -------------------------------------------------------------------------------------------- learning
 
@@ -336,14 +331,12 @@ class OnlineClassifier(
             chain.costs = for_experts(costs, model.labels)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
-                rounds = min(memory.make_ready(model, k), self._rounds_to_tuning(chain, chain.t))
-                rounds = min(rounds, memory.rounds_to_notice(model, chain.t))
+                rounds = min(memory.make_ready(model, k), memory.rounds_to_notice(model, chain.t))
                 part = slice(done, min(stop, done + rounds))
                 block = X[part], codes[part], weight[part]
-                done += chain.stream(*block, k, combiner, out[part], self._threads(), interrupt.pressed)
+                how = self._threads(), interrupt.pressed, self._reviews(chain)
+                done += chain.stream(*block, k, combiner, out[part], *how)
                 listener.after_block(*block[1:])
-                if self._rounds_to_tuning(chain, chain.t - 1) == 1:
-                    self._tune(chain)
                 if memory.rounds_to_notice(model, chain.t - 1) == 1:
                     memory.notice(model)
             if first is not None:

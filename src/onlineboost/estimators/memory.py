@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain.diary import MEMORY
+from onlineboost.chain.restarts import rounds_to_multiple
 from onlineboost.chain.shares import (
     Shares,
     capacity,
@@ -32,7 +33,8 @@ UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "M
 LEARNER_BYTES = 300  # at most, of a booster's learner and its tree, but for what the tree learns
 TABLE_BYTES = 4 * MET + 100  # of values met once in a nominal column
 LOOK = 256  # rounds after which a model has a look whether it is at its limit
-NOTICE = 2048  # rounds after which it notes that it is, a multiple of LOOK: it must not depend on how blocks are cut
+NOTICE = 2048  # rounds after which it notes that it is, a multiple of LOOK: it must not depend on how blocks are cut.
+SELDOM, LONGEST = 4, 16_384  # The line of threads runs dry then: it grows with the stream to t / SELDOM, or to this
 
 
 def bytes_of(given: MemoryLimit) -> int | None:
@@ -125,7 +127,9 @@ def rounds_to_look(model: Model) -> int:
 
 def rounds_to_notice(model: Model, t: int) -> int:
     """Rounds after round t until `notice` is due."""
-    return 2**62 if model.limit is None or model.chain.diary.limited else NOTICE - t % NOTICE
+    if model.limit is None or model.chain.diary.limited:
+        return 2**62
+    return rounds_to_multiple(t, NOTICE, SELDOM, LONGEST)
 
 
 def notice(model: Model) -> None:

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain import diary as diaries
+from onlineboost.chain.chain import Chain
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
+from onlineboost.chain.restarts import LAG, Plan
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import COLUMNS
 from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key, own_places
@@ -44,6 +46,7 @@ def check_model(name: str, model: Model) -> None:
     if chain.watch is not None:
         check(len(chain.watch.vote_cost) == chain.n_learners, "the watch of the restarts")
         check_finite(chain.watch.vote_cost, chain.watch.right_cost)
+        check_plan(chain.watch.plan, chain)
     if isinstance(chain, OneVsAllChain):
         check(len(chain.boosters) == k, "the number of boosters")
         check(len({len(log_v) for log_v in chain.log_vs}) <= 1, "the lengths of the boosters")
@@ -64,6 +67,19 @@ def check_model(name: str, model: Model) -> None:
             share = chain.mixture.share
             check((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6, "the shares of the mixture")
     check_finite(*chain.log_vs)
+
+
+def check_plan(plan: Plan | None, chain: Chain) -> None:
+    """Learners of this chain, each once, and settings that they can have."""
+    if plan is None:
+        return
+    n, settings = chain.n_learners, chain.segments[0].learners.settings()
+    check(chain.t < plan.at <= chain.t + LAG, "the round of the restarts")
+    check(((plan.chosen >= 0) & (plan.chosen < n)).all(), "the learners that restart")
+    check(0 < len(plan.chosen) == len(np.unique(plan.chosen)), "the learners that restart")
+    given = plan.settings[~np.isnan(plan.settings)]
+    check(plan.settings.shape[1] == len(settings) and np.isfinite(given).all(), "the settings of the restarts")
+    check((given >= 0.0).all(), "the settings of the restarts")
 
 
 def check_diary(diary: diaries.Diary, model: Model) -> None:

@@ -25,7 +25,7 @@ from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLe
 from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.ova import ClassBooster, OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
-from onlineboost.chain.restarts import Watch
+from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
@@ -260,10 +260,12 @@ STATES.add(
 )
 STATES.add("class-booster", ClassBooster, {"segment": "segment", "log_v": "f8[n]"}, lambda state: dict(state.__dict__))
 STATES.add("numbers", Numbers, {"moments": "f8[3,c]", "ends": "f8[2,4,c]"})
+STATES.add("plan", Plan, {"at": "int", "chosen": "i8[m]", "settings": "f8[m,s]"}, lambda plan: dict(plan.__dict__))
 STATES.add(
     "watch",
     Watch,
-    {"vote_cost": "f8[n]", "right_cost": "f8[n]", "lead": "float", "compared": "float", "changing": "bool"},
+    {"vote_cost": "f8[n]", "right_cost": "f8[n]", "lead": "float", "compared": "float", "changing": "bool"}
+    | {"plan": "plan??"},
     lambda watch: dict(watch.__dict__),
 )
 STATES.add(

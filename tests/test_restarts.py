@@ -61,6 +61,10 @@ def swapping(n, every, seed=0):
     return X, ((X[:, 0] * X[:, 1] > 0.0) + 2 * (X[:, 2] > 0.0) + np.arange(n) // every) % 4
 
 
+def test_a_plan_is_carried_out_before_the_next_one_is_made():
+    assert restarts.LAG <= restarts.PERIOD
+
+
 @pytest.mark.parametrize(("restart", "lag"), [("always", 50), ("auto", 50), ("auto", 30)])
 def test_the_rule_is_the_twins(restart, lag, quick, monkeypatch):
     monkeypatch.setattr(restarts, "LAG", lag)

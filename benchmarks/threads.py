@@ -29,7 +29,9 @@ from rich.console import Console
 from rich.table import Table
 
 from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
+from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.segments import Segment
 from onlineboost.data.errors import DataError
 from onlineboost.datasets.dataset import Dataset
@@ -47,7 +49,8 @@ class Watch:
     def __enter__(self) -> Watch:
         self.spans: list[tuple[float, float]] = []
         self.tasks: list[dict[tuple[int, int], float]] = []  # one per call: (round, learner) of a task -> CPU seconds
-        self.learn, self.stream = learn, stream = Segment.learn, Chain.stream
+        self.reviews: set[int] = set()  # rounds after which the chain was reviewed
+        self.learn, self.stream, self.hold = learn, stream, hold = Segment.learn, Chain.stream, Reviews.hold
 
         def watched_learn(segment: Any, rows: Any, *labels: Any) -> None:
             begin, cpu = time.perf_counter(), time.thread_time()
@@ -61,11 +64,15 @@ class Watch:
             self.tasks.append({})
             return stream(*arguments)
 
-        Segment.learn, Chain.stream = watched_learn, watched_stream  # type: ignore
+        def watched_hold(reviews: Any, census: Any) -> None:
+            self.reviews.add(census.t)
+            hold(reviews, census)
+
+        Segment.learn, Chain.stream, Reviews.hold = watched_learn, watched_stream, watched_hold  # type: ignore
         return self
 
     def __exit__(self, *_: object) -> None:
-        Segment.learn, Chain.stream = self.learn, self.stream  # type: ignore[method-assign]
+        Segment.learn, Chain.stream, Reviews.hold = self.learn, self.stream, self.hold  # type: ignore[method-assign]
 
     def shares(self, jobs: int, seconds: float) -> tuple[float, float]:
         """Shares of the time with all threads in kernels, and with none."""
@@ -85,18 +92,27 @@ class Watch:
         total = 0.0
         for call in self.tasks:
             rounds, learners = sorted({t for t, _ in call}), sorted({i for _, i in call})
-            total += schedule(np.array([[call[t, i] for i in learners] for t in rounds]), jobs)
+            decided = [t for t in self.reviews if t >= rounds[0]]
+            awaited = [max((t for t in decided if t + restarts.LAG < first), default=0) for first in rounds]
+            left = np.searchsorted(rounds, awaited, side="right")  # blocks that must have left before each enters
+            total += schedule(np.array([[call[t, i] for i in learners] for t in rounds]), jobs, left)
         return total
 
 
-def schedule(cost: np.ndarray, jobs: int) -> float:
-    """Seconds that tasks of this cost, (blocks, segments), take on so many cores, by the rule of `chain.threads`."""
+def schedule(cost: np.ndarray, jobs: int, left: np.ndarray | None = None) -> float:
+    """Seconds that tasks of this cost, (blocks, segments), take on so many cores, by the rule of `chain.threads`.
+
+    Block b enters once the first left[b] blocks have left.
+    """
     n_blocks, n_steps = cost.shape
+    left = np.zeros(n_blocks, int) if left is None else left
     done, busy, now = [0] * n_steps, [False] * n_steps, 0.0
     running: list[tuple[float, int]] = []
     while done[-1] < n_blocks:
         for _ in range(jobs - len(running)):
-            ready = [j for j in range(n_steps) if not busy[j] and done[j] < (done[j - 1] if j else n_blocks)]
+            ready = [j for j in range(1, n_steps) if not busy[j] and done[j] < done[j - 1]]
+            if not busy[0] and done[0] < n_blocks and left[done[0]] <= done[-1]:
+                ready.insert(0, 0)
             if ready:
                 busy[ready[-1]] = True
                 heapq.heappush(running, (now + cost[done[ready[-1]], ready[-1]], ready[-1]))

@@ -219,14 +219,18 @@ def learners_state(chain, sizes):
     return out
 
 
+def _bits_of(group):
+    return {name: value.tobytes() if isinstance(value, np.ndarray) else value for name, value in vars(group).items()}
+
+
 def chain_state(chain, sizes):
     """All a chain has learned, bit by bit, whatever kind of chain it is and however it is cut into segments.
 
     `sizes` are the numbers of values of its nominal columns.
     """
-    watch = chain.watch and {
-        name: value.tobytes() if isinstance(value, np.ndarray) else value for name, value in vars(chain.watch).items()
-    }
+    watch = chain.watch and _bits_of(chain.watch)
+    if watch and watch["plan"] is not None:
+        watch["plan"] = _bits_of(watch["plan"])
     return {
         "t": chain.t,
         "seed": chain.seed,
@@ -244,7 +248,7 @@ def panel_arrays(chain):
     """Everything that a chain with a panel has learned beside its trees; nothing for others."""
     if not hasattr(chain, "panel"):
         return []
-    return [*arrays_of(packed(chain.panel)), *chain.newton, chain.recency]
+    return [*arrays_of(packed(chain.panel)), *chain.newton, chain.recency, *chain.mixture]
 
 
 def arrays_of(group):
@@ -268,6 +272,7 @@ def model_state(clf):
         "columns": (encoder.names, tuple(encoder.numeric), tuple(encoder.nominal)),
         "values": [list(codes.items()) for codes in encoder.codes],
         "births": encoder.births,
+        "once": [table.tolist() for table in encoder.once],
         "classes": labels.classes.tolist(),
         "counts": model.counts.tobytes(),
         "chain": chain_state(model.chain, encoder.sizes),

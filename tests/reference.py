@@ -152,14 +152,10 @@ def argmax(values):
 # ------------------------------------------------------------------------------------------------- Adaboost.OLM
 
 
-def draw_expert(v, u):
-    """i with probability v_i / sum v, where u is a number in [0, 1)."""
-    left = u * sum(v)
-    for i, mass in enumerate(v):
-        left -= mass
-        if left < 0.0:
-            return i
-    return argmax(v)
+def draw_expert(v, seed, t):
+    """i with probability v_i / sum v: waiting times that are exponential with these rates, and who is first."""
+    waits = [-math.log(1.0 - uniform(seed, EXPERT, i, t)) for i in range(len(v))]
+    return min(range(len(v)), key=lambda i: waits[i] / v[i] if v[i] > 0.0 else math.inf)
 
 
 class AdaboostOLM:
@@ -203,7 +199,7 @@ class AdaboostOLM:
     def follow(self, experts, k):
         """Lines 10-11: whose prediction counts in this round."""
         if self.rule == "hedge":
-            return experts[draw_expert(self.v, uniform(self.seed, EXPERT, 0, self.t))]
+            return experts[draw_expert(self.v, self.seed, self.t)]
         if self.rule == "best":
             return experts[argmax(self.v)]
         if self.rule == "last":

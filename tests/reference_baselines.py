@@ -139,20 +139,22 @@ class Restarting(AdaboostOLM):
     rounds restart: settings near those of one drawn from the best quarter, and a head start for alpha's steps. How
     many: `least_share` to `most_share`, as the mean place of the young, from worst to best, goes from `low` to `high`.
 
+    What a review decides, settings included, is done `lag` rounds later.
+
     With `auto` that is done only while the mean lead of young learners over neighbours that are `gap` rounds older says
     so; otherwise the probes at the end of the chain restart in turn.
     """
 
     def __init__(
-        self, learners, *settings, period, least_share, most_share, low, high, least_age, head_start, young, auto
+        self, learners, *settings, period, lag, least_share, most_share, low, high, least_age, head_start, young, auto
     ):
         super().__init__(learners, *settings)
+        self.lag, self.plan = lag, (0, {})  # when, and the settings of those who restart then
         self.period, self.least_age, self.head_start, self.young = period, least_age, head_start, young
         self.least_share, self.most_share, self.low, self.high = least_share, most_share, low, high
         self.before = [[0.0, 0.0] for _ in learners]
         self.restarted = []
         self.auto, self.lead, self.compared, self.changing = auto, 0.0, 0.0, False
-        self.probed = 0
 
     def round(self, x, y, k, weight=1.0):
         prediction = super().round(x, y, k, weight)
@@ -161,9 +163,13 @@ class Restarting(AdaboostOLM):
         if self.auto and not self.changing:
             while period < self.auto["longest"] and t - 1 >= self.auto["rarely"] * period:
                 period *= 2
+        if self.plan[0] == t:
+            for i, settings in self.plan[1].items():
+                self.restart(i, t, *settings)
         if t % period == 0:
-            self.review(t)
-            self.before = [list(sums) for sums in self.cost_sums]
+            chosen = self.review(t)
+            self.before = [[0.0, 0.0] if i in chosen else list(sums) for i, sums in enumerate(self.cost_sums)]
+            self.plan = t + self.lag, chosen
         return prediction
 
     def review(self, t):
@@ -184,8 +190,8 @@ class Restarting(AdaboostOLM):
             probes = range(n - 1, n - 1 - 2 * round(self.auto["probes"] * n), -2)
             due = n >= self.auto["fewest"] and t - min(self.born) >= self.auto["gap"]
             chosen = [i for i in probes if due and t - self.born[i] >= self.least_age]
-            self.probed += len(chosen)
         good = [i for i in sorted(order[-max(1, n // 4) :]) if i not in chosen]
+        plan = {}
         for i in chosen:
             tree = self.learners[i]
             settings = [tree.grace, math.log(1.0 / tree.delta), tree.tie]
@@ -194,13 +200,17 @@ class Restarting(AdaboostOLM):
                 settings = [donor.grace, math.log(1.0 / donor.delta), donor.tie]
                 for which in range(3):
                     settings[which] *= 2.0 ** (uniform(child_key(self.seed, which), RESTART, i, t) - 0.5)
-            grace, log_delta, tie = settings
-            key = child_key(tree.root.key, t)
-            self.learners[i] = Tree(
-                tree.past, tree.leaf, grace, math.exp(-log_delta), tie, tree.unit, tree.n_candidates, key, tree.most
-            )
-            self.alpha[i], self.cost_sums[i], self.born[i] = 0.0, [0.0, 0.0], t - self.head_start
-            self.restarted.append((t, i))
+            plan[i] = settings
+        return plan
+
+    def restart(self, i, t, grace, log_delta, tie):
+        tree = self.learners[i]
+        key = child_key(tree.root.key, t)
+        self.learners[i] = Tree(
+            tree.past, tree.leaf, grace, math.exp(-log_delta), tie, tree.unit, tree.n_candidates, key, tree.most
+        )
+        self.alpha[i], self.cost_sums[i], self.born[i] = 0.0, [0.0, 0.0], t - self.head_start
+        self.restarted.append((t, i))
 
     def changes(self, t, order, start):
         place = {learner: at / (len(order) - 1) for at, learner in enumerate(order)}

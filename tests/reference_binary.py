@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from onlineboost._compile.random import EXPERT, VOTE_TIE, uniform
+from onlineboost._compile.random import VOTE_TIE, uniform
 from reference import draw_expert, vote
 
 
@@ -64,7 +64,7 @@ class AdaBoostOL(Binary):
         said = self.say(x)
         votes = [sum(a * z for a, z in zip(self.alpha[: i + 1], said, strict=False)) for i in range(len(said))]
         experts = [sign(total) for total in votes]
-        prediction = experts[draw_expert(self.v, uniform(self.seed, EXPERT, 0, self.t))]
+        prediction = experts[draw_expert(self.v, self.seed, self.t)]
         s = 0.0
         for i, learner in enumerate(self.learners):
             z, before = y * said[i], s

@@ -15,7 +15,7 @@ import numpy as np
 import reference
 from onlineboost._compile.random import EAGER, FREQUENCY, uniform
 from onlineboost.panel import eager, least_squares, metric, neighbours, newton, panel, recency
-from reference_refits import RefittedTrees
+from reference_refits import RefittedTrees, softmax
 
 # ------------------------------------------------------------------------------------------------------ dense rows
 
@@ -390,6 +390,7 @@ class Panelled(reference.AdaboostOLM):
         self.ends = [len(learners) * (i + 1) // n for i in range(n)]
         self.recent = [[] for _ in recency.FADES]
         self.newton = Newton([1.0] + [0.0] * len(recency.FADES) + [0.15] * n)
+        self.share, self.rounds, self.lost = np.full(3, 1.0 / 3.0), 0, np.zeros(4)
 
     def ask(self, x, k):
         self.start = self.panel.ask(x, k)
@@ -399,19 +400,24 @@ class Panelled(reference.AdaboostOLM):
         fifths = [after - before for before, after in pairwise(parts)]
         recent = [logits_of((list(p) + [0.0] * k)[:k]) for p in self.recent]
         logits = np.array([centred(parts[0]), *recent, *map(centred, fifths)])
-        return logits, self.newton.combine(logits)[1]
+        forecasts = [self.newton.combine(logits)[1], softmax(parts[0]), softmax(parts[-1])]
+        return logits, np.array([*forecasts, self.share @ forecasts])
 
     def predict(self, x, k):
         self.panel.meet(x)
-        return reference.argmax(self.ask(x, k)[1].tolist())
+        return reference.argmax(self.ask(x, k)[1][-1].tolist())
 
     def round(self, x, y, k, weight=1.0):
         self.panel.meet(x)
-        logits, p = self.ask(x, k)
-        prediction = reference.argmax(p.tolist())
+        logits, forecasts = self.ask(x, k)
+        prediction = reference.argmax(forecasts[-1].tolist())
         super().round(x, y, k, weight)
         self.panel.learn(y, weight)
         self.newton.learn(logits, y, weight)
+        self.rounds += 1
+        self.lost -= weight * np.log(forecasts[:, y])
+        share = self.share * forecasts[:-1, y] ** min(weight, 1.0)
+        self.share = share / share.sum() * self.rounds / (self.rounds + 1) + 1.0 / 3.0 / (self.rounds + 1)
         for i, fade in enumerate(recency.FADES):
             known = self.recent[i] + [0.0] * (k - len(self.recent[i]))
             self.recent[i] = [fade * v + (1.0 - fade) * (c == y) for c, v in enumerate(known)]

@@ -41,12 +41,13 @@ class RefittedTrees:
             return
         number, self.next = self.next, (self.next + 1) % refits.TREES
         self.due = t + 1 + max(refits.SOONEST, len(rows) // refits.PARTS)
+        drawn = self.drawn(n_columns, 2 * k if number % 2 == 0 else 0, t)
         self.trees[number] = []
         p = np.array([softmax(self.votes(row, k, self.trees)) for row in rows])
         y, weight = np.array([row[2] for row in rows]), np.array([row[3] for row in rows])
         g, h = weight[:, None] * (p - np.eye(k)[y]), weight[:, None] * p * (1.0 - p)
         slopes = np.column_stack([*(g @ self.signs(t, m, k) for m in range(refits.SKETCHES)), h.sum(axis=1)])
-        cuts = [(column, self.edges(rows, column, j, t)) for j, column in enumerate(self.drawn(n_columns, 2 * k, t))]
+        cuts = [(column, self.edges(rows, column, j, t)) for j, column in enumerate(drawn)]
         self.trees[number] = grow(rows, np.arange(len(rows)), cuts, slopes, g, h, refits.DEPTH)
 
     def signs(self, t, m, k):
@@ -58,7 +59,13 @@ class RefittedTrees:
     def drawn(self, n_columns, n_scores, t):
         left = [*range(n_columns), *(("score", j) for j in range(n_scores))]
         for j in range(min(refits.COLUMNS, len(left))):
-            other = j + int(uniform(self.seed, REFIT, t, -1 - j) * (len(left) - j))
+            u = uniform(self.seed, REFIT, t, -1 - j)
+            other = j + int(u * (len(left) - j))
+            if j < refits.USEFUL:
+                tree, node = divmod(int(u * refits.TREES * (refits.NODES // 2)), refits.NODES // 2)
+                column = column_at(self.trees[tree], node)
+                if column in left[j:]:
+                    other = left.index(column)
             left[j], left[other] = left[other], left[j]
         return left[: refits.COLUMNS]
 
@@ -74,6 +81,13 @@ class RefittedTrees:
         if len(middles) <= most:
             return middles
         return [middles[(2 * b + 1) * len(middles) // (2 * most)] for b in range(most)]
+
+
+def column_at(tree, node):
+    """The column of a node of a tree, None if there is no cut; the root is node 1, those below node i 2i and 2i + 1."""
+    for right in f"{node:b}"[1:]:
+        tree = tree[2 + int(right)] if isinstance(tree, tuple) else None
+    return tree[0] if node and isinstance(tree, tuple) else None
 
 
 def value_of(row, column):

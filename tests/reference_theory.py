@@ -6,7 +6,7 @@ import itertools
 import math
 
 import reference
-from onlineboost._compile.random import EXPERT, uniform
+from onlineboost._compile.random import uniform
 from onlineboost.theory.simulate import VOTE
 
 
@@ -73,6 +73,6 @@ def lea(advice, costs, eta, seed):
     out = []
     for t, row in enumerate(advice, start=1):
         v = [math.exp(-eta * total) for total in totals]
-        out.append(row[reference.draw_expert(v, uniform(seed, EXPERT, 0, t))])
+        out.append(row[reference.draw_expert(v, seed, t)])
         totals = [total + costs[t - 1][l] for total, l in zip(totals, row, strict=True)]
     return out

@@ -326,6 +326,7 @@ def test_threads_that_are_alone_finish_when_the_last_task_does():
     assert threads.schedule(np.ones((2, 2)), 2) == 3.0
     assert threads.schedule(np.ones((2, 2)), 1) == 4.0
     assert threads.schedule(np.array([[1.0, 5.0], [1.0, 5.0]]), 2) == 11.0
+    assert threads.schedule(np.ones((2, 2)), 2, np.array([0, 1])) == 4.0
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured on Linux")

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from contract.kinds import TREE, every_estimator, shortened
+from contract.kinds import TREE, every_estimator, every_kind, shortened
 from helpers import in_blocks, mixed_stream, number_stream
-from onlineboost import AdaBoostOLM, BestTree, OnlineBoostClassifier
+from onlineboost import AdaBoostOLM, BestTree, OnlineBoostClassifier, OzaBoost
+from onlineboost.chain.diary import RESTART
 from onlineboost.cli.main import main
 from onlineboost.cluster import Cluster, ClusterError, Here
 from onlineboost.cluster import line as line_module
@@ -20,7 +21,7 @@ from onlineboost.data import Table
 from onlineboost.estimators import memory
 from onlineboost.evaluation import cut, resumable
 
-every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
+PANELS = [kind for kind in every_kind() if "panel=True" in str(kind)]
 
 
 def saved(clf):
@@ -39,7 +40,7 @@ def stream():
     return mixed_stream(260, 1)
 
 
-@every_class
+@pytest.mark.parametrize("kind", [*every_estimator(), *PANELS], ids=str)
 def test_parts_change_nothing(kind, stream):
     X, y, weight = stream
     one = kind.make()
@@ -70,20 +71,43 @@ def test_a_cluster_goes_on_with_what_was_learned_and_what_it_learned_goes_on(str
     assert saved(clf.partial_fit(X[200:], y[200:], sample_weight=weight[200:])) == saved(one)
 
 
-def test_probabilities_are_those_of_one_process(stream):
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(AdaBoostOLM, calibrate=True),
+        partial(AdaBoostOLM, combiner="best"),
+        partial(AdaBoostOLM, combiner="weighted"),
+        partial(AdaBoostOLM, combiner="last"),
+        OzaBoost,
+        BestTree,
+        OnlineBoostClassifier,
+    ],
+)
+def test_probabilities_are_those_of_one_process(make, stream):
     X, y, weight = stream
-    for make in (lambda: AdaBoostOLM(6, learner=TREE, calibrate=True), lambda: OnlineBoostClassifier(6, learner=TREE)):
-        want = make().test_then_train(X, y, sample_weight=weight, proba=True)
-        with Cluster(make(), 2, rows=40, engine=Here()) as run:
-            said, p = run.test_then_train(X, y, sample_weight=weight, proba=True)
-        assert said.tolist() == want[0].tolist()
-        assert np.array_equal(p, want[1])
+    want = make(6, learner=TREE).test_then_train(X, y, sample_weight=weight, proba=True)
+    with Cluster(make(6, learner=TREE), 3, rows=40, engine=Here()) as run:
+        said, p = run.test_then_train(X, y, sample_weight=weight, proba=True)
+    assert said.tolist() == want[0].tolist()
+    assert np.array_equal(p, want[1])
+
+
+@pytest.mark.parametrize("restart", ["auto", "always"])
+def test_reviews_are_those_of_one_process(restart, stream):
+    """However the rows are cut into calls and blocks: before, at and after the rounds of reviews and of their plans."""
+    X, y, weight = stream
+    one = AdaBoostOLM(6, learner=TREE, restart=restart).partial_fit(X, y, sample_weight=weight)
+    assert (one._model.chain.diary.events[:, 1] == RESTART).any(), "the test is about learners that start again"
+    for parts, rows, block in ((2, 64, 52), (3, 11, 260), (6, 7, 33)):
+        with Cluster(AdaBoostOLM(6, learner=TREE, restart=restart), parts, rows=rows, engine=Here()) as run:
+            for a in range(0, len(y), block):
+                run.partial_fit(X[a : a + block], y[a : a + block], sample_weight=weight[a : a + block])
+            assert saved(run.result()) == saved(one)
 
 
 def test_new_columns_costs_and_a_memory_limit(stream, monkeypatch):
     """What changes the whole chain between two blocks, or is decided for all of it."""
     monkeypatch.setattr(memory, "NOTICE", 64)
-    monkeypatch.setattr("onlineboost.cluster.away.NOTICE", 64)
     X, y, weight = stream
     early = [{"a": row[1], "b": row[3]} for row in X[:150]]
     late = [{"a": row[1], "b": row[3], "c": row[4], "d": row[0]} for row in X[150:]]
@@ -200,15 +224,16 @@ def test_a_driver_that_died_goes_on_from_a_checkpoint_on_a_cluster_or_without(st
 # ------------------------------------------------------------------------------------------------------ what travels
 
 
-def test_what_travels_does_not_grow_with_the_rows_before_or_the_columns_that_are_derived():
-    """The row, its label, the votes, and today what the experts say, in a byte each."""
+@pytest.mark.parametrize("combiner", ["hedge", "best"])
+def test_what_travels_does_not_depend_on_how_many_learners_there_are(combiner):
+    """The row, its label, the votes, and the expert that is ahead: its value and its label."""
     X, y = number_stream(512, d=6, n_classes=3)
     for n_learners in (8, 40):
         engine = Here()
-        with Cluster(AdaBoostOLM(n_learners), 2, rows=256, engine=engine) as run:
+        with Cluster(AdaBoostOLM(n_learners, combiner=combiner, restart="never"), 2, rows=256, engine=engine) as run:
             run.partial_fit(X, y, classes=[0, 1, 2]).result()
         per_row = engine.bytes_by_hop[0] / 512
-        assert per_row <= 6 * 8 + 1 + 3 * 8 + n_learners // 2 + 8
+        assert per_row <= 6 * 8 + 1 + 3 * 8 + 8 + 1 + 4  # and the frame of a block, some hundred bytes
 
 
 # ----------------------------------------------------------------------------------------------------- what is said

@@ -17,7 +17,8 @@ from onlineboost.data.frames import as_table
 from onlineboost.evaluation import LastClass, MajorityClass, cut, observe
 from soak.strikes import Struck, struck_after
 
-every_class = pytest.mark.parametrize("kind", [*every_estimator(), *with_costs()], ids=str)
+every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
+every_class_and_costs = pytest.mark.parametrize("kind", [*every_estimator(), *with_costs()], ids=str)
 NAMES = tuple(f"x{c}" for c in range(5))
 
 
@@ -29,7 +30,7 @@ def shuffled_arrivals(n, seed, most):
     return [(what, b) for _, what, b in sorted(events)]
 
 
-@every_class
+@every_class_and_costs
 def test_a_row_is_learned_when_its_label_comes_as_if_it_had_come_then(kind):
     """The twin is a plain dictionary of rows around learn_one. New classes and nominal values come in any order."""
     X, y, weight = mixed_stream(300, seed=7)
@@ -170,7 +171,7 @@ def plain_queue(clf, X, y, delay, classes):
 @every_class
 @pytest.mark.parametrize("delay", [0, 1, 30])
 def test_prequential_with_a_delay_is_a_queue(kind, delay):
-    X, y, _ = mixed_stream(150, seed=3)
+    X, y, _ = mixed_stream(90, seed=3)
     clf, twin, classes = kind.make(), kind.make(), sorted(set(y))
     result = prequential(clf, X, y, delay=delay)
     assert result.predictions.tolist() == plain_queue(twin, X, y, delay, classes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime
 import math
+from array import array
 from collections import namedtuple
 from decimal import Decimal
 
@@ -16,9 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import reference_places
 from onlineboost import HoeffdingTree
-from onlineboost.data.encoder import MAX_VALUES, OWN, Encoder
+from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
+from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN
 from onlineboost.data.table import Table
 
 SIZE = [1.5, None, -2.0, 4.0]
@@ -186,52 +189,118 @@ def test_predicting_spends_no_code_on_values_never_seen_and_takes_them_all_alike
 # ------------------------------------------------------------------------------------------------ too many values
 
 
-def test_the_first_values_of_a_nominal_column_have_codes_of_their_own_and_later_ones_share_some():
-    X = np.array([[f"v{i}", 0.0] for i in range(2000)], object)
+def column_of(values):
+    return np.array([[value, 0.0] for value in values], object)
+
+
+def many_values(n=1500, seed=0):
+    """Some come often, most do not; a few come once; some are missing."""
+    rng = np.random.default_rng(seed)
+    values = [f"v{int(i)}" for i in 700 * rng.random(n) ** 2]
+    return [None if i % 41 == 0 else f"once {i}" if i % 5 == 0 else value for i, value in enumerate(values)]
+
+
+def test_values_of_a_column_of_many_have_codes_of_their_own_if_they_come_twice_and_others_share_some():
+    X = column_of([f"v{i}" for i in range(400)])
     encoder = Encoder.settle(X)
     with pytest.warns(UserWarning, match=rf"'x0' has more than {OWN} different values.*other"):
-        block = encoder.read(X)
-    encoder.commit(block, 1)
-    codes = block.X[:, 1]
+        first = encoder.read(X)
+    encoder.commit(first, 1)
+    assert first.X[: AT_ONCE + 1, 1].tolist() == list(range(AT_ONCE + 1))
+    assert set(first.X[AT_ONCE : AT_ONCE + 100, 1]) == {AT_ONCE}  # values met once, all the same
+    assert len(set(first.X[AT_ONCE + 200 :, 1])) > 20  # there are too many of them: by their hashes
+    second = encoder.read(X)  # no second warning: in tests they are errors
+    encoder.commit(second, 401)
     assert encoder.sizes == [MAX_VALUES]
-    np.testing.assert_array_equal(codes[:OWN], np.arange(OWN))
-    assert set(codes[OWN:]) == set(range(OWN, MAX_VALUES))
-    np.testing.assert_array_equal(encoder.read(X).X, block.X)  # and no second warning: in tests they are errors
+    assert encoder.once == [array("I")]
+    own = {key for key in encoder.codes[0] if isinstance(key, str)}
+    assert own.issuperset(X[:AT_ONCE, 0])
+    assert len(own) == OWN
     for learning in (True, False):
-        another = encoder.read(np.array([["never met", 0.0]], object), learning=learning)
-        assert OWN <= another.X[0, 1] < MAX_VALUES
+        another = encoder.read(column_of(["never met"]), learning=learning)
+        assert AT_ONCE <= another.X[0, 1] < MAX_VALUES
         assert another.fresh == [{}]
 
 
 @pytest.mark.filterwarnings("ignore:column 'x0' has more than")
-@pytest.mark.parametrize("size", [1, 7, 100])
-def test_shared_codes_do_not_depend_on_how_the_stream_is_cut(size):
-    rng = np.random.default_rng(0)
-    X = np.array([[f"v{int(i)}", 0.0] for i in rng.zipf(1.2, 1500) % 5000], object)
-    results = []
-    for step in (len(X), size):
-        encoder, out = Encoder.settle(X[:1]), []
-        for a in range(0, len(X), step):
-            block = encoder.read(X[a : a + step])
-            rows = [encoder.read_row(x).X for x in X[a : a + 1]]
-            np.testing.assert_array_equal(rows[0], block.X[:1])
-            encoder.commit(block, 1 + a)
-            out += block.X[:, 1].tolist()
-        results.append((out, encoder.codes, encoder.births))
-    assert results[0] == results[1]
-    assert len(results[0][1][0]) > OWN
+@pytest.mark.parametrize("size", [1500, 100, 7, 1])
+def test_codes_of_many_values_are_those_of_the_twin_however_the_stream_is_cut(size):
+    values = many_values()
+    X, twin = column_of(values), reference_places.Column()
+    encoder = Encoder.settle(X[:1], [0])
+    for a in range(0, len(X), size):
+        if a % 20 == 0:
+            told = [math.nan if v is None else twin.predict(v) for v in values[a : a + 9]]
+            np.testing.assert_array_equal(encoder.read(X[a : a + 9], learning=False).X[:, 1], told)
+            np.testing.assert_array_equal(encoder.read_row(X[a], learning=False).X[0, 1], told[0])
+        block = encoder.read(X[a : a + size]) if size > 1 else encoder.read_row(X[a])
+        want = []
+        for value in values[a : a + size]:
+            twin.row += value is None
+            want.append(math.nan if value is None else twin.learn(value))
+        np.testing.assert_array_equal(block.X[:, 1], want)
+        encoder.commit(block, 1 + a)
+    assert list(encoder.codes[0]) == twin.codes
+    assert encoder.births == [twin.births]
+    assert sum(isinstance(key, str) for key in twin.codes) == OWN
+    assert len(twin.codes) > OWN + 20
 
 
-def test_a_column_of_few_enough_values_shares_nothing():
-    X = np.array([[f"v{i}"] for i in range(OWN)], object)
-    _, block = encoded(X)
-    assert block.X[:, 0].tolist() == list(range(OWN))
+@pytest.mark.filterwarnings("ignore:column 'x0' has more than")
+@pytest.mark.parametrize("learned", [0, 1, 60, 150, 299, 499])
+def test_what_was_not_learned_is_forgotten(learned):
+    """Of 500 rows after 300 others: what is left is what the rows up to there would have left."""
+    X = column_of(many_values(800, seed=1))
+    encoder, want = Encoder.settle(X[:1], [0]), Encoder.settle(X[:1], [0])
+    for each in (encoder, want):
+        each.commit(each.read(X[:300]), 1)
+    block = encoder.read(X[300:])
+    encoder.commit(block, 301)
+    encoder.forget(block, 301, 300 + learned)
+    want.commit(want.read(X[300 : 300 + learned]), 301)
+    assert encoder == want
+
+
+@pytest.mark.filterwarnings("ignore:column 'x0' has more than")
+def test_a_row_that_is_kept_is_coded_as_it_would_be_when_it_is_learned():
+    rows = [[value, 0.0] for value in many_values(1300, seed=2)]
+    encoder = Encoder.settle(column_of(["v0"]))
+    waiting = [(row, encoder.keep(row)) for row in rows[:40]]
+    for t, row in enumerate(rows[40:], 1):
+        early, kept = waiting.pop(0)
+        waiting.append((row, encoder.keep(row)))
+        late, now = encoder.read_kept(kept), encoder.read_row(early)
+        np.testing.assert_array_equal(late.X, now.X)
+        twin = copy.deepcopy(encoder)
+        twin.commit(now, t)
+        encoder.commit(late, t)
+        assert encoder == twin
+    assert sum(isinstance(key, str) for key in encoder.codes[0]) == OWN
+    assert not any(kept.texts for _, kept in waiting)  # from here on codes never change
+
+
+def test_a_column_of_few_enough_values_shares_no_hashes():
+    """A value that comes for the first time is one of those that have come once; its place is one more."""
+    X = np.array([[f"v{i}"] for i in range(OWN)] * 3, object)
+    encoder, block = encoded(X)
+    encoder.commit(block, 1)
+    assert block.X[: AT_ONCE + 1, 0].tolist() == list(range(AT_ONCE + 1))
+    assert set(block.X[:OWN, 0]) == set(range(AT_ONCE + 1))
+    assert len(set(block.X[-OWN:, 0])) == OWN
+    assert set(encoder.codes[0]) == {0, *X[:, 0]}
+
+
+def test_categories_known_in_advance_are_not_kept_if_they_are_too_many():
+    """Their order says nothing about which of them come."""
+    column = pd.Categorical(["c900", "c901"], categories=[f"c{i}" for i in range(1000)])
+    encoder = Encoder.settle(pd.DataFrame({"c": column}))
+    assert encoder.codes == [{}]
 
 
 def test_no_room_is_kept_for_values_that_cannot_come():
-    X = np.array([[f"v{i}", f"w{i}"] for i in range(400)], object)
+    X = np.array([[f"v{i}", f"w{i}"] for i in range(400)] * 2, object)
     with pytest.warns(UserWarning, match="'x[01]' has more than"):
-        clf = HoeffdingTree().partial_fit(X, ["a", "b"] * 200)
+        clf = HoeffdingTree().partial_fit(X, ["a", "b"] * 400)
     (segment,) = clf._model.chain.segments
     assert np.diff(segment.learners.forest.offset).tolist() == [1 + MAX_VALUES] * 2
 

@@ -20,7 +20,7 @@ import mutations
 from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OnlineMBBM, OzaBoost, load, load_dataset, prequential
 from onlineboost.cli.main import main
 from onlineboost.data import Table, read_blocks
-from onlineboost.evaluation import resumable
+from onlineboost.evaluation import resumable, tune
 from onlineboost.storage.container import MAGIC, PREAMBLE
 
 PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
@@ -80,7 +80,8 @@ def names(tmp_path_factory):
     known |= {kind.__name__: kind for kind in (OnlineMBBM, GaussianNB, Ridge)}
     clf, fixed = AdaBoostOLM(2).fit(X, y), AdaBoostOLM(2).partial_fit(X, y, classes=["a", "b"])
     clf = AdaBoostOLM(2).partial_fit(X, y)
-    known |= {"load": load, "resumable": resumable, "files": bad_files(tmp_path_factory.mktemp("files"), X, y)}
+    known |= {"load": load, "resumable": resumable, "tune": tune}
+    known["files"] = bad_files(tmp_path_factory.mktemp("files"), X, y)
     return {**known, "np": np, "pd": pd, "X": X, "y": y, "clf": clf, "fixed": fixed} | {
         "prequential": prequential,
         "load_dataset": load_dataset,

@@ -10,8 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from onlineboost._compile.random import EXPERT, uniform
-from onlineboost.chain.experts import Combiner, draw_expert, expert_mass, play, whom
+from onlineboost.chain.experts import (
+    MOST_NOISE,
+    Combiner,
+    choose_labels,
+    draw_expert,
+    expert_mass,
+    more_noise,
+    new_following,
+    noise,
+    play,
+    play_part,
+    whom,
+)
 
 RULES = {combiner.name.lower(): combiner for combiner in Combiner}
 
@@ -21,7 +32,14 @@ log_weights = st.lists(st.floats(-30.0, 0.0), min_size=1, max_size=8)
 @given(log_weights, st.integers(0, 100), st.integers(1, 1000))
 def test_the_draw_is_the_twins(log_v, seed, t):
     v = [math.exp(value) for value in log_v]
-    assert draw_expert(np.array(log_v), seed, t) == reference.draw_expert(v, uniform(seed, EXPERT, 0, t))
+    assert draw_expert(np.array(log_v), seed, t) == reference.draw_expert(v, seed, t)
+
+
+@given(st.integers(0, 2**53 - 1))
+def test_noise_is_never_more_than_is_taken_for_granted(n):
+    u = n * 2.0**-53
+    assert -3.7 < noise(u) <= min(more_noise(u), MOST_NOISE)
+    assert n == 0 or math.exp(-math.exp(-noise(u))) == pytest.approx(1.0 - u, rel=1e-9)
 
 
 def test_experts_are_drawn_in_proportion_to_their_weights():
@@ -34,7 +52,8 @@ def test_weights_too_small_for_a_float_are_no_trouble():
     log_v = np.array([-5000.0, -5001.0, -6000.0])
     counts = np.bincount([draw_expert(log_v, 0, t) for t in range(1, 2001)], minlength=3)
     np.testing.assert_allclose(counts / 2000.0, [0.731, 0.269, 0.0], atol=0.03)
-    np.testing.assert_allclose(expert_mass(log_v, np.array([[0, 1, 1]], np.int32), 2), [[1.0, math.exp(-1.0)]])
+    mass = expert_mass(log_v, np.array([[0, 1, 1]], np.int32), 2)
+    np.testing.assert_allclose(mass / mass[0, 0], [[1.0, math.exp(-1.0)]])
 
 
 @given(log_weights, st.data())
@@ -46,7 +65,7 @@ def test_the_mass_behind_a_label_is_that_of_the_experts_who_say_so(log_v, data):
         [sum(math.exp(v - top) for v, e in zip(log_v, row, strict=True) if e == l) for l in range(k)] for row in experts
     ]
     got = expert_mass(np.array(log_v), np.array(experts, np.int32), k)
-    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(got / got.sum(axis=1, keepdims=True), want / np.sum(want, axis=1, keepdims=True), 1e-12)
 
 
 @st.composite
@@ -74,6 +93,29 @@ def test_playing_equals_the_paper(rule, game):
         twin.v = [v * math.exp(-weight[b] * (e != y[b])) for v, e in zip(twin.v, said, strict=True)]
         twin.t += 1
     np.testing.assert_allclose(log_v, np.log(twin.v), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_how_the_chain_is_cut_makes_no_difference(rule):
+    """Bit for bit: neither the stretches of experts that are asked together, nor the blocks of rounds."""
+    rng = np.random.default_rng(1)
+    n, rounds, k = 30, 200, 3
+    y, weight = rng.integers(k, size=rounds), rng.random(rounds)
+    experts = np.where(rng.random((rounds, n)) < 0.8, y[:, None], rng.integers(k, size=(rounds, n))).astype(np.int32)
+    results = []
+    for ends, size in (([30], 200), ([1, 2, 17, 30], 200), ([7, 30], 60)):
+        log_v, out, said = np.zeros(n), np.empty(rounds, np.int64), []
+        for a in range(0, rounds, size):
+            part = slice(a, a + size)
+            following, first = new_following(RULES[rule], len(y[part]), k), 0
+            for end in ends:
+                of_rows = experts[part], y[part], weight[part], None, *following
+                play_part(int(RULES[rule]), log_v[first:end], first, 5, a + 1, *of_rows)
+                first = end
+            choose_labels(following, out[part])
+            said.append(b"".join(part.tobytes() for part in following))
+        results.append((out.tobytes(), log_v.tobytes(), said if size == 200 else results[0][2]))
+    assert results[0] == results[1] == results[2]
 
 
 def test_the_log_weight_of_an_expert_is_minus_its_mistakes():

@@ -307,6 +307,23 @@ def test_no_index_out_of_range_is_let_in(field, value, tmp_path):
             onlineboost.load(tmp_path / "forged.olb")
 
 
+def test_values_met_once_are_checked(tmp_path):
+    X = [[f"shop {i}"] for i in range(150)]
+    HoeffdingTree().partial_fit(X, ["a", "b"] * 75).save(tmp_path / "model.olb")
+    header, arrays = mutations.parts((tmp_path / "model.olb").read_bytes())
+    number = header["content"]["estimator"]["model"]["model"]["encoder"]["columns"]["once"]
+    good = np.frombuffer(bytes(arrays[number]), np.int64).reshape(-1, 2)
+    assert len(good) == 150 - 64
+    at_fault = {(0, 0): 1, (3, 0): -1, (5, 1): 0, (7, 1): 1 << 32, (9, 1): good[8, 1], (11, 1): good[10, 1] - 1}
+    for place, value in at_fault.items():
+        forged = good.copy()
+        forged[place] = value
+        arrays[number] = bytearray(forged.tobytes())
+        (tmp_path / "forged.olb").write_bytes(mutations.joined(header, arrays))
+        with pytest.raises(storage.DamagedModelFile, match="values met once"):
+            onlineboost.load(tmp_path / "forged.olb")
+
+
 def test_memory_while_reading_is_bounded_by_the_file(tmp_path):
     """Headers that speak of more than is there, and lists of little."""
     path = tmp_path / "model.olb"

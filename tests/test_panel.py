@@ -7,7 +7,7 @@ import pytest
 
 import reference
 from helpers import arrays_of, in_blocks, mixed_stream, number_stream, plain, twins_of
-from onlineboost import HoeffdingTree, OnlineBoostClassifier
+from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
 from onlineboost.panel import eager, newton, refits
 from onlineboost.panel.least_squares import MOST, N_COSINES, cosine, learn_squares, new_least_squares, score
 from onlineboost.panel.neighbours import RECENT
@@ -82,6 +82,17 @@ def test_a_whole_run_is_that_of_the_twin():
     assert said == [None if code is None else names[code] for code in want]
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-4)
     np.testing.assert_allclose(list(clf.voices_.values())[7:], twin.newton.beta, atol=1e-3)
+    np.testing.assert_allclose(clf._model.chain.mixture.share, twin.share, atol=1e-3)
+    np.testing.assert_allclose(clf._model.chain.mixture.lost, twin.lost, rtol=1e-3)
+
+
+def test_the_flagship_is_adaboost_olm_with_a_panel():
+    X, y, _ = mixed_stream(90, seed=2)
+    own, other = OnlineBoostClassifier(6), AdaBoostOLM(6, panel=True)
+    assert in_blocks(own, X, y, 40) == in_blocks(other, X, y, 40)
+    assert own.voices_ == other.voices_
+    with pytest.raises(AttributeError, match="panel=True"):
+        AdaBoostOLM(3).partial_fit(X, y).voices_  # noqa: B018
 
 
 def test_newton_is_its_twin_and_ends_near_the_best_coefficients():

@@ -137,6 +137,24 @@ def test_when_told_to_stop_no_block_enters_and_those_on_the_line_go_through(thre
     assert log.ends == {(j, b) for j in range(4) for b in range(done)}
 
 
+def test_a_block_that_has_to_wait_enters_once_another_has_left():
+    """Block 4 waits for the end of block 1, block 5 for that of block 3."""
+    log, early = Log(4, lambda j, b: 1e-3), []
+    after = {4: 1, 5: 3}
+
+    def waits():
+        coming = sum((0, b) in log.ends for b in range(8))
+        return coming in after and (3, after[coming]) not in log.ends
+
+    def enter(b):
+        early.extend([b] if b in after and (3, after[b]) not in log.ends else [])
+        log.step(0, b)
+
+    assert flow([enter, *log.steps[1:]], 8, 3, waits=waits) == 8
+    assert not early
+    assert not log.wrong
+
+
 def test_the_first_block_goes_through_in_any_case():
     for threads in (1, 2):
         assert flow(Log(3).steps, 5, threads, stop=lambda: True) == 1

@@ -33,6 +33,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "gradient": words.GRADIENTS,
     "weights": words.WEIGHTS,
     "poisson": (True, False),
+    "panel": (True, False),
     "gamma": (0.2,),
     "potential": ("exact", "monte_carlo"),
     "class_weight": ("balanced", {"a": 0.5, "c": 4.0}),
@@ -43,7 +44,7 @@ PAYS_SOON = {"LEAST_ROWS": 2, "LEAST_VOTES": 10}
 SHORT = (
     (chain_module, PAYS_SOON),
     (predicting, PAYS_SOON),
-    (restarts, {"PERIOD": 32, "LEAST_AGE": 60, "HEAD_START": 10, "GAP": 40, "FEWEST": 3, "RARELY": 4}),
+    (restarts, {"PERIOD": 32, "LAG": 20, "LEAST_AGE": 60, "HEAD_START": 10, "GAP": 40, "FEWEST": 3, "RARELY": 4}),
 )
 
 

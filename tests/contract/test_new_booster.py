@@ -57,15 +57,13 @@ def test_three_files_are_all_it_takes(house):
     ]
 
 
-def test_every_program_knows_it(house):
+def test_every_program_knows_it_and_the_whole_contract_holds_for_it(house):
+    """In one test: what is compiled for one is there for the other."""
     done = call(house, "-m", "onlineboost.cli.main", "run", "balance", "--model", "smooth-boost", "--learners", "10")
     assert done.returncode == 0, done.stderr
     assert "smooth-boost" in done.stdout
     done = call(house, "-c", "from onlineboost import SmoothBoost; print(SmoothBoost(3))")
     assert done.stdout == "SmoothBoost(n_learners=3)\n"
-
-
-def test_the_whole_contract_holds_for_it(house):
     done = call(house, *PYTEST, "tests/contract/test_contract.py", "-k", "smooth-boost")
     assert done.returncode == 0, done.stdout[-3000:]
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 50

@@ -47,6 +47,14 @@ def test_equal_models_make_equal_pickles(kind):
 
 
 @every_class
+def test_equal_models_with_rows_that_wait_make_equal_pickles(kind):
+    X, y, weight = stream(1)
+    clf, _ = learned(kind, X[:60], y[:60], weight[:60])
+    clf.learn_pending(clf.predict_pending(X[60].tolist()).ticket, y[60])
+    assert saved(pickle.loads(pickle.dumps(clf))) == saved(clf)
+
+
+@every_class
 def test_memory_that_was_used_before_is_not_saved(kind, monkeypatch):
     """NumPy gives room as it finds it: here all of it has a password in it."""
 

@@ -47,7 +47,7 @@ class Handle:
     def __init__(self, parts: Any, memory: np.ndarray, kind: int) -> None:
         self.parts = parts
         self.memory = memory
-        self.address = int(memory.ctypes.data)
+        self.address = memory.__array_interface__["data"][0]  # `memory.ctypes.data` takes 5 us
         self.kind = kind  # a number for its type
 
 

@@ -68,6 +68,9 @@ class Olm(NamedTuple):
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> OlmNotes:
         return OlmNotes(np.ones((n, k)), np.empty(n), np.empty(n, np.int64))
 
+    def takes_votes(self) -> bool:
+        return True
+
     def begin(self, rows: Rows) -> None:
         rows.lead[:] = rows.s.argmax(axis=1)
         exp_votes(rows.s, rows.notes.e)

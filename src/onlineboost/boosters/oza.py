@@ -50,7 +50,11 @@ class Oza(NamedTuple):
         return OzaNotes(np.ones(n) if weight is None else weight.copy(), np.empty(n, np.int64))
 
     def hand_on(self, rows: Rows) -> dict[str, np.ndarray]:
-        return {"lam": rows.notes.lam}
+        first = rows.experts[:, 0]  # the prediction where no vote has a weight
+        return {"lam": rows.notes.lam, "first": first.astype(np.min_scalar_type(rows.k))}
+
+    def take_up(self, rows: Rows, handed: dict[str, np.ndarray]) -> None:
+        rows.notes.lam[:], rows.experts[:, 0] = handed["lam"], handed["first"]
 
     def probabilities(self, rows: Rows, n_votes: int) -> np.ndarray:
         s = rows.s.copy()

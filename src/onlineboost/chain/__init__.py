@@ -1,13 +1,10 @@
-"""The chain: examples in blocks through all learners, in order, and the experts at its end.
+"""The chain: examples in blocks through all learners, in order, and the experts of each of its segments.
 
 `loops` are the one learning loop and the one predicting loop, `learners` the weak learners outside of kernels (`given`:
 those of another make), `segments` neighbouring learners, `chain` all of them; `ova`, `independent` and `panelled` are
-those of another make), `segments` neighbouring learners, `chain` all of them; `ova`, `independent` and `panelled` are
 chains of another shape, `single` and `single_ova` send single rows through, `experts` says whom to follow, `restarts`
-which learners start again, `class_weights` what a class is worth, `numbers` what is believed of numeric columns,
-`threads` how cores share the work.
-Private. Imports `trees`, `boosters`, `panel`, `contracts`, `data` and `_compile`; `estimators` and all above may import
-it.
+which learners start again, `reviews` how that is found out on the way, `class_weights` what a class is worth, `numbers`
+what is believed of numeric columns, `threads` how cores share the work.
 Private. Imports `trees`, `boosters`, `panel`, `contracts`, `data` and `_compile`; `estimators` and all above may import
 it.
 """

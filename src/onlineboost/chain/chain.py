@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Any, Self
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain.diary import new_diary
-from onlineboost.chain.experts import Combiner, draw_expert, expert_mass, play
+from onlineboost.chain.experts import (
+    Combiner,
+    Following,
+    choose_labels,
+    draw_expert,
+    expert_mass,
+    new_following,
+    play_part,
+)
 from onlineboost.chain.learners import TreeLearners, array_bytes
 from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, more_numbers, new_numbers
 from onlineboost.chain.segments import Segment
@@ -24,7 +33,7 @@ from onlineboost.trees.compact import restore
 Step = Callable[[Any, np.ndarray, np.ndarray], None]
 
 BLOCK = 4096  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
-SEGMENTS_PER_THREAD = 8  # enough to keep all threads busy; every one costs 5 us more per call
+SEGMENTS_PER_THREAD = 6  # enough to keep all threads busy; every one costs some 50 us more per block
 MOST_ROWS = 2048  # of a block for threads
 MOST_TRACE = 1 << 20  # votes of a block that are kept: 8 MB
 LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from so many rows each, and so many rows x learners, at a time
@@ -37,6 +46,14 @@ def any_missing(X, n_numeric, missing):
         for c in range(n_numeric):
             if X[b, c] != X[b, c]:
                 missing[b] = True
+
+
+class Block(NamedTuple):
+    """A block of examples on its way, and whom it would follow by the experts so far."""
+
+    rows: Rows
+    following: Following
+    combiner: Combiner
 
 
 class Chain:
@@ -140,6 +157,7 @@ class Chain:
 
     # --------------------------------------------------------------------------------------------- learning
 
+    # arguments: the rows, and how to send them
     def stream(
         self,
         X: np.ndarray,
@@ -150,58 +168,86 @@ class Chain:
         out: np.ndarray,
         threads: int = 1,
         stop: Callable[[], bool] = lambda: False,
+        reviews: Any = None,
     ) -> int:
         """Test, then train, on any number of rows, in blocks, by so many threads; the number of rows learned.
 
-        `out` gets what was predicted for each row before it was learned. For `stop` see `flow`.
+        `out` gets what was predicted for each row before it was learned. For `stop` see `flow`. With `reviews`
+        (`reviews.Reviews`) learners restart on the way.
         """
-        n = len(X)
+        n, before = len(X), self.t
         threads = min(threads, n // LEAST_ROWS) if n * self.n_learners >= LEAST_VOTES else 1
         if threads > 1:
             self.cut(SEGMENTS_PER_THREAD * threads)
         traced = self.is_traced(combiner)
         most = max(LEAST_ROWS, MOST_TRACE // (self.n_learners * k)) if traced else BLOCK
-        parts = _blocks(n, max(threads, 1), min(most, BLOCK) if self.safe else LEAST_ROWS)
-        on_line: dict[int, Any] = {}
-        before = self.t
+        size = _block_size(n, max(threads, 1), min(most, BLOCK) if self.safe else LEAST_ROWS)
+        on_line: dict[int, tuple[slice, Any, Any]] = {}
 
         def enter(b: int) -> None:
-            on_line[b] = self.enter(X[parts[b]], weight[parts[b]], k, traced)
+            at = self.t - before
+            rows = min(size, n - at) if reviews is None else min(size, n - at, reviews.rows(max(threads, 1)))
+            part = slice(at, at + rows)
+            block = self.enter(X[part], weight[part], k, combiner)
+            on_line[b] = part, block, reviews and reviews.visit(before + at, self.t)
 
-        def through(step: Step) -> Callable[[int], None]:
-            return lambda b: step(on_line[b], y[parts[b]], weight[parts[b]])
+        def through(segment: Segment | None, step: Step) -> Callable[[int], None]:
+            def do(b: int) -> None:
+                part, block, visit = on_line[b]
+                if visit and segment is not None:
+                    visit.before(segment)
+                step(block, y[part], weight[part])
+                if visit and segment is not None:
+                    visit.after(segment)
+
+            return do
 
         def leave(b: int) -> None:
-            self.leave(on_line.pop(b), y[parts[b]], weight[parts[b]], combiner, out[parts[b]])
-            self.diary.keep(X[parts[b]], y[parts[b]], before + parts[b].start)
+            part, block, visit = on_line.pop(b)
+            self.leave(block, y[part], weight[part], out[part])
+            self.diary.keep(X[part], y[part], before + part.start)
+            if visit and visit.census is not None:
+                reviews.hold(visit.census)
 
-        through_all = flow([enter, *map(through, self.steps()), leave], len(parts), threads, stop)
-        return parts[through_all - 1].stop if through_all else 0
+        steps = [enter, *(through(*step) for step in self.steps()), leave]
+        flow(steps, n, threads, lambda: self.t - before == n or stop(), reviews and reviews.waits)
+        if reviews is not None:
+            reviews.end()
+        return self.t - before
 
     def is_traced(self, combiner: Combiner) -> bool:
         """Whether the votes after every learner have to be kept while a block is learned."""
         return self.heard is not None and combiner in (Combiner.HEDGE, Combiner.BEST)
 
-    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, traced: bool = False) -> Any:
+    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Any:
         """A labelled block at the head of the chain; `t` and what is known of the columns have moved on."""
+        rows = self.enter_rows(X, weight, k, traced=self.is_traced(combiner))
+        return Block(rows, new_following(combiner, len(X), k), combiner)
+
+    def enter_rows(self, X: np.ndarray, weight: np.ndarray, k: int, *, traced: bool = False) -> Rows:
+        """The same, without the experts."""
         X, spread = learn_believed(self.numbers, X)
         rows = self.new_rows(X, k, spread, weight, traced)
         self.t += len(X)
         return rows
 
-    def steps(self) -> list[Step]:
-        """What is done, one after the other, to every block: step(block, y, weight)."""
-        return [segment.learn for segment in self.segments]
+    def steps(self) -> list[tuple[Segment | None, Step]]:
+        """What is done, one after the other, to every block: step(block, y, weight), and the segment that does it."""
+        return [(segment, partial(self._through, segment)) for segment in self.segments]
 
-    def leave(self, rows: Any, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
-        """A block at the end of the chain: follow an expert, then let the experts' weights learn."""
-        of_rows = rows.experts, y, weight, rows.k, out, self.costs
-        if self.heard is None:
-            play(combiner, self.log_v, self.seed, rows.t, *of_rows)
-            return
-        followed, mass = np.empty(len(y), np.int64), np.empty((len(y), rows.k))
-        play(combiner, self.log_v, self.seed, rows.t, *of_rows, followed=followed, mass=mass)
-        self.hear(self._shares(rows, followed, mass), rows.t)
+    def _through(self, segment: Segment, block: Block, y: np.ndarray, weight: np.ndarray) -> None:
+        """A segment learns a block; its experts come in, and their weights learn."""
+        rows, first = block.rows, segment.booster.offset
+        segment.learn(rows, y, weight)
+        own = self.log_v[first : first + len(segment)]
+        of_rows = rows.experts, y, weight, self.costs, *block.following
+        play_part(int(block.combiner), own, first, self.seed, rows.t, *of_rows)
+
+    def leave(self, block: Any, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
+        """A block at the end of the chain: what was predicted."""
+        choose_labels(block.following, out)
+        if self.heard is not None:
+            self.hear(self._shares(block.rows, block.following), block.rows.t)
 
     def hear(self, p: np.ndarray, t: int) -> None:
         """Probabilities (rows, k) of a block whose first row is that of round t, before it was learned."""
@@ -210,9 +256,10 @@ class Chain:
             p[0] = 1.0 / p.shape[1]  # nothing has been learned
         self.heard.append(p)
 
-    def _shares(self, rows: Rows, followed: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    def _shares(self, rows: Rows, following: Following) -> np.ndarray:
         """What `probabilities` would have said of each row in its round."""
-        if len(followed) and followed[0] < 0:
+        mass, followed = following.mass, following.expert
+        if len(mass):
             return mass / mass.sum(axis=1, keepdims=True)
         p, booster = np.empty((len(followed), rows.k)), self.segments[0].booster
         for i in np.unique(followed):
@@ -228,17 +275,17 @@ class Chain:
     def rehearse(self, n_columns: int, k: int, combiner: Combiner) -> None:
         """Send a block of no rows through, which changes nothing: everything is compiled then."""
         X, y, weight = np.empty((0, n_columns)), np.empty(0, np.int64), np.empty(0)
-        block = self.enter(X, weight, k)
-        for step in self.steps():
+        block = self.enter(X, weight, k, combiner)
+        for _, step in self.steps():
             step(block, y, weight)
-        self.leave(block, y, weight, combiner, np.empty(0, np.int64))
+        self.leave(block, y, weight, np.empty(0, np.int64))
 
     def learn(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int) -> Rows:
         """Send one block through all segments. The votes and experts are those before learning."""
-        rows = self.enter(X, weight, k)
-        for step in self.steps():
-            step(rows, y, weight)
-        return rows
+        block = self.enter(X, weight, k, Combiner.LAST)
+        for _, step in self.steps():
+            step(block, y, weight)
+        return block.rows  # type: ignore[no-any-return]
 
     # --------------------------------------------------------------------------------------------- segments
 
@@ -285,6 +332,11 @@ class Chain:
         for segment in self.segments:
             if isinstance(segment.learners, TreeLearners):
                 segment.learners.allot(share, width)
+
+    def carry_out(self, plan: Any) -> None:
+        """Start learners again as a review has decided (`restarts.Plan`)."""
+        for segment in self.segments:
+            plan.carry_out(segment)
 
     def new_columns(self, numeric: int, nominal: int) -> None:
         """There are so many more columns of each kind, the last of their kind, in which nothing has been met."""
@@ -336,7 +388,6 @@ class Chain:
         return array_bytes(getattr(self.segments[0].booster, "tables", None)) if self.segments else 0
 
 
-def _blocks(n: int, threads: int, most: int) -> list[slice]:
-    """Cut n rows into blocks of at most `most`; for threads into smaller ones, so that all have something to do."""
-    size = most if threads == 1 else max(2 * LEAST_ROWS, min(most, MOST_ROWS, -(-n // (2 * threads))))
-    return [slice(a, min(a + size, n)) for a in range(0, n, size)]
+def _block_size(n: int, threads: int, most: int) -> int:
+    """Rows of the blocks that n rows are cut into, at most `most`; for threads fewer, so that all have work to do."""
+    return most if threads == 1 else max(2 * LEAST_ROWS, min(most, MOST_ROWS, -(-n // (2 * threads))))

@@ -26,9 +26,9 @@ class IndependentChain(Chain):
         super()._join(original)
         self.right = []
 
-    def leave(self, rows: Any, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
-        self.right.append(np.packbits(rows.experts == y[:, None], axis=1))
-        super().leave(rows, y, weight, combiner, out)
+    def leave(self, block: Any, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
+        self.right.append(np.packbits(block.rows.experts == y[:, None], axis=1))
+        super().leave(block, y, weight, out)
 
     def right_by_learner(self) -> np.ndarray:
         """Which learners were right on the rows of the last call, before learning them: bool (rows, learners)."""

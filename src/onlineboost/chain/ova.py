@@ -151,18 +151,18 @@ class OneVsAllChain(Chain):
     def is_traced(self, combiner: Combiner) -> bool:
         return False
 
-    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, traced: bool = False) -> Scores:
-        return self._block(super().enter(X, weight, k))
+    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Scores:
+        return self._block(self.enter_rows(X, weight, k))
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[tuple[Segment | None, Step]]:
         """A step for each booster."""
 
-        def through(j: int) -> Step:
-            return lambda block, y, weight: self.boosters[j].learn(j, block, y, weight)
+        def through(j: int) -> tuple[None, Step]:
+            return None, lambda block, y, weight: self.boosters[j].learn(j, block, y, weight)
 
         return [through(j) for j in range(len(self.boosters))]
 
-    def leave(self, block: Any, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
+    def leave(self, block: Any, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
         choose(block.scores, block.margins, out)
         if self.heard is not None:
             self.hear(self.shares(block), block.rows.t)

@@ -1,14 +1,15 @@
 """A chain with a panel in front of it, and Newton's combiner behind it in place of Hedge.
 
-The votes of the chain start from what the panel says. They are remembered there and after each fifth of the chain:
-the segments end at the fifths, always. The combiner then has these voices: the panel, which labels have come lately,
-and what each fifth of the chain has added.
+The votes of the chain start from what the panel says, if its booster can do that, otherwise from none. They are
+remembered there and after each fifth of the chain: the segments end at the fifths, always. The combiner then has these
+voices: the panel, which labels have come lately, and what each fifth of the chain has added. What is predicted is a
+mixture of the combiner, the panel alone and the chain alone, which is never much worse than the best of them.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -18,6 +19,17 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import Rows
+from onlineboost.panel.mixture import (
+    CHAIN,
+    COMBINED,
+    FORECASTS,
+    PANEL,
+    Mixture,
+    learn_mixture,
+    mix,
+    new_forecasts,
+    new_mixture,
+)
 from onlineboost.panel.newton import (
     Newton,
     NewtonWork,
@@ -27,6 +39,7 @@ from onlineboost.panel.newton import (
     logits_of,
     new_newton,
     new_newton_work,
+    softmax,
 )
 from onlineboost.panel.panel import (
     HEAVIEST,
@@ -42,6 +55,7 @@ from onlineboost.panel.recency import FADES, learn_recency, new_recency
 from onlineboost.panel.state import Panel, most_bytes, new_panel, packed, room_for_rows, with_classes, with_room
 
 FIFTHS = 5
+START = 1  # place in Stages.votes: of the panel 0, at the head of the chain 1, after fifth i 1 + i
 OF_A_FIFTH = 0.15  # coefficient of what a fifth of the chain adds, to begin with
 
 
@@ -49,24 +63,29 @@ class Stages(NamedTuple):
     """A block on its way, and its votes so far."""
 
     rows: Rows
-    votes: np.ndarray  # float64 (1 + fifths, rows, k) at the head of the chain, and after each fifth
+    votes: np.ndarray  # float64 (2 + fifths, rows, k) of the panel, at the head of the chain, and after each fifth
 
 
 @bare_kernel
-def ask_voices(newton, recency, votes, b, k, work):
-    """What the voices say of row b, and all of them together: work.p."""
+def ask_voices(newton, recency, mixture, votes, b, k, work, forecasts):
+    """What the voices say of row b, and all of them together: the last of the forecasts."""
     logits = work.logits
     for c in range(k):
         logits[0, c] = votes[0, b, c]
     centre(logits[0], k)
     for i in range(len(FADES)):
         logits_of(recency[i], k, logits[1 + i])
-    for stage in range(1, votes.shape[0]):
-        voice = logits[len(FADES) + stage]
+    for stage in range(START + 1, votes.shape[0]):
+        voice = logits[len(FADES) + stage - START]
         for c in range(k):
             voice[c] = votes[stage, b, c] - votes[stage - 1, b, c]
         centre(voice, k)
     combine(newton, work, k)
+    for c in range(k):
+        forecasts[COMBINED, c] = work.p[c]
+    softmax(votes[0, b], k, forecasts[PANEL])
+    softmax(votes[votes.shape[0] - 1, b], k, forecasts[CHAIN])
+    mix(mixture, forecasts, k)
 
 
 @bare_kernel
@@ -85,12 +104,12 @@ def cheapest(p, k, costs):
 
 
 @entry_kernel
-def ask_block(newton, recency, votes, work, p):
+def ask_block(newton, recency, mixture, votes, work, forecasts, p):
     """Probabilities (rows, k). Changes nothing else."""
     for b in range(p.shape[0]):
-        ask_voices(newton, recency, votes, b, p.shape[1], work)
+        ask_voices(newton, recency, mixture, votes, b, p.shape[1], work, forecasts)
         for c in range(p.shape[1]):
-            p[b, c] = work.p[c]
+            p[b, c] = forecasts[FORECASTS, c]
 
 
 @entry_kernel
@@ -99,17 +118,20 @@ def choose_block(p, costs, out):
         out[b] = cheapest(p[b], p.shape[1], costs)
 
 
+# arguments: a block, the three states that learn from it, and scratch
 @entry_kernel
-def finish_block(newton, recency, votes, y, weight, work, costs, p, out):
-    """The label predicted for every row, before the combiner learns it; if `p` is (rows, k), probabilities too."""
+def finish_block(newton, recency, mixture, t, votes, y, weight, work, forecasts, costs, p, out):
+    """The label predicted for every row, from round t on, before it is learned; if `p` is (rows, k), that too."""
     k = votes.shape[2]
     for b in range(y.size):
-        ask_voices(newton, recency, votes, b, k, work)
-        out[b] = cheapest(work.p, k, costs)
+        ask_voices(newton, recency, mixture, votes, b, k, work, forecasts)
+        out[b] = cheapest(forecasts[FORECASTS], k, costs)
         if p.shape[0] > 0:
             for c in range(k):
-                p[b, c] = work.p[c]
-        learn_newton(newton, work, k, y[b], min(max(weight[b], LIGHTEST), HEAVIEST))
+                p[b, c] = forecasts[FORECASTS, c]
+        w = min(max(weight[b], LIGHTEST), HEAVIEST)
+        learn_mixture(mixture, forecasts, y[b], w, t + b)
+        learn_newton(newton, work, k, y[b], w)
         learn_recency(recency, k, y[b])
 
 
@@ -120,17 +142,30 @@ class PanelChain(Chain):
     panel: Panel
     newton: Newton
     recency: np.ndarray
+    mixture: Mixture
 
     def __init__(self, segment: Segment, n_numeric: int, n_nominal: int, seed: int) -> None:
         n = min(FIFTHS, len(segment))
-        ends = [len(segment) * i // n for i in range(n + 1)]
-        super().__init__([segment.between(a, b) for a, b in pairwise(ends)], n_numeric, seed)
-        self.ends = ends[1:]  # learners up to each fifth
+        self.ends = [len(segment) * i // n for i in range(1, n + 1)]  # learners up to each fifth
+        super().__init__(self._fifths(segment), n_numeric, seed)
         self.panel = new_panel(n_numeric, n_nominal, seed)
         start_columns(self.panel, 0, self.panel.dense.n_numbers)
         start_phases(seed, self.panel.phases)
         self.newton = new_newton([1.0] + [0.0] * len(FADES) + [OF_A_FIFTH] * n)
         self.recency = new_recency(0)
+        self.mixture = new_mixture()
+
+    def _fifths(self, whole: Segment) -> list[Segment]:
+        return [whole.between(a, b) for a, b in pairwise([0, *self.ends])]
+
+    def __getstate__(self) -> dict[str, Any]:
+        copy = self.joined()
+        copy.segments = [copy.whole()]  # what the fifths share is in it once
+        return copy.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.segments = self._fifths(*self.segments)
 
     def set_classes(self, k: int) -> None:
         """From here on there are k classes."""
@@ -163,15 +198,17 @@ class PanelChain(Chain):
     def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
         block = self._block(self.new_rows(X, k, None, None))
         rows = block.rows
-        self.votes_of_panel(rows, k)
-        self.segments[0].booster.begin(rows)
-        block.votes[0] = rows.s
+        block.votes[0] = self.votes_of_panel(rows, k)
+        block.votes[START] = self.set_out(rows)
+        cache = self._take_cache(k)
         for segment, stage in zip(self.segments, self._stages(), strict=True):
-            segment.predict(rows, len(segment))
+            segment.predict(rows, len(segment), cache)
             if stage:
-                block.votes[stage] = rows.s
+                block.votes[START + stage] = rows.s
+        if cache is not None:
+            self._caches.append((k, cache))
         p = np.empty((len(X), k))
-        ask_block(self.newton, self.recency, block.votes, self._work(k), p)
+        ask_block(self.newton, self.recency, self.mixture, block.votes, self._work(k), new_forecasts(k), p)
         return p
 
     def votes_of_panel(self, rows: Rows, k: int) -> np.ndarray:
@@ -179,8 +216,17 @@ class PanelChain(Chain):
         ask_panel(self.panel, rows.X, k, new_panel_work(self.panel, k), rows.s)
         return rows.s
 
+    def set_out(self, rows: Rows) -> np.ndarray:
+        """The votes that the chain starts from, where those of the panel are in rows.s."""
+        booster = self.segments[0].booster
+        if booster.takes_votes():
+            booster.begin(rows)
+        else:
+            rows.s[:] = 0.0
+        return rows.s
+
     def _block(self, rows: Rows) -> Stages:
-        return Stages(rows, np.empty((1 + len(self.ends), len(rows.X), rows.k)))
+        return Stages(rows, np.empty((START + 1 + len(self.ends), len(rows.X), rows.k)))
 
     def _work(self, k: int) -> NewtonWork:
         return new_newton_work(len(self.newton.beta), k)
@@ -195,34 +241,35 @@ class PanelChain(Chain):
     def is_traced(self, combiner: Combiner) -> bool:
         return False
 
-    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, traced: bool = False) -> Stages:
-        return self._block(super().enter(X, weight, k))
+    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Stages:
+        return self._block(self.enter_rows(X, weight, k))
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[tuple[Segment | None, Step]]:
         """The panel, then every segment."""
 
-        def through(segment: Segment, stage: int) -> Step:
+        def through(segment: Segment, stage: int) -> tuple[Segment, Step]:
             def step(block: Stages, y: np.ndarray, weight: np.ndarray) -> None:
                 segment.learn(block.rows, y, weight)
                 if stage:
-                    block.votes[stage] = block.rows.s
+                    block.votes[START + stage] = block.rows.s
 
-            return step
+            return segment, step
 
-        return [self._start, *map(through, self.segments, self._stages())]
+        return [(None, self._start), *map(through, self.segments, self._stages())]
 
     def _start(self, block: Stages, y: np.ndarray, weight: np.ndarray) -> None:
         """The panel's votes, and the panel learns."""
         rows = block.rows
         self.panel = room_for_rows(self.panel, len(y))
         learn_panel(self.panel, rows.X, y, weight, rows.k, new_panel_work(self.panel, rows.k), rows.s)
-        self.segments[0].booster.begin(rows)
         block.votes[0] = rows.s
+        block.votes[START] = self.set_out(rows)
 
-    def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, combiner: Combiner, out: np.ndarray) -> None:
-        work = self._work(block.rows.k)
-        p = np.empty((0 if self.heard is None else len(y), block.rows.k))
-        finish_block(self.newton, self.recency, block.votes, y, weight, work, self.costs, p, out)
+    def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
+        k = block.rows.k
+        states = self.newton, self.recency, self.mixture, block.rows.t
+        p = np.empty((0 if self.heard is None else len(y), k))
+        finish_block(*states, block.votes, y, weight, self._work(k), new_forecasts(k), self.costs, p, out)
         if self.heard is not None:
             self.hear(p, block.rows.t)
 
@@ -238,6 +285,7 @@ class PanelChain(Chain):
         self.panel = packed(original.panel)
         self.newton = Newton(*(part.copy() for part in original.newton))
         self.recency = original.recency.copy()
+        self.mixture = Mixture(*(part.copy() for part in original.mixture))
 
     @property
     def can_join(self) -> bool:
@@ -266,7 +314,7 @@ class PanelChain(Chain):
 
     def nbytes(self) -> dict[str, int]:
         others = super().nbytes()
-        own = array_bytes(self.panel) + array_bytes(self.newton) + self.recency.nbytes
+        own = array_bytes(self.panel) + array_bytes(self.newton) + array_bytes(self.mixture) + self.recency.nbytes
         return {**others, "experts": others["experts"] - most_bytes(self.panel), "panel": own}
 
     def fixed_bytes(self) -> int:

@@ -21,6 +21,10 @@ Its *lead* is its place less the mean place of such neighbours; leads are averag
 counting most. Once the mean is above OPEN the stream is taken to change, until it is below SHUT: then all restarted
 learners are compared, and most of them stand where the weakest have stood, so that SHUT is below 0.
 
+A review looks at the learners as they are after some round T. What it decides is done LAG rounds later, after round
+T + LAG. So threads need not wait for it: the segments hand in what a review has to know of their learners as each
+passes round T, and are told what to do in time (`reviews.py`). The lag is part of the rule, on one thread too.
+
 Reviews fall into rounds that depend on the stream alone, and all draws are counter-based: how the stream is cut into
 blocks makes no difference.
 """
@@ -28,17 +32,17 @@ blocks makes no difference.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.random import RESTART, child_key, uniform
 from onlineboost.boosters.olm import edges_from
-from onlineboost.chain.chain import Chain
-from onlineboost.chain.diary import RESTART as RESTARTED
+from onlineboost.chain.segments import Segment
 from onlineboost.trees.compact import restore
 
 PERIOD = 256  # rounds between reviews
+LAG = 256  # rounds from a review to what it has decided, at most PERIOD: there is one decision at a time
 LEAST_SHARE, MOST_SHARE = 0.01, 0.08  # of the learners restart in a review (one at least)
 LOW, HIGH = 0.3, 0.6  # mean place of the young learners that these go with
 LEAST_AGE = 600  # rounds a learner is safe from restarts, its head start included
@@ -58,14 +62,39 @@ OPEN, SHUT = 0.05, -0.07  # mean lead from which on the stream is taken to chang
 
 
 @dataclass
+class Plan:
+    """What a review has decided."""
+
+    at: int  # the round after which it is to be done
+    chosen: np.ndarray  # int64 (restarts,) the learners that start again
+    settings: np.ndarray  # float64 (restarts, settings of a learner) which they start with; NaN: those that they had
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        restore(self, state)
+
+    def carry_out(self, segment: Segment) -> None:
+        """Start the learners of this segment again whose turn it is."""
+        first, learners = segment.booster.offset, segment.learners
+        own = (self.chosen >= first) & (self.chosen < first + len(segment))
+        if not own.any():
+            return
+        for learner, settings in zip(self.chosen[own] - first, self.settings[own], strict=True):
+            given = {name: value for name, value in zip(learners.settings(), settings, strict=True) if value == value}
+            segment.booster.restart(learner, self.at - HEAD_START)
+            learners.restart(learner, self.at, given)
+        learners.tidy()
+
+
+@dataclass
 class Watch:
     """What reviews remember."""
 
-    vote_cost: np.ndarray  # float64 (learners,) the two sums of the edges (boosters.olm) at the last review
-    right_cost: np.ndarray
+    vote_cost: np.ndarray  # float64 (learners,) the two sums of the edges (boosters.olm) at the last review; of
+    right_cost: np.ndarray  # learners that it has chosen to start again, 0
     lead: float = 0.0  # of young learners over older neighbours, summed over comparisons that fade
     compared: float = 0.0  # number of these comparisons
     changing: bool = False  # whether the stream is taken to change
+    plan: Plan | None = None  # what is still to be done
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         restore(self, state)
@@ -75,32 +104,85 @@ class Watch:
         return self.vote_cost.nbytes + self.right_cost.nbytes
 
 
+class Told(NamedTuple):
+    """What a census is told of the learners of a segment."""
+
+    first: int  # its first learner
+    sums: dict[str, np.ndarray]  # (learners,) of the booster
+    settings: dict[str, np.ndarray]  # (learners,)
+
+
+def told_by(segment: Segment) -> Told:
+    """The learners of a segment as they are now."""
+    booster = segment.booster
+    sums = {name: getattr(booster, name) for name in ("vote_cost", "right_cost", "born")}
+    return Told(booster.offset, sums, segment.learners.settings())
+
+
+class Census:
+    """What a review has to know of all learners, as they are after round t; segments hand it in one by one."""
+
+    def __init__(self, t: int, n_learners: int) -> None:
+        self.t = t
+        self.vote_cost, self.right_cost = np.zeros(n_learners), np.zeros(n_learners)
+        self.born = np.zeros(n_learners, np.int64)
+        self.settings: dict[str, np.ndarray] = {}
+
+    def take(self, segment: Segment) -> None:
+        """The learners of a segment that has passed round t."""
+        self.put(told_by(segment))
+
+    def put(self, told: Told) -> None:
+        """The same, for a segment that is elsewhere."""
+        own = slice(told.first, told.first + len(told.sums["born"]))
+        for name, values in told.sums.items():
+            getattr(self, name)[own] = values
+        for name, values in told.settings.items():
+            self.settings.setdefault(name, np.zeros(len(self.born)))[own] = values
+
+    def foresee(self, plan: Plan) -> None:
+        """Let it be as if this plan, which is for this very round, had been carried out before the census."""
+        self.vote_cost[plan.chosen] = self.right_cost[plan.chosen] = 0.0
+        self.born[plan.chosen] = plan.at - HEAD_START
+        for values, new in zip(self.settings.values(), plan.settings.T, strict=True):
+            values[plan.chosen] = np.where(np.isnan(new), values[plan.chosen], new)
+
+
 def rounds_to_review(watch: Watch, t: int, auto: bool) -> int:
     """Rounds after round t until the next review."""
-    period = PERIOD
-    if auto and not watch.changing:
-        while RARELY * period <= t and period < LONGEST:
-            period *= 2
+    return rounds_to_multiple(t, PERIOD, RARELY, LONGEST if auto and not watch.changing else PERIOD)
+
+
+def rounds_to_multiple(t: int, period: int, rarely: int, longest: int) -> int:
+    """Rounds after round t to the next multiple of a period, which doubles up to t / rarely, or to the longest."""
+    while rarely * period <= t and period < longest:
+        period *= 2
     return period - t % period
 
 
-def review(chain: Chain, auto: bool) -> np.ndarray:
-    """Restart the learners whose turn it is, by their edges since the last review; returns their numbers."""
-    watch: Watch = chain.watch
-    age = chain.t - chain.gather("born")
-    vote_cost, right_cost = chain.gather("vote_cost"), chain.gather("right_cost")
-    edges = edges_from(vote_cost - watch.vote_cost, right_cost - watch.right_cost)
+def decide(watch: Watch, census: Census, seed: int, auto: bool) -> Plan:
+    """The learners whose turn it is to restart, by their edges since the last review."""
+    t = census.t
+    age = t - census.born
+    edges = edges_from(census.vote_cost - watch.vote_cost, census.right_cost - watch.right_cost)
     order = np.argsort(edges, kind="stable")
     if auto:
-        _compare(watch, age, order, chain.t)
+        _compare(watch, age, order, t)
     if watch.changing or not auto:
-        chosen = order[age[order] >= LEAST_AGE][: _how_many(age[order], chain.t)]
+        chosen = order[age[order] >= LEAST_AGE][: _how_many(age[order], t)]
     else:
         chosen = _probes(age)
-    _restart(chain, chosen, order)
-    chain.diary.note(chain.t, RESTARTED, sorted(chosen.tolist()))
-    watch.vote_cost, watch.right_cost = chain.gather("vote_cost"), chain.gather("right_cost")
-    return chosen
+    good = np.setdiff1d(order[-max(1, len(order) // 4) :], chosen)
+    settings = np.full((len(chosen), len(census.settings)), np.nan)
+    for which, values in enumerate(census.settings.values()):
+        if len(good) and np.ptp(values) > 0.0:
+            for row, learner in zip(settings, chosen, strict=True):
+                donor = good[int(uniform(seed, RESTART, learner, t) * len(good))]
+                u = uniform(child_key(seed, which), RESTART, learner, t)
+                row[which] = values[donor] * 2.0 ** (u - 0.5)
+    watch.vote_cost, watch.right_cost = census.vote_cost.copy(), census.right_cost.copy()
+    watch.vote_cost[chosen] = watch.right_cost[chosen] = 0.0
+    return Plan(t + LAG, chosen.astype(np.int64), settings)
 
 
 def _how_many(age: np.ndarray, t: int) -> int:
@@ -120,12 +202,15 @@ def _compare(watch: Watch, age: np.ndarray, order: np.ndarray, t: int) -> None:
     place[order] = np.linspace(0.0, 1.0, n)
     watch.lead *= FADE
     watch.compared *= FADE
-    for i in np.flatnonzero((age < t) & (age - HEAD_START >= PERIOD) & (age - HEAD_START < GROWN)):
-        near = slice(max(0, i - NEAR), i + NEAR + 1)
-        old = age[near] >= age[i] + GAP
-        if old.any():
-            watch.lead += float(place[i] - place[near][old].mean())
-            watch.compared += 1.0
+    young = np.flatnonzero((age < t) & (age - HEAD_START >= PERIOD) & (age - HEAD_START < GROWN))
+    near = young[:, None] + np.arange(-NEAR, NEAR + 1)
+    inside = (near >= 0) & (near < n)
+    near[~inside] = 0
+    old = inside & (age[near] >= age[young, None] + GAP)
+    number = old.sum(axis=1)
+    mean = np.where(old, place[near], 0.0).sum(axis=1) / np.maximum(number, 1)
+    watch.lead += float((place[young] - mean)[number > 0].sum())
+    watch.compared += float((number > 0).sum())
     watch.changing = watch.lead / (watch.compared + DOUBT) > (SHUT if watch.changing else OPEN)
 
 
@@ -134,34 +219,3 @@ def _probes(age: np.ndarray) -> np.ndarray:
     n = len(age)
     probes = n - 1 - 2 * np.arange(max(1, round(PROBES * n)))
     return probes[age[probes] >= LEAST_AGE] if n >= FEWEST and age.max() >= GAP else probes[:0]
-
-
-def _restart(chain: Chain, chosen: np.ndarray, order: np.ndarray) -> None:
-    """Start these learners again, with settings like those of the best; `order` is of all, worst first."""
-    t, seed = chain.t, chain.seed
-    good = np.setdiff1d(order[-max(1, chain.n_learners // 4) :], chosen)
-    first = 0
-    for segment in chain.segments:
-        own = chosen[(chosen >= first) & (chosen < first + len(segment))]
-        for learner in own:
-            segment.booster.restart(learner - first, t - HEAD_START)
-            settings = {}
-            if len(good):
-                donor = good[int(uniform(seed, RESTART, learner, t) * len(good))]
-                settings = _settings_like(chain, donor, seed, learner)
-            segment.learners.restart(learner - first, t, settings)
-        if len(own):
-            segment.learners.tidy()
-        first += len(segment)
-
-
-def _settings_like(chain: Chain, donor: int, seed: int, learner: int) -> dict[str, float]:
-    """Settings near those of learner `donor`, for a learner that restarts now."""
-    found = {}
-    parts = [segment.learners.settings() for segment in chain.segments]
-    for which, name in enumerate(parts[0]):
-        values = np.concatenate([part[name] for part in parts])
-        if np.ptp(values) > 0.0:
-            u = uniform(child_key(seed, which), RESTART, learner, chain.t)
-            found[name] = values[donor] * 2.0 ** (u - 0.5)
-    return found

@@ -36,7 +36,13 @@ def n_threads(n_jobs: Any) -> int:
     return max(1, cores + 1 + int(n_jobs))
 
 
-def flow(steps: Sequence[Step], n_blocks: int, threads: int = 1, stop: Callable[[], bool] = lambda: False) -> int:
+def flow(
+    steps: Sequence[Step],
+    n_blocks: int,
+    threads: int = 1,
+    stop: Callable[[], bool] = lambda: False,
+    waits: Callable[[], bool] | None = None,
+) -> int:
     """Send blocks 0, 1, ... through all steps, and return how many went.
 
     Parameters
@@ -44,17 +50,19 @@ def flow(steps: Sequence[Step], n_blocks: int, threads: int = 1, stop: Callable[
     steps
         steps[j](b) does step j on block b.
     n_blocks
-        Number of blocks.
+        Number of blocks, at most.
     threads
         With 1, all is done in the caller's thread.
     stop
         Asked before every block but the first. Once it says yes, no further block enters; those that have entered go
         through to the end.
+    waits
+        Whether the coming block must not enter yet: not before another one that is on the line has left.
 
     An error in a step stops all threads after the tasks at hand, and is raised here.
     """
     if threads > 1 and n_blocks > 1:
-        return _Line(steps, n_blocks, threads, stop).run()
+        return _Line(steps, n_blocks, threads, stop, waits or (lambda: False)).run()
     for b in range(n_blocks):
         if b and stop():
             return b
@@ -66,10 +74,17 @@ def flow(steps: Sequence[Step], n_blocks: int, threads: int = 1, stop: Callable[
 class _Line:
     """What the threads of one `flow` share; all of it is read and written under the lock of `news`."""
 
-    def __init__(self, steps: Sequence[Step], n_blocks: int, threads: int, stop: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        n_blocks: int,
+        threads: int,
+        stop: Callable[[], bool],
+        waits: Callable[[], bool],
+    ) -> None:
         self.steps = steps
         self.n_blocks = n_blocks
-        self.stop = stop
+        self.stop, self.waits = stop, waits
         self.done = [0] * len(steps)  # blocks each step has done
         self.busy = [False] * len(steps)
         self.most = 2 * threads + 2  # blocks on the line at a time: a bound on memory, more than threads can work on
@@ -150,7 +165,7 @@ class _Line:
         if entered and self.stop():
             self.n_blocks = entered
             return None
-        return (0, entered) if entered - done[-1] < self.most else None
+        return (0, entered) if entered - done[-1] < self.most and not self.waits() else None
 
     def _give_back(self, j: int, error: BaseException | None = None) -> None:
         with self.news:

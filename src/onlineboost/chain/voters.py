@@ -90,8 +90,8 @@ def votes(chain: Chain, x: np.ndarray, k: int, who: list[Voter]) -> np.ndarray:
         each = [booster.segment.votes_of_each(booster.head(rows, None))[:, 0] for booster in chain.boosters]
         return np.array([each[voter.of_class][voter.number] @ voter.effect for voter in who])
     if isinstance(chain, PanelChain):
-        rows.s[:] = chain.votes_of_panel(rows, k)
-        chain.segments[0].booster.begin(rows)
+        chain.votes_of_panel(rows, k)
+        chain.set_out(rows)
     of_all = np.concatenate([segment.votes_of_each(rows)[:, 0] for segment in chain.segments])
     return np.array([of_all[voter.number] @ voter.effect for voter in who]).reshape(-1, k)
 

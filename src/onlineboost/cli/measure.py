@@ -33,6 +33,7 @@ from onlineboost.evaluation.run import warm_up
 from onlineboost.evaluation.steps import Step
 from onlineboost.evaluation.tally import Tally
 from onlineboost.report.pictures import need_drawing
+from onlineboost.theory.forecasts import LossGuarantee
 from onlineboost.theory.guarantee import Guarantee, guarantee
 
 
@@ -229,12 +230,16 @@ def _print(
             _print_guarantee(row["model"], row["guarantee"], verbose, console)
 
 
-def _print_guarantee(name: str, promised: Guarantee, verbose: bool, console: Console) -> None:
-    table = TextTable(title=f"{name}: what its theorem guarantees, with probability {1 - promised.delta:.0%}")
+def _print_guarantee(name: str, promised: Guarantee | LossGuarantee, verbose: bool, console: Console) -> None:
+    table = TextTable(title=f"{name}: what its theorem guarantees, {_how_sure(promised.delta)}")
     table.show_header = False
     for line in promised.lines(verbose):
         table.add_row(*line)
     console.print(table)
+
+
+def _how_sure(delta: float) -> str:
+    return f"with probability {1 - delta:.0%}" if delta else "always"
 
 
 def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any], path: Path) -> None:

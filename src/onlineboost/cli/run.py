@@ -58,6 +58,7 @@ OPTIONS = (  # that both commands have
     click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
     click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),
     click.option("--drop", multiple=True, help="A column of a file to leave out; can be repeated."),
+    click.option("--panel", is_flag=True, default=None, help="Put a panel of unlike learners ahead of the chain."),
     click.option("--calibrate", is_flag=True, default=None, help="Calibrate the probabilities as it learns."),
     click.option("--per-class", is_flag=True, help="Print precision, recall and F1 of every class, too."),
     click.option("--no-proba", is_flag=True, help="Leave out what is measured of probabilities: up to 5 % faster."),
@@ -129,6 +130,7 @@ def run(
         "gamma",
         "class_weight",
         "cost_matrix",
+        "panel",
         "calibrate",
     )
     for name in names:

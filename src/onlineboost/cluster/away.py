@@ -17,11 +17,13 @@ from onlineboost.chain.chain import LEAST_ROWS, MOST_TRACE, Chain
 from onlineboost.chain.diary import MEMORY
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.ova import OneVsAllChain
+from onlineboost.chain.restarts import Census, Plan, Told
+from onlineboost.chain.reviews import Reviews
 from onlineboost.cluster.line import Line
-from onlineboost.cluster.parts import Change, Said, put_boosters
+from onlineboost.cluster.parts import Change, Said, own_experts
 from onlineboost.cluster.travel import Block, new_block
 from onlineboost.estimators.base import OnlineClassifier
-from onlineboost.estimators.memory import NOTICE
+from onlineboost.estimators.memory import is_noticed
 from onlineboost.estimators.model import Model
 from onlineboost.trees.compact import loaded
 
@@ -48,26 +50,59 @@ class AwayChain(Chain):
         out: np.ndarray,
         threads: int = 1,
         stop: Callable[[], bool] = lambda: False,
+        reviews: Reviews | None = None,
     ) -> int:
-        n, traced = len(X), self.is_traced(combiner)
+        n, before, traced = len(X), self.t, self.is_traced(combiner)
         size = min(self.rows, max(LEAST_ROWS, MOST_TRACE // (self.n_learners * k))) if traced else self.rows
         asked = {"combiner": int(combiner), "costs": self.costs, "heard": self.heard is not None, "traced": traced}
         done = 0
         while done < n and not (done and stop()):
-            part = slice(done, min(done + size, n))
+            part = slice(
+                done, min(done + size, n) if reviews is None else done + self._rows(reviews, min(size, n - done))
+            )
             sink = self._sink(out[part]) if self.wanted or self.heard is not None else None
-            self.send(new_block(X[part], y[part], weight[part], k, **asked), sink)
+            block = new_block(X[part], y[part], weight[part], k, **asked)
             self.diary.keep(X[part], y[part], self.t)
-            self.t += part.stop - part.start
-            done = part.stop
-            self.due = self.t if self.t % NOTICE == 0 and self.limited else 0
+            self._send_rows(block, sink, reviews)
+            done = self.t - before
+        if reviews is not None:
+            self.line.wait(reviews.settled)
+            reviews.end()
+        self.due = self.t if self.limited and is_noticed(self.t) else 0
         if self.heard is not None or self.owed:
             self.line.drain()
             self.owed = False
         return done
 
+    def _rows(self, reviews: Reviews, most: int) -> int:
+        """Rows of the coming block, once it may enter."""
+        self.line.wait(lambda: not reviews.waits())
+        return min(most, reviews.rows(self.line.parts))
+
+    def _send_rows(self, block: Block, sink: Any, reviews: Reviews | None) -> None:
+        """A plan goes ahead of a block, a census behind it."""
+        after = self.t + len(block.y)
+        visit = reviews and reviews.visit(self.t, after)
+        if visit and visit.plan is not None:
+            self.carry_out(visit.plan)
+        self.send(block, sink)
+        self.t = after
+        if reviews and visit and visit.census is not None:
+            self.send(Change("census", ()), self._hold(reviews, visit.census))
+
+    @staticmethod
+    def _hold(reviews: Reviews, census: Census) -> Callable[[list[list[Told]]], None]:
+        """What the parts tell of their learners makes a census, and that a review."""
+
+        def take(answers: list[list[Told]]) -> None:
+            for told in (told for part in answers for told in part):
+                census.put(told)
+            reviews.hold(census)
+
+        return take
+
     def send(self, content: Block | Change, sink: Any = None) -> None:
-        """Send a message. What is due after the last block, and what was tuned, comes before it."""
+        """Send a message. What is due after the last block comes before it."""
         self.look()
         self.line.send(content, sink)
 
@@ -118,6 +153,9 @@ class AwayChain(Chain):
         super().allot(share, width)
         self.send(Change("allot", (share, width)))
 
+    def carry_out(self, plan: Plan) -> None:
+        self.send(Change("carry_out", (plan,)))
+
     def cut(self, n_segments: int) -> None:
         """It is cut already."""
 
@@ -130,15 +168,19 @@ def gathered(chain: AwayChain) -> Any:
     whole.diary, whole.watch, whole.heard = chain.diary.copy(), deepcopy(chain.watch), None
     parts = [pickle.loads(part) for part in chain.line.ask("learned")]
     whole.segments = [None] * len(chain.segments)
+    whole.log_v = chain.log_v.copy()
     log_vs = {}
     for segments, own, fields in parts:
         for i, segment in segments.items():
             whole.segments[i] = segment
-        log_vs.update(own)
+            log_vs[i] = loaded(own[i])
         whole.__dict__.update({name: loaded(value) for name, value in fields.items()})
     if isinstance(whole, OneVsAllChain):
         kinds = zip(whole.boosters, whole.segments, strict=True)
-        whole.boosters = [type(old)(segment, loaded(log_vs[i])) for i, (old, segment) in enumerate(kinds)]
+        whole.boosters = [type(old)(segment, log_vs[i]) for i, (old, segment) in enumerate(kinds)]
+    else:
+        for i, segment in enumerate(whole.segments):
+            whole.log_v[own_experts(segment)] = log_vs[i]
     if whole.can_join:
         whole.join_up()
     return whole
@@ -173,11 +215,3 @@ class Away(OnlineClassifier):
             self.__dict__["_classes_sent_"] = k
             chain.owed = chain.wanted
         super()._set_classes(model, k)
-
-    def _tune(self, chain: Chain) -> None:
-        """All parts decide the same, by the same numbers."""
-        assert isinstance(chain, AwayChain)
-        boosters = {i: arrays for part in chain.line.ask("boosters") for i, arrays in part.items()}
-        chain.line.send(Change("tune", ({"restart": getattr(self, "restart", None)}, boosters)))
-        put_boosters(chain, boosters)
-        super()._tune(chain)

@@ -82,6 +82,7 @@ class Line:
         self, engine: Engine, states: Sequence[State], window: int, threads: int = 1, folder: str | None = None
     ) -> None:
         self.engine, self.window, self.threads = engine, window, threads
+        self.parts = len(states)
         self.folder = folder  # for checkpoints; None: they are kept in memory, here
         self.figures = Figures()
         self._states = states  # of the last complete checkpoint
@@ -105,8 +106,12 @@ class Line:
 
     def drain(self) -> None:
         """Until all that was sent is done."""
+        self.wait(lambda: False)
+
+    def wait(self, enough: Callable[[], bool]) -> None:
+        """Until `enough`, which what is said may change, or until all that was sent is done."""
         self._push()
-        while self._on_line:
+        while self._on_line and not enough():
             self._receive()
             self._push()
 
@@ -209,6 +214,7 @@ class Line:
         kept = [message for message in self._log if message.number > number]
         self._sent -= len(self._log) - len(kept)
         self._log, self._saving, self._saved_at = kept, None, time.monotonic()
+        self._failures = 0  # it will not have to go back as far as before
         self.figures.checkpoints += 1
         self.figures.checkpoint_seconds += max(seconds for _, seconds in states)
 

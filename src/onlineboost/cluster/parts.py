@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +23,7 @@ from onlineboost.chain.independent import IndependentChain
 from onlineboost.chain.learners import Learners, TreeLearners
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
+from onlineboost.chain.restarts import Plan, Told, told_by
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.shares import limited_trees
 from onlineboost.chain.threads import flow
@@ -34,7 +36,7 @@ from onlineboost.trees.state import Columns
 State = bytes | str  # of a part, or the path of a file with it
 
 AT_THE_HEAD = ("panel",)  # fields of a chain that its first part has,
-AT_THE_END = ("log_v", "newton", "recency")  # and its last one
+AT_THE_END = ("newton", "recency", "mixture")  # and its last one
 
 
 class Change(NamedTuple):
@@ -109,7 +111,7 @@ class Part:
         kind, fields, own = loads(state)
         part = cls.__new__(cls)
         chain = kind.__new__(kind)
-        chain.__setstate__(fields)
+        Chain.__setstate__(chain, fields)  # in the segments that it is in
         part.__dict__ = {**own, "chain": chain, "epoch": epoch}
         return part
 
@@ -131,19 +133,19 @@ class Part:
         chain = self.chain
         X, y, weight = arrived(block)
         chain.costs, chain.heard = block.costs, [] if block.heard else None
-        rows = chain.enter(X, weight, block.k, block.traced)
+        entered = chain.enter(X, weight, block.k, Combiner(block.combiner))
         if block.votes:
-            put_votes(chain, rows, block.votes)
-        self._steps(rows, y, weight, 1 if block.traced else threads)
+            put_votes(chain, entered, block.votes)
+        self._steps(entered, y, weight, 1 if block.traced else threads)
         if self.index < self.parts - 1:
-            return block._replace(votes=votes_of(chain, rows, self._done())), None
-        return None, self._leave(rows, y, weight, block.combiner)
+            return block._replace(votes=votes_of(chain, entered, self._done())), None
+        return None, self._leave(entered, y, weight)
 
-    def _steps(self, rows: Any, y: np.ndarray, weight: np.ndarray, threads: int) -> None:
+    def _steps(self, block: Any, y: np.ndarray, weight: np.ndarray, threads: int) -> None:
         steps = self._own_steps()
         size = len(y) if threads == 1 else max(LEAST_ROWS, min(MOST_ROWS, -(-len(y) // (2 * threads))))
         parts = [slice(a, min(a + size, len(y))) for a in range(0, len(y), max(size, 1))]
-        pieces = [sliced(rows, part) for part in parts] if len(parts) > 1 else [rows]
+        pieces = [sliced(block, part) for part in parts] if len(parts) > 1 else [block]
 
         def through(step: Any) -> Any:
             return lambda b: step(pieces[b], y[parts[b]], weight[parts[b]])
@@ -152,7 +154,7 @@ class Part:
 
     def _own_steps(self) -> list[Any]:
         """A panel is a step ahead of all segments. The boosters of `OneVsAll`, which need no other, take turns."""
-        steps = self.chain.steps()
+        steps = [step for _, step in self.chain.steps()]
         if isinstance(self.chain, OneVsAllChain):
             return steps[self.index :: self.parts]
         before = len(steps) - len(self.owners)
@@ -164,11 +166,11 @@ class Part:
         pairs = zip(self.chain.segments, self.owners, strict=False)
         return sum(len(segment) for segment, owner in pairs if owner <= self.index)
 
-    def _leave(self, rows: Any, y: np.ndarray, weight: np.ndarray, combiner: int) -> Said:
+    def _leave(self, block: Any, y: np.ndarray, weight: np.ndarray) -> Said:
         out = np.empty(len(y), np.int64)
         if isinstance(self.chain, IndependentChain):
             self.chain.right = []  # nobody asks
-        self.chain.leave(rows, y, weight, Combiner(combiner), out)
+        self.chain.leave(block, y, weight, out)
         return Said(out, self.chain.heard or [])
 
     # --------------------------------------------------------------------------------------------------- changes
@@ -189,17 +191,16 @@ class Part:
     def allot(self, share: float, width: int) -> None:
         self.chain.allot(share, width)
 
-    def tune(self, settings: dict[str, Any], boosters: dict[int, dict[str, np.ndarray]]) -> None:
-        """What a booster learns about itself: by what all its segments have learned, which is the same everywhere."""
-        self.estimator.set_params(**settings)
-        put_boosters(self.chain, boosters)
-        self.estimator._tune(self.chain)
+    def carry_out(self, plan: Plan) -> None:
+        """Start its own learners again whose turn it is."""
+        for i in self._own_segments():
+            plan.carry_out(self.chain.segments[i])
 
     # -------------------------------------------------------------------------------------------------- questions
 
-    def boosters(self) -> dict[int, dict[str, np.ndarray]]:
-        """The numbers of its own learners, segment by segment."""
-        return {i: boosters_of(self.chain.segments[i]) for i in self._own_segments()}
+    def census(self) -> list[Told]:
+        """What a review has to know of its own learners, as they are now."""
+        return [deepcopy(told_by(self.chain.segments[i])) for i in self._own_segments()]
 
     def limited_trees(self) -> int:
         """Number of its own trees that have ever gone without something for lack of memory."""
@@ -212,8 +213,14 @@ class Part:
         names = (AT_THE_HEAD if first else ()) + ((*AT_THE_END, "numbers") if last else ())
         fields = {name: chain.__dict__[name] for name in names if name in chain.__dict__}
         segments = {i: chain.segments[i] for i in self._own_segments()}
-        log_vs = {i: chain.log_vs[i] for i in segments} if isinstance(chain, OneVsAllChain) else {}
+        log_vs = {i: self._log_v(i) for i in segments}
         return pickle.dumps((segments, log_vs, fields), protocol=5)
+
+    def _log_v(self, i: int) -> np.ndarray:
+        """The log weights of the experts of segment i."""
+        if isinstance(self.chain, OneVsAllChain):
+            return self.chain.log_vs[i]
+        return self.chain.log_v[own_experts(self.chain.segments[i])]
 
     def _own_segments(self) -> list[int]:
         if isinstance(self.chain, OneVsAllChain):
@@ -221,16 +228,10 @@ class Part:
         return [i for i, owner in enumerate(self.owners) if owner == self.index]
 
 
-def boosters_of(segment: Segment) -> dict[str, np.ndarray]:
-    """A booster's numbers of its learners."""
-    return {name: getattr(segment.booster, name).copy() for name in segment.booster.per_learner()}
-
-
-def put_boosters(chain: Chain, boosters: dict[int, dict[str, np.ndarray]]) -> None:
-    """Stand-ins get what the segments that they stand for have learned of their learners."""
-    for i, arrays in boosters.items():
-        for name, values in arrays.items():
-            getattr(chain.segments[i].booster, name)[:] = values
+def own_experts(segment: Segment) -> slice:
+    """Which experts come with a segment."""
+    first = segment.booster.offset
+    return slice(first, first + len(segment))
 
 
 # ------------------------------------------------------------------------------------------------ cutting a chain

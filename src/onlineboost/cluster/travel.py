@@ -1,4 +1,5 @@
-"""What travels from one part of a chain to the next with a block: its rows and labels, and the votes so far.
+"""What travels from one part of a chain to the next with a block: its rows and labels, the votes so far, and whom the
+rows would follow by the experts so far. How many learners there are makes no difference.
 
 All else is derived from these where it is needed: what is believed of numbers, the spread of columns, which values are
 missing, the leading label, exp of the votes. Every part learns what is believed of the columns for itself, from the
@@ -13,9 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlineboost.chain import chain as chains
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.experts import Combiner, Following
 from onlineboost.chain.ova import Scores
-from onlineboost.chain.panelled import Stages
+from onlineboost.chain.panelled import START, Stages
 from onlineboost.contracts.rows import Rows
 
 Votes = dict[str, Any]
@@ -47,38 +50,61 @@ def arrived(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.array(block.X), block.y.astype(np.int64), weight
 
 
-def votes_of(chain: Chain, rows: Any, done: int) -> Votes:
-    """What the next part has to know of a block that has gone through the first `done` learners.
-
-    What the experts say goes to the end of the chain, where Hedge is.
-    """
-    if isinstance(rows, Scores):
-        return {"scores": rows.scores, "margins": rows.margins}
-    if isinstance(rows, Stages):
-        return {"votes": rows.votes[: 1 + sum(end <= done for end in _ends(chain))], **_of_rows(chain, rows.rows)}
-    experts = rows.experts[:, :done].astype(np.min_scalar_type(rows.k))
-    return {"experts": experts, "trace": rows.trace[:done], **_of_rows(chain, rows)}
-
-
-def _of_rows(chain: Chain, rows: Rows) -> Votes:
-    return {"s": rows.s, "notes": chain.segments[0].booster.hand_on(rows)}
-
-
-def put_votes(chain: Chain, rows: Any, votes: Votes) -> None:
-    """The other way round: a block that has just entered is as it left the part before."""
-    if isinstance(rows, Scores):
-        rows.scores[:], rows.margins[:] = votes["scores"], votes["margins"]
-        return
-    if isinstance(rows, Stages):
-        rows.votes[: len(votes["votes"])] = votes["votes"]
-        rows = rows.rows
+def votes_of(chain: Chain, block: Any, done: int) -> Votes:
+    """What the next part has to know of a block that has gone through the first `done` learners."""
+    if isinstance(block, Scores):
+        return {"scores": block.scores, "margins": block.margins}
+    if isinstance(block, Stages):
+        fifths = sum(end <= done for end in _ends(chain))
+        own = {"panel": block.votes[0], "fifths": block.votes[START + 1 : START + 1 + fifths]}
     else:
-        rows.experts[:, : votes["experts"].shape[1]] = votes["experts"]
-        rows.trace[: len(votes["trace"])] = votes["trace"]
+        own = _of_experts(block, done)
+    rows = block.rows
+    return {**own, "s": rows.s, "notes": chain.segments[0].booster.hand_on(rows)}
+
+
+def put_votes(chain: Any, block: Any, votes: Votes) -> None:
+    """The other way round: a block that has just entered is as it left the part before."""
+    if isinstance(block, Scores):
+        block.scores[:], block.margins[:] = votes["scores"], votes["margins"]
+        return
+    rows, booster = block.rows, chain.segments[0].booster
+    if isinstance(block, Stages):
+        rows.s[:] = block.votes[0] = votes["panel"]
+        block.votes[START] = chain.set_out(rows)
+        block.votes[START + 1 : START + 1 + len(votes["fifths"])] = votes["fifths"]
     rows.s[:] = votes["s"]
-    chain.segments[0].booster.begin(rows)
-    for name, values in votes["notes"].items():
-        getattr(rows.notes, name)[:] = values
+    booster.begin(rows)
+    booster.take_up(rows, votes["notes"])
+    if isinstance(block, chains.Block):
+        _put_experts(block, votes)
+
+
+def _of_experts(block: chains.Block, done: int) -> Votes:
+    """Whom the rows would follow; if the votes are traced, those behind that expert and behind the one before it."""
+    rows, (value, label, expert, mass) = block.rows, block.following
+    if block.combiner is Combiner.WEIGHTED:
+        return {"value": value, "mass": mass}
+    if block.combiner is Combiner.LAST:
+        return {}  # it is still to come
+    own = {"value": value, "label": label.astype(np.min_scalar_type(rows.k))}
+    if not len(rows.trace):
+        return own
+    at = np.arange(len(expert))
+    return {**own, "done": done, "expert": expert, "trace": rows.trace[[expert, np.maximum(expert - 1, 0)], at]}
+
+
+def _put_experts(block: chains.Block, votes: Votes) -> None:
+    for name in ("value", "label", "expert", "mass"):
+        if name in votes:
+            getattr(block.following, name)[:] = votes[name]
+    if "trace" in votes:
+        rows, expert = block.rows, votes["expert"]
+        at = np.arange(len(expert))
+        rows.trace[np.maximum(expert - 1, 0), at] = votes["trace"][1]
+        rows.trace[expert, at] = votes["trace"][0]
+        rows.trace[votes["done"] - 1] = votes["s"]  # the next expert's may be taken from it
+        rows.experts[at, expert] = votes["label"]
 
 
 def _ends(chain: Any) -> list[int]:
@@ -86,12 +112,18 @@ def _ends(chain: Any) -> list[int]:
     return ends
 
 
-def sliced(rows: Any, part: slice) -> Any:
+def sliced(block: Any, part: slice) -> Any:
     """Some rows of a block, in the same arrays."""
-    if isinstance(rows, Scores):
-        return Scores(sliced(rows.rows, part), rows.scores[part], rows.margins[part])
-    if isinstance(rows, Stages):
-        return Stages(sliced(rows.rows, part), rows.votes[:, part])
+    if isinstance(block, Scores):
+        return Scores(_some(block.rows, part), block.scores[part], block.margins[part])
+    if isinstance(block, Stages):
+        return Stages(_some(block.rows, part), block.votes[:, part])
+    return block._replace(
+        rows=_some(block.rows, part), following=Following(*(array[part] for array in block.following))
+    )
+
+
+def _some(rows: Rows, part: slice) -> Rows:
     notes = None if rows.notes is None else type(rows.notes)(*(array[part] for array in rows.notes))
     arrays = {name: getattr(rows, name)[part] for name in ("X", "missing", "spread", "s", "lead", "experts")}
     return rows._replace(**arrays, t=rows.t + part.start, notes=notes, trace=rows.trace[:, part])

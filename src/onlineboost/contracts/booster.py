@@ -103,13 +103,22 @@ class Methods:
         """Rows.notes of a block of n rows with these example weights (None: predicting)."""
         return None
 
+    def takes_votes(self: Any) -> bool:
+        """Whether the votes of a chain can start from others than none, as `begin` has it: those of a panel."""
+        return False
+
     def begin(self: Any, rows: Rows) -> None:
         """A block whose votes, rows.s, do not start at 0: see to rows.lead and rows.notes."""
         rows.lead[:] = rows.s.argmax(axis=1)
 
     def hand_on(self: Any, rows: Rows) -> dict[str, np.ndarray]:
-        """The arrays of rows.notes that the next segment needs, but for what `begin` makes of the votes."""
+        """What the next segment needs beside the votes if it is elsewhere, but for what `begin` makes of them."""
         return {} if rows.notes is None else rows.notes._asdict()
+
+    def take_up(self: Any, rows: Rows, handed: dict[str, np.ndarray]) -> None:
+        """The other way round, after `begin`."""
+        for name, values in handed.items():
+            getattr(rows.notes, name)[:] = values
 
     def probabilities(self: Any, rows: Rows, n_votes: int) -> np.ndarray:
         """Probabilities (rows, k) from the votes of the first `n_votes` learners: softmax."""

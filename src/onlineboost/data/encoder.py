@@ -17,24 +17,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table, named_row, numbers_of_values, row_in_order
 from onlineboost.data.open_columns import NewColumn, first_columns, new_columns, new_columns_of_row
+from onlineboost.data.places import NOTHING, OWN, SHARED, Column, Key, Met, begins_to_share, own_places
 from onlineboost.data.table import Table
 from onlineboost.data.values import category_of
-
-MAX_VALUES = 256
-"""Codes of a nominal column at most: a leaf keeps a number per code and class."""
-SHARED = 64
-"""So many of them are shared by the values that come when the others are given away, by a hash of their text."""
-OWN = MAX_VALUES - SHARED
-
-Key = str | int
-"""What a code stands for: a value as text, or the number of a shared code."""
 
 
 @dataclass
@@ -43,6 +34,7 @@ class Encoded:
 
     X: np.ndarray
     fresh: list[dict[Key, int]]  # per nominal column: new value -> row of its first appearance
+    met: list[Met | None] = field(default_factory=list)  # and what is to be remembered of values met once
 
 
 class Kept(NamedTuple):
@@ -50,7 +42,7 @@ class Kept(NamedTuple):
 
     values: np.ndarray  # float64 (columns,) as encoded when it came,
     n_numeric: int  # with so many numeric columns at that time,
-    texts: dict[int, str]  # but for these nominal columns, whose values had no code yet
+    texts: dict[int, str]  # but for these nominal columns, whose values may have another code when it is learned
 
 
 @dataclass
@@ -62,20 +54,26 @@ class Encoder:
     nominal: list[int]  # positions of the nominal ones
     codes: list[dict[Key, int]]  # per nominal column: value -> code
     births: list[list[int]] = field(default_factory=list)  # per nominal column and code: round of first appearance
+    once: list[array[int]] = field(default_factory=list)  # per nominal column: hashes of values met once
     named: bool = True  # whether the names were given; otherwise the order of the columns is what is known of them
     opens: str = "fixed"  # where new columns may turn up: a word of `open_columns.COLUMNS`
     _known: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        self.once = self.once or [NOTHING for _ in self.codes]
         self._known = frozenset(self.names)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the set: its order, and so its pickle, is another one in every process."""
-        return {name: value for name, value in self.__dict__.items() if name != "_known"}
+        """Without the set: its order, and so its pickle, is another one in every process.
+
+        Tables as bytes: whether two columns have one in common, which they may, must not show.
+        """
+        state = {name: value for name, value in self.__dict__.items() if name != "_known"}
+        return state | {"once": [table.tobytes() for table in self.once]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
-            setattr(self, name, value)
+            setattr(self, name, [array("I", table) for table in value] if name == "once" else value)
         self._known = frozenset(self.names)
 
     @classmethod
@@ -100,7 +98,9 @@ class Encoder:
         )
         for j, c in enumerate(nominal):
             values = dict.fromkeys(map(category_of, table.categories.get(names[c], ())))
-            encoder.codes[j] = {value: code for code, value in enumerate(list(filter(None, values))[:OWN])}
+            known = list(filter(None, values))
+            if len(known) <= OWN:  # of more than that, those that come often are to be found
+                encoder.codes[j] = {value: code for code, value in enumerate(known)}
             encoder.births[j] = [-1] * len(encoder.codes[j])
         return encoder
 
@@ -130,7 +130,7 @@ class Encoder:
             column = columns[c]
             out[:, at] = column if column.dtype != np.object_ else numbers_of_values(column.tolist(), self.names[c])
         self._check_finite(out[:, : len(self.numeric)], self.numeric)
-        return Encoded(out, self._code(out, lambda c: columns[c].tolist(), learning))
+        return self._code(out, lambda c: columns[c].tolist(), learning)
 
     def read_row(self, x: Mapping[str, Any] | Sequence[Any], *, learning: bool = True) -> Encoded:
         """`read` one row: a sequence in the order of the columns, or a mapping from their names. A thin path."""
@@ -151,16 +151,22 @@ class Encoder:
             value = values[c]
             code = codes.get(value) if type(value) is str else None
             if code is None:  # not text, or not known as it is
-                return Encoded(row, self._code(row, lambda c: (values[c],), learning))
+                return self._code(row, lambda c: (values[c],), learning)
             row[0, at] = code
         return Encoded(row, [])
 
     def keep(self, x: Mapping[str, Any] | Sequence[Any]) -> Kept:
-        """Encode a row without new columns, to be learned later. Codes never change: those it has will be good then."""
-        row = self.read_row(x, learning=False).X[0]
-        unknown = [j for j, size in enumerate(self.sizes) if row[len(self.numeric) + j] == size]
-        values = self._values(x) if unknown else ()
-        return Kept(row, len(self.numeric), {j: category_of(values[self.nominal[j]]) or "" for j in unknown})
+        """Encode a row without new columns, to be learned later. Codes never change: those it has will be good then.
+
+        But a value without a place of its own may have got one by then.
+        """
+        row, values = self.read_row(x, learning=False).X[0], self._values(x) if self.nominal else ()
+        texts: dict[int, str] = {}
+        for j, (c, codes) in enumerate(zip(self.nominal, self.codes, strict=True)):
+            text, code = category_of(values[c]), row[len(self.numeric) + j]
+            if text is not None and text not in codes and (code == len(codes) or own_places(codes) < OWN):
+                texts[j] = text
+        return Kept(row, len(self.numeric), texts)
 
     def recall(self, kept: Kept, row: np.ndarray) -> bool:
         """Write a row that was kept to `row` (1, columns); False: some of its values may still be unknown."""
@@ -177,15 +183,13 @@ class Encoder:
         """`read_row` of a row that was kept."""
         row = np.empty((1, len(self.names)))
         self.recall(kept, row)
-        fresh: list[dict[Key, int]] = [{} for _ in self.nominal]
+        encoded = Encoded(row, [{} for _ in self.nominal], [None for _ in self.nominal])
         for j, text in kept.texts.items():
-            key, code = _place(text, self.codes[j], {})
-            row[0, len(self.numeric) + j] = code
-            if code == len(self.codes[j]):
-                fresh[j][key] = 0
-                if code == OWN:
-                    self._warn_of_sharing(self.nominal[j])
-        return Encoded(row, fresh)
+            column = Column(self.codes[j], self.once[j])
+            row[0, len(self.numeric) + j], _ = column.code(text, 0)
+            encoded.fresh[j], encoded.met[j] = column.fresh, column.met
+            self._warn_of_sharing(j, column.fresh)
+        return encoded
 
     def commit(self, encoded: Encoded, first_round: int) -> bool:
         """Take over the new values of a block whose first row is learned in `first_round`; True if there were any."""
@@ -193,54 +197,60 @@ class Encoder:
             for value, row in new.items():
                 codes[value] = len(codes)
                 births.append(first_round + row)
+        self._remember(encoded, len(encoded.X))
         return any(encoded.fresh)
 
-    def forget(self, last_round: int) -> bool:
-        """Take back the values that were to appear after this round; True if there were any."""
+    def forget(self, encoded: Encoded, first_round: int, last_round: int) -> bool:
+        """Take back what a block that was committed was to add after this round; True if there were any new values."""
         forgotten = False
         for codes, births in zip(self.codes, self.births, strict=True):
             while births and births[-1] > last_round:
                 births.pop()
                 codes.popitem()
                 forgotten = True
+        self._remember(encoded, last_round - first_round)
         return forgotten
 
-    def _code(self, out: np.ndarray, column: Callable[[int], Iterable[Any]], learning: bool) -> list[dict[Key, int]]:
-        """Fill in the codes of the nominal columns; the new values with the rows of their first appearance."""
-        fresh: list[dict[Key, int]] = []
+    def _remember(self, encoded: Encoded, last_row: int) -> None:
+        """The values met once, up to this row of a block."""
+        for j, met in enumerate(encoded.met):
+            if met is not None:
+                self.once[j] = met.after(last_row, self.codes[j])
+
+    def _code(self, out: np.ndarray, values: Callable[[int], Iterable[Any]], learning: bool) -> Encoded:
+        """Fill in the codes of the nominal columns."""
+        encoded = Encoded(out, [])
         for j, c in enumerate(self.nominal):
-            new: dict[Key, int] = {}
-            added: dict[Key, int] = {}  # codes of the new values
+            column = Column(self.codes[j], self.once[j])
             met: dict[Any, float] = {}  # codes of values as they came: "1", 1 and 1.0 are one category
             codes: list[float] = []
-            for row, value in enumerate(column(c)):
+            for row, value in enumerate(values(c)):
                 try:
                     code = met.get(value)
                     if code is None:
                         text = category_of(value)
-                        code = np.nan
-                        if text is not None:
-                            key, code = _place(text, self.codes[j], added)
-                            if learning and code == len(self.codes[j]) + len(added):
-                                added[key] = int(code)
-                                new[key] = row
-                        met[value] = code
+                        code, final = (np.nan, True) if text is None else column.code(text, row if learning else None)
+                        if final or not learning:
+                            met[value] = code
                 except (TypeError, ValueError) as error:
                     what = error if isinstance(error, ValueError) else "is no category: give text or a number"
                     raise DataError(f"row {row}, column {self.names[c]!r}: {value!r} {what}") from None
                 codes.append(code)
             out[:, len(self.numeric) + j] = codes
-            fresh.append(new)
-            if len(self.codes[j]) <= OWN < len(self.codes[j]) + len(new):
-                self._warn_of_sharing(c)
-        return fresh
+            encoded.fresh.append(column.fresh)
+            encoded.met.append(column.met)
+            self._warn_of_sharing(j, column.fresh)
+        return encoded
 
-    def _warn_of_sharing(self, c: int) -> None:
-        """Once for every column: from then on more codes than OWN are known."""
+    def _warn_of_sharing(self, j: int, fresh: dict[Key, int]) -> None:
+        """Once for every column: when its values begin to share places by their hashes."""
+        if not begins_to_share(self.codes[j], fresh):
+            return
         warnings.warn(
-            f"column {self.names[c]!r} has more than {OWN} different values. The first {OWN} are told apart; others "
-            f"share {SHARED} places, by a hash of their text, so that each place stands for a mixture. If rare values "
-            f"matter, give numbers that describe them instead; if they do not, call them all 'other'",
+            f"column {self.names[self.nominal[j]]!r} has more than {OWN} different values. At most {OWN} that came "
+            f"more than once are told apart; others share {SHARED} places, by a hash of their text, so that each place "
+            f"stands for a mixture. If rare values matter, give numbers that describe them instead; if they do not, "
+            f"call them all 'other'",
             UserWarning,
             stacklevel=2,
         )
@@ -273,6 +283,7 @@ class Encoder:
             if column.nominal:
                 self.codes.append({})
                 self.births.append([])
+                self.once.append(NOTHING)
         self._known = frozenset(self.names)
 
     # -- names and numbers
@@ -332,20 +343,6 @@ class Encoder:
             )
 
 
-def _place(text: str, known: dict[Key, int], added: dict[Key, int]) -> tuple[Key, int]:
-    """What a value is known by, and its code: one of its own, or one that it shares once those are given away.
-
-    It depends on the values that came before alone, not on how blocks are cut.
-    """
-    following = len(known) + len(added)
-    key: Key = text
-    code = known.get(key, added.get(key))
-    if code is None and following >= OWN:
-        key = crc32(text.encode("utf-8", "surrogatepass")) % SHARED
-        code = known.get(key, added.get(key))
-    return key, following if code is None else code
-
-
 def _other_names(unknown: list[str], missing: list[str]) -> DataError:
     """Names that are not those of the first block, in the words of scikit-learn."""
     lines = ["The feature names should match those that were passed during fit."]
@@ -361,6 +358,8 @@ def positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) -
     """categorical_features (names, positions or a mask) as positions."""
     if categorical is None:
         return set()
+    if isinstance(categorical, str) or not np.iterable(categorical):
+        raise DataError(f"categorical_features takes a list of names or positions, or a mask, got {categorical!r}")
     given = list(categorical)
     if given and all(isinstance(c, bool | np.bool_) for c in given):
         if len(given) != len(names):

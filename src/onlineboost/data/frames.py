@@ -54,7 +54,7 @@ def as_table(X: Any) -> Table:
 
 def rows_of(X: Any) -> Any:
     """X as something with a length, of which rows can be chosen: an array as it is, anything else as a table."""
-    return X if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray) else as_table(X)
+    return X if isinstance(X, np.ndarray) and X.ndim and not isinstance(X, np.ma.MaskedArray) else as_table(X)
 
 
 def named_row(x: Any) -> Mapping[Any, Any] | None:

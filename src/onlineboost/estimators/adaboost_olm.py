@@ -59,6 +59,9 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         What it costs to predict l where r is right: ``cost_matrix[r][l]``. Pairs that are not in the dict cost 1. An
         array is in the order of `classes_`, and needs `classes` on the first call of ``partial_fit``. Of costs and of
         weights only the ratios matter: the examples weigh 1 on the average, times their `sample_weight`.
+    panel : bool
+        Whether a panel of unlike learners stands ahead of the chain, whose votes then start from what the panel says. A
+        combiner of both says what is predicted, as in :class:`OnlineBoostClassifier`, and `combiner` is not used.
     calibrate : bool
         Whether probabilities are made bolder or more careful by what has come true so far (docs/probabilities.md). What
         is predicted stays the same. Single rows take longer to learn then. Read when learning begins.
@@ -86,6 +89,8 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         Hedge's probabilities of following each expert.
     ages_ : array of shape (n_learners,)
         Weight of the examples each learner has met since it last started.
+    voices_ : dict of str: float
+        With `panel`: how much each member of the panel and each fifth of the chain count.
 
     Examples
     --------
@@ -111,6 +116,7 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         alpha_steps: str = "auto",
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        panel: bool = False,
         calibrate: bool = False,
         memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
@@ -129,6 +135,7 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         self.alpha_steps = alpha_steps
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.panel = panel
         self.calibrate = calibrate
         self.memory_limit = memory_limit
         self.categorical_features = categorical_features
@@ -163,7 +170,7 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         loss, scale = loss_of(self.loss), scales(self.weight_scale, self.n_learners, seed)
         adaptive = adapts(self.alpha_steps, loss)
         booster = new_olm(loss, vote_of(self.vote), seed, scale, printed=self._is_printed(), adaptive=adaptive)
-        chain = boosted_chain(self.learner, booster, columns, k)
+        chain = boosted_chain(self.learner, booster, columns, k, self.panel)
         return self._watched(chain)
 
     def _is_printed(self) -> bool:

@@ -20,6 +20,7 @@ from onlineboost.chain.calibration import new_calibration
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.single_ova import rehearse
 from onlineboost.chain.threads import Interrupt, n_threads
 from onlineboost.data.encoder import Encoded, Encoder, Kept
@@ -46,10 +47,9 @@ from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.estimators.one_row import Input, SingleRows
 from onlineboost.estimators.pending import DelayedLabels
 from onlineboost.estimators.predicting import Predicting
+from onlineboost.estimators.settings import yes_or_no
 from onlineboost.estimators.why.mixin import Why
 from onlineboost.trees.state import Columns
-
-NEVER = 2**62
 
 
 class OnlineClassifier(
@@ -78,8 +78,7 @@ class OnlineClassifier(
     def _check_settings(self) -> None:
         """Settings that are read in every call: a bad one shows before anything is learned."""
         self._combiner(), self._threads(), memory.bytes_of(self.memory_limit), self._costs()
-        if not isinstance(self.calibrate, bool | np.bool_):
-            raise ValueError(f"calibrate must be True or False, got {self.calibrate!r}")
+        yes_or_no("calibrate", self.calibrate)
 
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""
@@ -88,13 +87,9 @@ class OnlineClassifier(
         """Learners that each class brings with it."""
         return 0
 
-    def _rounds_to_tuning(self, chain: Chain, t: int) -> int:
-        """Rounds after round t until `_tune` is due: by what was learned alone, so that how blocks are cut makes no
-        difference."""
-        return NEVER
-
-    def _tune(self, chain: Chain) -> None:
-        """What a booster learns about itself, now and then."""
+    def _reviews(self, chain: Chain) -> Reviews | None:
+        """What a booster learns about itself on the way, now and then; None: nothing."""
+        return None
 
     # -------------------------------------------------------------------------------------------- learning
 
@@ -318,7 +313,8 @@ class OnlineClassifier(
         """
         chain = model.chain
         X, combiner = encoded.X, self._combiner()
-        model.encoder.commit(encoded, chain.t + 1)
+        first_round = chain.t + 1
+        model.encoder.commit(encoded, first_round)
         out = np.full(len(X), -1, np.int64)
         known, done, names = model.k, 0, list(new)
         for start, stop, k in stretches(codes, known):
@@ -335,19 +331,17 @@ class OnlineClassifier(
             chain.costs = for_experts(costs, model.labels)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
-                rounds = min(memory.make_ready(model, k), self._rounds_to_tuning(chain, chain.t))
-                rounds = min(rounds, memory.rounds_to_notice(model, chain.t))
+                rounds = min(memory.make_ready(model, k), memory.rounds_to_notice(model, chain.t))
                 part = slice(done, min(stop, done + rounds))
                 block = X[part], codes[part], weight[part]
-                done += chain.stream(*block, k, combiner, out[part], self._threads(), interrupt.pressed)
+                how = self._threads(), interrupt.pressed, self._reviews(chain)
+                done += chain.stream(*block, k, combiner, out[part], *how)
                 listener.after_block(*block[1:])
-                if self._rounds_to_tuning(chain, chain.t - 1) == 1:
-                    self._tune(chain)
                 if memory.rounds_to_notice(model, chain.t - 1) == 1:
                     memory.notice(model)
             if first is not None:
                 out[start] = first
-        if done < len(X) and model.encoder.forget(chain.t):
+        if done < len(X) and model.encoder.forget(encoded, first_round, chain.t):
             memory.make_ready(model, known)
         return out[:done]
 

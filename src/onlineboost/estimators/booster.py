@@ -10,12 +10,14 @@ from sklearn.base import clone
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.learners import GivenLearners, Learners, TreeLearners
+from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.booster import Booster
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
+from onlineboost.estimators.model import Model
 from onlineboost.estimators.one_by_one import learns_one_by_one, one_by_one
-from onlineboost.estimators.settings import COMBINERS, word
+from onlineboost.estimators.settings import COMBINERS, word, yes_or_no
 from onlineboost.trees.state import Columns
 
 
@@ -27,10 +29,18 @@ class BoosterClassifier(OnlineClassifier):
     def _combiner(self) -> Combiner:
         return word("combiner", self.combiner, COMBINERS)
 
+    def _set_classes(self, model: Model, k: int) -> None:
+        if isinstance(model.chain, PanelChain):
+            model.chain.set_classes(k)
+
     @property
     def edges_(self) -> np.ndarray:
         model = self._fitted()
         return model.chain.edges(model.k)
+
+    @property
+    def voices_(self) -> dict[str, float]:
+        return voices_of(self._fitted())
 
     @property
     def expert_weights_(self) -> np.ndarray:
@@ -56,9 +66,22 @@ def _of_a_booster(tree: HoeffdingTree) -> HoeffdingTree:
     return tree
 
 
-def boosted_chain(learner: Any, booster: Booster, columns: Columns, k: int) -> Chain:
-    """N copies of a weak learner and their booster."""
-    return Chain([Segment(weak_learners(learner, booster, columns, k), booster)], columns.n_numeric, booster.seed)
+# arguments: what a chain is made of
+def boosted_chain(learner: Any, booster: Booster, columns: Columns, k: int, panel: Any = False) -> Chain:
+    """N copies of a weak learner and their booster; with `panel`, behind one."""
+    segment = Segment(weak_learners(learner, booster, columns, k), booster)
+    if not yes_or_no("panel", panel):
+        return Chain([segment], columns.n_numeric, booster.seed)
+    chain = PanelChain(segment, columns.n_numeric, len(columns.nominal_sizes), booster.seed)
+    chain.make_room(sum(columns.nominal_sizes))
+    return chain
+
+
+def voices_of(model: Model) -> dict[str, float]:
+    """Coefficients of the combiners."""
+    if not isinstance(model.chain, PanelChain):
+        raise AttributeError("without panel=True there are no voices_")
+    return model.chain.voices()
 
 
 def weak_learners(learner: Any, booster: Booster, columns: Columns, k: int) -> Learners:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain.diary import MEMORY
+from onlineboost.chain.restarts import rounds_to_multiple
 from onlineboost.chain.shares import (
     Shares,
     capacity,
@@ -23,14 +24,17 @@ from onlineboost.chain.shares import (
 )
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import NewColumn
+from onlineboost.data.places import AT_ONCE, MET
 from onlineboost.estimators.model import Model
 
 MemoryLimit = int | str | None
 DEFAULT = "1GB"
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 LEARNER_BYTES = 300  # at most, of a booster's learner and its tree, but for what the tree learns
+TABLE_BYTES = 4 * MET + 100  # of values met once in a nominal column
 LOOK = 256  # rounds after which a model has a look whether it is at its limit
-NOTICE = 2048  # rounds after which it notes that it is, a multiple of LOOK: it must not depend on how blocks are cut
+NOTICE = 2048  # rounds after which it notes that it is, a multiple of LOOK: it must not depend on how blocks are cut.
+SELDOM, LONGEST = 4, 16_384  # The line of threads runs dry then: it grows with the stream to t / SELDOM, or to this
 
 
 def bytes_of(given: MemoryLimit) -> int | None:
@@ -57,6 +61,7 @@ def shares(model: Model, k: int, encoder: Encoder) -> Shares:
     capacities = _capacities(encoder, model.chain.t + 1)
     names = 4 * max((len(str(label)) for label in model.labels.classes), default=1) + 100
     columns = sys.getsizeof(encoder.names) + sum(400 + 90 * most for most in capacities)
+    columns += TABLE_BYTES * sum(most > AT_ONCE for most in capacities)
     found = Shares(model.chain, k, len(encoder.numeric), capacities, columns + max(k, 1) * names)
     to_come = max(0, model.per_class * k - model.chain.n_learners)  # trees of classes that are not there yet
     found.n_trees += to_come
@@ -122,7 +127,14 @@ def rounds_to_look(model: Model) -> int:
 
 def rounds_to_notice(model: Model, t: int) -> int:
     """Rounds after round t until `notice` is due."""
-    return 2**62 if model.limit is None or model.chain.diary.limited else NOTICE - t % NOTICE
+    if model.limit is None or model.chain.diary.limited:
+        return 2**62
+    return rounds_to_multiple(t, NOTICE, SELDOM, LONGEST)
+
+
+def is_noticed(t: int) -> bool:
+    """Whether `notice` is due after round t, in a model with a limit."""
+    return rounds_to_multiple(t - 1, NOTICE, SELDOM, LONGEST) == 1
 
 
 def notice(model: Model) -> None:
@@ -164,10 +176,10 @@ class Memory:
     def nbytes_by_part_(self) -> dict[str, int]:
         """Bytes of everything learned, part by part, room that is kept for growth included."""
         model = self._fitted()
-        encoder = sum(
-            sys.getsizeof(part) for part in (model.encoder.names, *model.encoder.codes, *model.encoder.births)
-        )
-        return {**model.chain.nbytes(), "columns and labels": encoder + model.labels.classes.nbytes}
+        encoder = model.encoder
+        parts = (encoder.names, *encoder.codes, *encoder.births, *encoder.once)
+        columns = sum(map(sys.getsizeof, parts)) + model.labels.classes.nbytes
+        return {**model.chain.nbytes(), "columns and labels": columns}
 
     @property
     def nbytes_(self) -> int:

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.single import LearningRow, PredictingRow, can_go_alone, make_room
 from onlineboost.chain.single_ova import learning_row, predicting_row
 from onlineboost.data.single import RowReader
@@ -142,7 +143,7 @@ class SingleRows:
     def _combiner(self) -> Combiner: ...
 
     @abstractmethod
-    def _rounds_to_tuning(self, chain: Chain, t: int) -> int: ...
+    def _reviews(self, chain: Chain) -> Reviews | None: ...
 
     @abstractmethod
     def _learn_block_of_one(self, x: Input, y: Any, weight: float) -> None: ...
@@ -205,8 +206,8 @@ class SingleRows:
             if desk.should_join:
                 chain.join_up()
             make_room(chain, model.k)
-            rounds = min(self._rounds_to_tuning(chain, chain.t), rounds_to_look(model))
-            desk.lay(chain.t + rounds)
+            rounds, reviews = rounds_to_look(model), self._reviews(chain)
+            desk.lay(chain.t + (rounds if reviews is None else min(rounds, reviews.rounds())))
         self.__dict__["_desk_"] = desk
 
     def __setattr__(self, name: str, value: Any) -> None:

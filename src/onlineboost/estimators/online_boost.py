@@ -12,8 +12,7 @@ from onlineboost.boosters.votes import Vote
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.panelled import PanelChain
-from onlineboost.chain.segments import Segment
-from onlineboost.estimators.booster import weak_learners
+from onlineboost.estimators.booster import boosted_chain, voices_of
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.model import Model
@@ -87,10 +86,7 @@ class OnlineBoostClassifier(RestartingClassifier):
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._restart()  # a bad setting shows here
         booster = new_olm(Loss.LOGISTIC, Vote.TEMPERED, seed, scales(self.weight_scale, self.n_learners, seed))
-        segment = Segment(weak_learners(self.learner, booster, columns, k), booster)
-        chain = PanelChain(segment, columns.n_numeric, len(columns.nominal_sizes), seed)
-        chain.make_room(sum(columns.nominal_sizes))
-        return self._watched(chain)
+        return self._watched(boosted_chain(self.learner, booster, columns, k, panel=True))
 
     def _set_classes(self, model: Model, k: int) -> None:
         assert isinstance(model.chain, PanelChain)
@@ -106,6 +102,4 @@ class OnlineBoostClassifier(RestartingClassifier):
 
     @property
     def voices_(self) -> dict[str, float]:
-        chain = self._fitted().chain
-        assert isinstance(chain, PanelChain)
-        return chain.voices()
+        return voices_of(self._fitted())

@@ -40,13 +40,13 @@ class OnlineMBBM(BoosterClassifier):
     weights : {"relative", "plain"}
         What examples weigh, before `weight_scale`: the paper's weight over its mean so far (docs/mbbm.md), or the
         paper's weight itself.
-    learner, weight_scale, vote, class_weight, cost_matrix, calibrate, memory_limit
+    learner, weight_scale, vote, class_weight, cost_matrix, panel, calibrate, memory_limit
         As in :class:`AdaBoostOLM`.
     categorical_features, columns, random_state, n_jobs
         As in :class:`AdaBoostOLM`.
     combiner : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the majority of the first i votes) to follow, as in :class:`AdaBoostOLM`.
-        "last", the majority of all votes, is the paper's.
+        "last", the majority of all votes, is the paper's. With `panel` it is not used.
 
     Attributes
     ----------
@@ -83,6 +83,7 @@ class OnlineMBBM(BoosterClassifier):
         vote: str = "tempered",
         class_weight: ClassWeight = None,
         cost_matrix: CostMatrix = None,
+        panel: bool = False,
         calibrate: bool = False,
         memory_limit: MemoryLimit = DEFAULT,
         categorical_features: Names = None,
@@ -101,6 +102,7 @@ class OnlineMBBM(BoosterClassifier):
         self.vote = vote
         self.class_weight = class_weight
         self.cost_matrix = cost_matrix
+        self.panel = panel
         self.calibrate = calibrate
         self.memory_limit = memory_limit
         self.categorical_features = categorical_features
@@ -135,7 +137,7 @@ class OnlineMBBM(BoosterClassifier):
         scale = scales(self.weight_scale, self.n_learners, seed)
         plain = word("weights", self.weights, WEIGHTS) == "plain"
         booster = new_mbbm(vote_of(self.vote), seed, scale, self._tables(2, seed, len(scale)), plain, self._cache())
-        return boosted_chain(self.learner, booster, columns, k)
+        return boosted_chain(self.learner, booster, columns, k, self.panel)
 
     def _cache(self) -> float:
         """Megabytes for costs met before."""
@@ -158,6 +160,7 @@ class OnlineMBBM(BoosterClassifier):
         self._tables(2, model.chain.seed, model.chain.n_learners)
 
     def _set_classes(self, model: Model, k: int) -> None:
+        super()._set_classes(model, k)
         segments = model.chain.segments
         if k < 2 or segments[0].booster.tables.n_classes == k:
             return

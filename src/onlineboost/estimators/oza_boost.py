@@ -13,7 +13,7 @@ from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import boosted_chain, only_tree
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.settings import Names, count
+from onlineboost.estimators.settings import Names, count, yes_or_no
 from onlineboost.trees.state import Columns
 
 
@@ -86,9 +86,7 @@ class OzaBoost(OnlineClassifier):
         self.n_jobs = n_jobs
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
-        if not isinstance(self.poisson, bool | np.bool_):
-            raise ValueError(f"poisson must be True or False, got {self.poisson!r}")
-        booster = new_oza(bool(self.poisson), seed, count("n_learners", self.n_learners))
+        booster = new_oza(yes_or_no("poisson", self.poisson), seed, count("n_learners", self.n_learners))
         return boosted_chain(only_tree(self.learner, "OzaBoost"), booster, columns, k)
 
     def _combiner(self) -> Combiner:

@@ -7,6 +7,7 @@ becomes known at that moment. So rows that wait, and labels that never come, cha
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from typing import Any, NamedTuple, Self
 
@@ -49,7 +50,8 @@ class Pending:
         return {**self.__dict__, "rows": list(self.rows.items()), "lost": list(self.lost)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ = {**state, "rows": dict(state["rows"]), "lost": dict.fromkeys(state["lost"])}
+        own = {**state, "rows": dict(state["rows"]), "lost": dict.fromkeys(state["lost"])}
+        self.__dict__ = {sys.intern(name): value for name, value in own.items()}  # equal ones then make equal pickles
 
     def add(self, row: Kept | dict[str, Any] | list[Any]) -> int:
         """Let a row wait; the oldest are dropped if there are too many."""

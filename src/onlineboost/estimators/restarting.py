@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.restarts import Watch
+from onlineboost.chain.reviews import Reviews
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.settings import RESTARTS, word
 
@@ -17,7 +18,7 @@ class RestartingClassifier(OnlineClassifier):
 
     def _watched(self, chain: Chain) -> Chain:
         """A new chain, from here on watched."""
-        chain.watch = restarts.Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
+        chain.watch = Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
         return chain
 
     def _check_settings(self) -> None:
@@ -27,13 +28,11 @@ class RestartingClassifier(OnlineClassifier):
     def _restart(self) -> str:
         return word("restart", self.restart, RESTARTS)
 
-    def _rounds_to_tuning(self, chain: Chain, t: int) -> int:
+    def _reviews(self, chain: Chain) -> Reviews | None:
         if self._restart() == "never":
-            return super()._rounds_to_tuning(chain, t)
-        return restarts.rounds_to_review(chain.watch, t, self.restart == "auto")
-
-    def _tune(self, chain: Chain) -> None:
-        restarts.review(chain, self.restart == "auto")
+            chain.watch.plan = None  # nothing restarts any more
+            return None
+        return Reviews(chain, self.restart == "auto")
 
     @property
     def alphas_(self) -> np.ndarray:

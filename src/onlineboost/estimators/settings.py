@@ -39,6 +39,12 @@ def word(name: str, given: Any, meanings: Mapping[str, Meaning]) -> Meaning:
         raise ValueError(f"{name} must be one of {', '.join(meanings)}, got {given!r}{hint}") from None
 
 
+def yes_or_no(name: str, given: Any) -> bool:
+    if not isinstance(given, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {given!r}")
+    return bool(given)
+
+
 # What these settings were called in version 0.1.
 MOVED: dict[tuple[str, Any], str] = {
     **{("vote", name): f"which expert to follow is now combiner={name!r}" for name in COMBINERS},

@@ -136,10 +136,16 @@ class _Runner:
 def _combinations(settings: Mapping[str, Sequence[Any]] | Sequence[Settings]) -> list[Settings]:
     if isinstance(settings, Mapping):
         names = list(settings)
+        for name, values in settings.items():
+            if isinstance(values, str) or not np.iterable(values):
+                raise ValueError(f"settings has no list of values to try for {name!r}: give [{values!r}]")
         settings = [dict(zip(names, values, strict=True)) for values in product(*settings.values())]
-    if not settings:
-        raise ValueError("settings must have at least one combination to try")
-    return list(settings)
+    tried = list(settings) if np.iterable(settings) else []
+    if not tried:
+        raise ValueError("settings must have at least one combination to try: {name: [values]}, each with some values")
+    if not all(isinstance(one, Mapping) for one in tried):
+        raise ValueError(f"settings is {{name: [values]}}, or a list of dictionaries of settings, got {settings!r}")
+    return tried
 
 
 def _looks(n: int, models: int, keep: float) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onlineboost._compile.fastmath import exp, log
-from onlineboost._compile.jit import bare_kernel
+from onlineboost._compile.jit import bare_kernel, small_kernel
 
 FADE = 0.998  # f: what a slope still counts in A one row later
 RIDGE = 5.0
@@ -72,6 +72,20 @@ def logits_of(p, k, logits):
     centre(logits, k)
 
 
+@small_kernel
+def softmax(votes, k, p):
+    """Probabilities p[:k] from votes."""
+    top = votes[0]
+    for c in range(k):
+        top = max(top, votes[c])
+    mass = 0.0
+    for c in range(k):
+        p[c] = exp(np.float64(max(votes[c] - top, -700.0)))
+        mass += p[c]
+    for c in range(k):
+        p[c] /= mass
+
+
 @bare_kernel
 def combine(newton, work, k):
     """work.total and work.p from the voices' logits."""
@@ -80,15 +94,7 @@ def combine(newton, work, k):
     for h in range(newton.beta.size):
         for c in range(k):
             work.total[c] += newton.beta[h] * work.logits[h, c]
-    top = work.total[0]
-    for c in range(k):
-        top = max(top, work.total[c])
-    mass = 0.0
-    for c in range(k):
-        work.p[c] = exp(max(work.total[c] - top, -700.0))
-        mass += work.p[c]
-    for c in range(k):
-        work.p[c] /= mass
+    softmax(work.total, k, work.p)
 
 
 @bare_kernel

@@ -6,9 +6,12 @@ slopes of the log loss at the votes of the others, with one Newton step per leaf
 
     g_c = w (p_c - 1[c = y])        h_c = w p_c (1 - p_c)        vote_c = -RATE sum g_c / (sum h_c + RIDGE)
 
-The splits are found on histograms of COLUMNS columns that are drawn, least-squares scores among them, and of SKETCHES
-sums of the slopes with random signs, in place of one for every class (Iosipoi, Vakhrushev: SketchBoost, 2022). A tree
-is fitted each time one part in PARTS of the rows is new, so that the cost of a row stays the same.
+The splits are found on histograms of COLUMNS columns that are drawn, and of SKETCHES sums of the slopes with random
+signs, in place of one for every class (Iosipoi, Vakhrushev: SketchBoost, 2022). USEFUL of the columns are those of cuts
+of the trees there are, drawn at random: what has been of use comes again, so that a few columns that matter together
+are found among many that do not. For every other tree the least-squares scores are columns too; the rest must do
+without them, for a cut that looks best at once can hide those that are best together. A tree is fitted each time one
+part in PARTS of the rows is new, so that the cost of a row stays the same.
 """
 
 from __future__ import annotations
@@ -17,22 +20,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.fastmath import exp
 from onlineboost._compile.jit import bare_kernel, small_kernel
 from onlineboost._compile.random import REFIT, uniform
 from onlineboost.panel.neighbours import RECENT
+from onlineboost.panel.newton import softmax
 
 TREES = 32
 DEPTH = 4
 NODES = 1 << (DEPTH + 1)  # node i has children 2i and 2i + 1; the root is 1
 COLUMNS = 12  # drawn for a tree
+USEFUL = 9  # of them by cuts of the trees there are
 AT_ONCE = 4  # whose histograms are filled together; divides COLUMNS
-BINS = 16
-LOOKED_AT = 32  # rows from which the edges of the bins are taken
+BINS = 32
+LOOKED_AT = 64  # rows from which the edges of the bins are taken
 SKETCHES = 3
 PARTS = 32
 SOONEST = 2  # rows between two fits, at least
-RATE = 0.3
+RATE = 0.2
 RIDGE = 1.0
 BOUND = 2.0  # no vote of a leaf is larger
 LIGHTEST = 1e-3  # sum of h on either side of a split, at least
@@ -99,19 +103,6 @@ def new_refits_work(recent: int, columns: int, k: int) -> RefitsWork:
     )
 
 
-@small_kernel
-def softmax(votes, k, p):
-    top = votes[0]
-    for c in range(k):
-        top = max(top, votes[c])
-    mass = 0.0
-    for c in range(k):
-        p[c] = exp(np.float64(max(votes[c] - top, -80.0)))
-        mass += p[c]
-    for c in range(k):
-        p[c] /= mass
-
-
 @bare_kernel
 def ask_refits(refits, work, values, scores, k, p):
     """Probabilities p[:k] of a row by all trees."""
@@ -142,7 +133,7 @@ def learn_refits(refits, work, rows, n, n_scores, k, t, seed):
     refits.plan[DUE] = t + 1 + max(SOONEST, n_rows // PARTS)
     take_out(refits, work, rows, tree, n_rows, k)
     take_slopes(work, rows, n_rows, k, t, seed)
-    n_drawn = draw_columns(work, n, n_scores, t, seed)
+    n_drawn = draw_columns(refits, work, n, n_scores if tree % 2 == 0 else 0, t, seed)
     for j in range(n_drawn):
         column = work.drawn[j]
         stored = rows.scores[column - SCORES] if column >= SCORES else rows.values[column]
@@ -191,14 +182,22 @@ def take_slopes(work, rows, n_rows, k, t, seed):
 
 
 @bare_kernel
-def draw_columns(work, n, n_scores, t, seed):
+def draw_columns(refits, work, n, n_scores, t, seed):
     """Up to COLUMNS different ones of n columns and n_scores scores, in work.drawn; returns how many."""
     drawn, n_all = work.drawn, n + n_scores
     for j in range(n_all):
         drawn[j] = j if j < n else SCORES + j - n
     n_drawn = min(COLUMNS, n_all)
     for j in range(n_drawn):
-        other = j + int(uniform(seed, REFIT, t, -1 - j) * (n_all - j))
+        u = uniform(seed, REFIT, t, -1 - j)
+        other = j + int(u * (n_all - j))
+        if j < USEFUL:
+            cut = int(u * TREES * (NODES // 2))
+            column = refits.columns[cut // (NODES // 2), cut % (NODES // 2)]
+            if column != NONE:
+                for i in range(j, n_all):
+                    if drawn[i] == column:
+                        other = i
         drawn[j], drawn[other] = drawn[other], drawn[j]
     return n_drawn
 

@@ -19,6 +19,7 @@ from onlineboost.theory.expert_advice import (
     link,
     littlestone_regret,
 )
+from onlineboost.theory.forecasts import LossGuarantee, mixture_bound
 from onlineboost.theory.guarantee import Guarantee, guarantee
 from onlineboost.theory.lower_bounds import (
     edge_of_votes,
@@ -72,6 +73,7 @@ __all__ = [
     "Edge",
     "Guarantee",
     "Link",
+    "LossGuarantee",
     "Outcome",
     "Simulation",
     "adaptive_regret_bounds",
@@ -106,6 +108,7 @@ __all__ = [
     "mbbm_learners",
     "measure_edge",
     "measure_learner",
+    "mixture_bound",
     "olm_bound",
     "olm_examples",
     "olm_learners",

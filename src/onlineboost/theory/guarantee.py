@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from onlineboost.boosters.potentials import asymptotic_error
+from onlineboost.chain.panelled import PanelChain
 from onlineboost.estimators.adaboost_olm import AdaBoostOLM
+from onlineboost.estimators.online_boost import OnlineBoostClassifier
 from onlineboost.estimators.online_mbbm import OnlineMBBM
+from onlineboost.theory.forecasts import LossGuarantee, loss_guarantee
 from onlineboost.theory.olm_bounds import HEDGE_RATE, best_expert_bound, hedge_bound, olm_bound
 from onlineboost.theory.planning import first_where
 from onlineboost.theory.weak_learning import sure_edges
@@ -81,8 +84,8 @@ def _says(bound: float, n: int) -> str:
     return f"at most {bound:,.0f}" if bound <= n else f"at most {bound:,.0f} (says nothing)"
 
 
-def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
-    """What the theorems say of a fitted AdaBoostOLM or OnlineMBBM; None for other classifiers and for one class.
+def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossGuarantee | None:
+    """What the theorems say of a fitted booster with theorems, the flagship among them; None for others and one class.
 
     The stream must have had no example weights, and all classes known from the start. With `class_weight` or
     `cost_matrix` mistakes count by weight: the bounds on their number say nothing, and it is None.
@@ -96,11 +99,13 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | None:
     >>> found.mistakes <= found.vote_bound
     True
     """
-    if not isinstance(clf, AdaBoostOLM | OnlineMBBM) or clf._fitted().k < 2:
+    if not isinstance(clf, AdaBoostOLM | OnlineMBBM | OnlineBoostClassifier) or clf._fitted().k < 2:
         return None
     model = clf._fitted()
     if len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
         return None
+    if isinstance(model.chain, PanelChain):
+        return loss_guarantee(clf, mistakes)
     k, weights = model.k, model.chain.gather("weights")
     wrong = np.rint(-model.chain.log_v).astype(int)
     edges = clf.edges_

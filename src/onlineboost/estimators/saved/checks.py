@@ -12,11 +12,15 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain import diary as diaries
+from onlineboost.chain.chain import Chain
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
+from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
-from onlineboost.data.encoder import MAX_VALUES, OWN, SHARED, Encoder
+from onlineboost.chain.restarts import LAG, Plan
+from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import COLUMNS
+from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key, own_places
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.fields import check
 from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
@@ -29,7 +33,7 @@ MOST_ROUNDS = 1 << 62
 def check_model(name: str, model: Model) -> None:
     """Everything in the model of the estimator of this name."""
     holds, chain, k = HOLDS[name], model.chain, model.k
-    check(STATES.by_kind[type(chain)].name == holds.chain, "the chain is of another kind")
+    check(STATES.by_kind[type(chain)].name in holds.chain, "the chain is of another kind")
     check(0 <= chain.t < MOST_ROUNDS and -(1 << 63) <= chain.seed < 1 << 63, "the rounds or the seed are out of range")
     check_columns(model.encoder, chain.t)
     check(chain.n_numeric == len(model.encoder.numeric), "the number of numeric columns")
@@ -42,14 +46,15 @@ def check_model(name: str, model: Model) -> None:
     if chain.watch is not None:
         check(len(chain.watch.vote_cost) == chain.n_learners, "the watch of the restarts")
         check_finite(chain.watch.vote_cost, chain.watch.right_cost)
-    if holds.chain == "one-vs-all":
-        check(len(chain.boosters) == k, "the number of boosters")  # type: ignore[attr-defined]
+        check_plan(chain.watch.plan, chain)
+    if isinstance(chain, OneVsAllChain):
+        check(len(chain.boosters) == k, "the number of boosters")
         check(len({len(log_v) for log_v in chain.log_vs}) <= 1, "the lengths of the boosters")
-        for booster in chain.boosters:  # type: ignore[attr-defined]
+        for booster in chain.boosters:
             check(len(booster.log_v) == len(booster.segment) > 0, "the weights of the experts")
             check_segment(booster.segment, holds, model, classes=2)
     else:
-        check(len(chain.segments) == 1 or holds.chain == "panelled", "the number of segments")
+        check(len(chain.segments) == 1 or isinstance(chain, PanelChain), "the number of segments")
         whole = chain.whole()
         check(len(chain.log_v) == len(whole) == chain.n_learners > 0, "the weights of the experts")
         check_segment(whole, holds, model, classes=k)
@@ -58,8 +63,23 @@ def check_model(name: str, model: Model) -> None:
             dense = chain.panel.dense
             check(len(dense.origin) <= dense.offset == chain.n_numeric, "the columns of the panel")
             check(len(dense.place) <= len(model.encoder.nominal), "the columns of the panel")
-            check_finite(*chain.newton, chain.recency)
+            check_finite(*chain.newton, chain.recency, chain.mixture.lost)
+            share = chain.mixture.share
+            check((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6, "the shares of the mixture")
     check_finite(*chain.log_vs)
+
+
+def check_plan(plan: Plan | None, chain: Chain) -> None:
+    """Learners of this chain, each once, and settings that they can have."""
+    if plan is None:
+        return
+    n, settings = chain.n_learners, chain.segments[0].learners.settings()
+    check(chain.t < plan.at <= chain.t + LAG, "the round of the restarts")
+    check(((plan.chosen >= 0) & (plan.chosen < n)).all(), "the learners that restart")
+    check(0 < len(plan.chosen) == len(np.unique(plan.chosen)), "the learners that restart")
+    given = plan.settings[~np.isnan(plan.settings)]
+    check(plan.settings.shape[1] == len(settings) and np.isfinite(given).all(), "the settings of the restarts")
+    check((given >= 0.0).all(), "the settings of the restarts")
 
 
 def check_diary(diary: diaries.Diary, model: Model) -> None:
@@ -89,13 +109,19 @@ def check_columns(encoder: Encoder, t: int) -> None:
     nominal = encoder.nominal
     good = all(type(c) is int and 0 <= c < len(names) for c in nominal) and len(nominal) == len(encoder.codes)
     check(good and all(a < b for a, b in pairwise(nominal)), "the nominal columns")
-    for codes, births in zip(encoder.codes, encoder.births, strict=True):
+    for codes, births, once in zip(encoder.codes, encoder.births, encoder.once, strict=True):
         check(len(codes) == len(births) <= MAX_VALUES, "the values of a nominal column")
-        own = [type(value) is str for value in codes]
-        check(all(own[:OWN]), "the values of a nominal column")
-        check(all(type(v) is str or (type(v) is int and 0 <= v < SHARED) for v in codes), "the values of a column")
+        check_values(codes)
+        check(not once or AT_ONCE <= own_places(codes) < OWN, "the values met once")
         check(all(-1 <= birth <= t for birth in births), "the rounds of the values")
         check(all(a <= b for a, b in pairwise(births)), "the rounds of the values")
+
+
+def check_values(codes: dict[Key, int]) -> None:
+    """Places are shared when the first values have theirs."""
+    own = [type(value) is str for value in codes]
+    check(all(own[:AT_ONCE]) and sum(own) <= OWN, "the values of a nominal column")
+    check(all(type(v) is str or (type(v) is int and 0 <= v < SHARED) for v in codes), "the values of a column")
 
 
 def check_numbers(numbers: Numbers, n_numeric: int) -> None:

@@ -6,6 +6,7 @@ A field that is added, renamed or removed changes the format: read the old one t
 
 from __future__ import annotations
 
+from array import array
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -24,13 +25,15 @@ from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLe
 from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.ova import ClassBooster, OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
-from onlineboost.chain.restarts import Watch
+from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
+from onlineboost.data.places import NOTHING, empty_table, note
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.fields import States
 from onlineboost.estimators.saved.panels import PANEL, make_panel, take_panel
+from onlineboost.panel.mixture import FORECASTS, Mixture
 from onlineboost.panel.newton import Newton
 from onlineboost.panel.state import N_CLASSES, Panel
 from onlineboost.storage.errors import DamagedModelFile
@@ -42,21 +45,21 @@ STATES = States()
 class Holds(NamedTuple):
     """What the model of an estimator is made of: names of states."""
 
-    chain: str
+    chain: tuple[str, ...]
     booster: str
     learners: tuple[str, ...] = ("trees",)
     watch: bool = False
 
 
 HOLDS = {  # by the name of the estimator in the registry
-    "adaboost-olm": Holds("chain", "olm", ("trees", "given"), watch=True),
-    "online-mbbm": Holds("chain", "mbbm", ("trees", "given")),
-    "online-boost": Holds("panelled", "olm", ("trees", "given"), watch=True),
-    "oza-boost": Holds("chain", "oza"),
-    "one-vs-all": Holds("one-vs-all", "olm", ("trees", "given")),
-    "adaboost-ova": Holds("chain", "olm", ("binary-trees",)),
-    "best-tree": Holds("independent", "plain"),
-    "hoeffding-tree": Holds("chain", "plain"),
+    "adaboost-olm": Holds(("chain", "panelled"), "olm", ("trees", "given"), watch=True),
+    "online-mbbm": Holds(("chain", "panelled"), "mbbm", ("trees", "given")),
+    "online-boost": Holds(("panelled",), "olm", ("trees", "given"), watch=True),
+    "oza-boost": Holds(("chain",), "oza"),
+    "one-vs-all": Holds(("one-vs-all",), "olm", ("trees", "given")),
+    "adaboost-ova": Holds(("chain",), "olm", ("binary-trees",)),
+    "best-tree": Holds(("independent",), "plain"),
+    "hoeffding-tree": Holds(("chain",), "plain"),
 }
 
 # ------------------------------------------------------------------------------------------------- columns and labels
@@ -64,11 +67,13 @@ HOLDS = {  # by the name of the estimator in the registry
 
 def _take_encoder(encoder: Encoder) -> dict[str, Any]:
     births = [rounds for column in encoder.births for rounds in column]
+    once = _hashes(encoder.once)
     return {
         "names": list(encoder.names),
         "nominal": list(encoder.nominal),
         "values": [list(codes) for codes in encoder.codes],
         "births": np.array(births, np.int64),
+        "once": np.array(once, np.int64) if once else None,
         "named": encoder.named,
         "opens": encoder.opens,
     }
@@ -88,9 +93,30 @@ def _make_encoder(given: dict[str, Any]) -> Encoder:
         nominal=nominal,
         codes=[{value: code for code, value in enumerate(column)} for column in values],
         births=[given["births"][a:b].tolist() for a, b in pairwise(ends)],
+        once=_make_once(given["once"], len(values)),
         named=given["named"],
         opens=given["opens"],
     )
+
+
+def _make_once(given: np.ndarray | None, n_columns: int) -> list[array[int]]:
+    """The tables of values met once, from the columns and hashes of these, each in the order of its table."""
+    tables = [NOTHING for _ in range(n_columns)]
+    if given is None:
+        return tables
+    column, hashed = given.T
+    good = (column >= 0) & (column < n_columns) & (hashed > 0) & (hashed < 1 << 32)
+    if len(given) and good.all() and (np.diff(column) >= 0).all():
+        for j, one in given[::-1].tolist():  # the oldest of a group first
+            tables[j] = tables[j] or empty_table()
+            note(tables[j], one)
+    if not len(given) or _hashes(tables) != given.tolist() or len(np.unique(given, axis=0)) < len(given):
+        raise DamagedModelFile("the values met once are not as they should be")
+    return tables
+
+
+def _hashes(tables: list[array[int]]) -> list[list[int]]:
+    return [[j, hashed] for j, table in enumerate(tables) for hashed in table if hashed]
 
 
 def _make_labels(given: dict[str, Any]) -> Labels:
@@ -113,7 +139,8 @@ def _make_labels(given: dict[str, Any]) -> Labels:
 STATES.add(
     "columns",
     Encoder,
-    {"names": "value", "nominal": "value", "values": "value", "births": "i8[v]", "named": "bool", "opens": "value"},
+    {"names": "value", "nominal": "value", "values": "value", "births": "i8[v]", "named": "bool", "opens": "value"}
+    | {"once": "i8[m,2]??"},
     _take_encoder,
     _make_encoder,
 )
@@ -233,10 +260,12 @@ STATES.add(
 )
 STATES.add("class-booster", ClassBooster, {"segment": "segment", "log_v": "f8[n]"}, lambda state: dict(state.__dict__))
 STATES.add("numbers", Numbers, {"moments": "f8[3,c]", "ends": "f8[2,4,c]"})
+STATES.add("plan", Plan, {"at": "int", "chosen": "i8[m]", "settings": "f8[m,s]"}, lambda plan: dict(plan.__dict__))
 STATES.add(
     "watch",
     Watch,
-    {"vote_cost": "f8[n]", "right_cost": "f8[n]", "lead": "float", "compared": "float", "changing": "bool"},
+    {"vote_cost": "f8[n]", "right_cost": "f8[n]", "lead": "float", "compared": "float", "changing": "bool"}
+    | {"plan": "plan??"},
     lambda watch: dict(watch.__dict__),
 )
 STATES.add(
@@ -285,7 +314,7 @@ def _make_one_vs_all(given: dict[str, Any]) -> OneVsAllChain:
 
 def _take_panelled(chain: PanelChain) -> dict[str, Any]:
     own = {name: getattr(chain, name) for name in (*CHAIN, "log_v", "n_learners", "panel", "recency")}
-    return {**own, "segments": [chain.whole()], "beta": chain.newton.beta, "A": chain.newton.A}
+    return {**own, "segments": [chain.whole()], **chain.newton._asdict(), **chain.mixture._asdict()}
 
 
 def _make_panelled(given: dict[str, Any]) -> PanelChain:
@@ -294,6 +323,7 @@ def _make_panelled(given: dict[str, Any]) -> PanelChain:
         raise DamagedModelFile("there are no learners")
     chain = PanelChain(whole, 0, 0, given["seed"])
     given["newton"] = Newton(given.pop("beta"), given.pop("A"))
+    given["mixture"] = Mixture(given.pop("share"), given.pop("lost"))
     if (
         len(given["newton"].beta) != len(chain.newton.beta)
         or given["recency"].shape[1] != given["panel"].used[N_CLASSES]
@@ -308,6 +338,7 @@ STATES.add("chain", Chain, SEGMENTED, _take_chain, _make_chain(Chain))
 STATES.add("independent", IndependentChain, SEGMENTED, _take_chain, _make_chain(IndependentChain))
 STATES.add("one-vs-all", OneVsAllChain, CHAIN | {"boosters": "[class-booster]"}, _take_one_vs_all, _make_one_vs_all)
 PANELLED = SEGMENTED | {"panel": "panel", "beta": "f8[h]", "A": "f8[h,h]", "recency": "f8[2,k]"}
+PANELLED |= {"share": f"f8[{FORECASTS}]", "lost": f"f8[{FORECASTS + 1}]"}
 STATES.add("panel", Panel, PANEL, take_panel, make_panel, fresh=True)
 STATES.add("panelled", PanelChain, PANELLED, _take_panelled, _make_panelled)
 MODEL = {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all|panelled", "counts": "f8[k]"}

@@ -22,6 +22,7 @@ from onlineboost.trees.state import LeafRule
 START = "what the trees say of any row"
 ROUNDED = "what becomes of it as votes"
 UNTOLD = "learners of another make"
+MIXED = "panel alone, chain alone"  # their shares of the mixture
 MOST_PATHS = 3
 
 
@@ -44,6 +45,10 @@ def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
     groups = _groups(chain, who, cast, k)
     if isinstance(chain, PanelChain):
         columns += _add_panel(chain, believed, k, others, groups)
+        so_far = columns.sum(axis=0) + sum(others.values(), np.zeros(k))
+        logits = np.log(chain.probabilities(x, k, combiner)[0])
+        groups[MIXED] = logits - so_far - (logits - so_far).mean()
+        _add(others, MIXED, groups[MIXED])
     scores = columns.sum(axis=0) + sum(others.values(), np.zeros(k))
     code = int(chain.predict(x, k, combiner)[0])
     rest = [l for l in np.argsort(-scores, kind="stable").tolist() if l != code]

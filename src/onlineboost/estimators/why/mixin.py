@@ -87,6 +87,8 @@ class Why(BaseEstimator):
         elif of_class is not None:
             raise DataError("of_class is for models with trees for each class; here one tree knows all classes")
         n = sum(map(len, segments))
+        if not isinstance(i, int | np.integer) or isinstance(i, bool):
+            raise DataError(f"i is the number of a learner, from 0 to {n - 1}, got {i!r}")
         if not 0 <= i < n:
             raise DataError(f"there is no learner {i}: they are 0 to {n - 1}")
         for segment in segments:

@@ -1,0 +1,78 @@
+"""The mixture of OnlineBoostClassifier's forecasts, and what is promised for it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from onlineboost import OnlineBoostClassifier
+from onlineboost._compile.jit import entry_kernel
+from onlineboost.panel.mixture import FORECASTS, learn_mixture, mix, new_forecasts, new_mixture
+from onlineboost.theory import guarantee, mixture_bound
+
+
+@entry_kernel
+def _round(mixture, forecasts, y, weight, t):
+    mix(mixture, forecasts, forecasts.shape[1])
+    learn_mixture(mixture, forecasts, y, weight, t)
+
+
+def _run(stream, k):
+    """The mixture after a stream of (forecasts, label), and its twin: the sum of all ways to switch, by their odds."""
+    mixture, forecasts = new_mixture(), new_forecasts(k)
+    odds, lost = np.full(FORECASTS, 1.0 / FORECASTS), 0.0
+    for t, (p, y) in enumerate(stream, 1):
+        forecasts[:FORECASTS] = p
+        lost -= math.log(odds @ p[:, y])
+        _round(mixture, forecasts, y, 1.0, t)
+        odds = odds * p[:, y] / (odds @ p[:, y])
+        odds = odds * t / (t + 1) + np.full(FORECASTS, 1.0 / (FORECASTS * (t + 1)))
+    np.testing.assert_allclose(mixture.share, odds, rtol=1e-9)
+    assert mixture.lost[-1] == pytest.approx(lost)
+    return mixture
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_mixture_loses_no_more_than_its_bound(seed):
+    rng = np.random.default_rng(seed)
+    k, T = 2 + seed, 400
+    best = rng.integers(FORECASTS, size=2)  # one forecast is good in the first half, one in the second
+    stream = []
+    for t in range(T):
+        y = int(rng.integers(k))
+        p = rng.dirichlet(np.ones(k), FORECASTS) + 1e-3
+        p[best[2 * t // T], y] += 3.0
+        stream.append((p / p.sum(axis=1, keepdims=True), y))
+    lost = _run(stream, k).lost
+    assert lost[-1] <= mixture_bound(lost[:-1], T)
+    followed = -sum(math.log(p[best[2 * t // T], y]) for t, (p, y) in enumerate(stream))
+    assert lost[-1] <= mixture_bound([followed], T, switches=1)
+    assert followed < lost[-1]
+
+
+def test_an_adversary_does_not_get_above_the_bound():
+    """Whoever has the largest share is wrong."""
+    share, stream = np.full(FORECASTS, 1.0 / FORECASTS), []
+    for t in range(1, 301):
+        p = np.full((FORECASTS, 2), 0.5)
+        p[share.argmax()] = 0.05, 0.95
+        stream.append((p, 0))
+        share = share * p[:, 0] / (share @ p[:, 0]) * t / (t + 1) + 1.0 / (FORECASTS * (t + 1))
+    lost = _run(stream, 2).lost
+    assert lost[-1] <= mixture_bound(lost[:-1], 300)
+
+
+def test_the_guarantee_of_a_run():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    clf = OnlineBoostClassifier(5)
+    said, p = clf.test_then_train(X, y, classes=[0, 1], proba=True)
+    found = guarantee(clf, int((said != y).sum()))
+    assert found.lost == pytest.approx(-np.log(p[np.arange(300), y])[1:].sum() + math.log(2.0), abs=0.8)
+    assert found.mistakes <= found.lost / math.log(2.0) <= found.mistake_bound
+    assert found.loss_bound == mixture_bound(list(found.losses.values()), 300)
+    words = dict(found.lines(verbose=True))
+    assert {"log loss", "best forecast", "other forecast", "bound on log loss", "bound on mistakes"} <= set(words)
+    assert found.as_dict()["losses"]["the combiner"] > 0.0
+    assert guarantee(clf.set_params(class_weight="balanced"), 0) is None

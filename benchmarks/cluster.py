@@ -1,12 +1,15 @@
 """A chain on a Ray cluster beside one process: whether it is the same, what it costs, and what it survives.
 
     python benchmarks/cluster.py exact           # hash of all that was learned: streams x parts x blocks x estimators
-    python benchmarks/cluster.py cost            # processor time at 1,000 learners, and bytes from part to part
+    python benchmarks/cluster.py cost            # processor time at 1,000 learners
+    python benchmarks/cluster.py travel          # bytes from part to part (without Ray)
+    python benchmarks/cluster.py pieces          # processor time of a row at each place (without Ray)
     python benchmarks/cluster.py kills           # actors killed at random moments under load
     python benchmarks/cluster.py nodes           # machines lost under load (nodes of one machine)
     python benchmarks/cluster.py namespaces      # two nodes with addresses of their own (Linux, root)
 
-All need Ray: pip install 'onlineboost[ray]'. "CPU" counts the processor time of all processes, Ray's own included.
+The others need Ray: pip install 'onlineboost[ray]'. "CPU" counts the processor time of all processes, Ray's own
+included.
 """
 
 from __future__ import annotations
@@ -26,7 +29,10 @@ import click
 import numpy as np
 
 from onlineboost import AdaBoostOLM, load_dataset
+from onlineboost.chain.experts import Combiner
 from onlineboost.cluster import Cluster, Here
+from onlineboost.cluster.travel import arrived, new_block
+from onlineboost.data.frames import rows_of as as_table
 from onlineboost.estimators import lookup
 from onlineboost.estimators.registry import ENTRIES
 
@@ -71,6 +77,9 @@ def pooled() -> Any:
         def close(self) -> None:
             """It goes on."""
 
+        def end(self) -> None:
+            super().close()
+
     return Pooled
 
 
@@ -108,6 +117,8 @@ def exact(streams: str, rows: int, learners: int, parts: str, blocks: str, model
                     if found != wanted[n]:
                         click.echo(f"DIFFERENT: {stream}, {model}, {count} parts, blocks of {block}")
             click.echo(f"{stream}, {model}: {same} of {tried} so far are the same", err=True)
+    if engine is not None:
+        engine.end()
     click.echo(f"{same} of {tried} runs are the same as one process")
     sys.exit(same < tried)
 
@@ -164,14 +175,61 @@ def cost(stream: str, rows: int, learners: int, parts: int, repeats: int) -> Non
                 f"{wall:.1f} s wall, {more:.1f} s CPU: overhead {more / cpu_one - 1:+.1%}, "
                 f"speed-up {wall_one / wall:.2f}; same: {same}; {figures}"
             )
-    for count in (100, learners):
+
+
+@main.command()
+@click.option("--stream", default="covertype", show_default=True)
+@click.option("--rows", default=2048, show_default=True)
+@click.option("--learners", default="100,1000", show_default=True)
+def travel(stream: str, rows: int, learners: str) -> None:
+    """Bytes from each of four parts to the next, for every row; the frame of blocks of 1,024 rows included."""
+    X, y = rows_of(stream, rows)
+    for count in map(int, learners.split(",")):
         engine = Here()
-        with Cluster(AdaBoostOLM(count, **settings), 4, rows=1024, engine=engine) as run:
-            fed(run, X[:2048], y[:2048], 2048).result()
-        row = 8 * np.asarray(run._front._model.encoder.names).size
-        k = len(run.classes_)
-        told = ", ".join(f"{engine.bytes_by_hop[hop] / 2048:.1f}" for hop in sorted(engine.bytes_by_hop))
+        model = AdaBoostOLM(count, restart="never", memory_limit=None)
+        with Cluster(model, 4, rows=1024, engine=engine) as run:
+            run.partial_fit(X, y, classes=sorted(set(y))).result()
+        row, k = 8 * len(run._front._model.encoder.names), len(run.classes_)
+        told = ", ".join(f"{engine.bytes_by_hop[hop] / rows:.1f}" for hop in sorted(engine.bytes_by_hop))
         click.echo(f"{count} learners: bytes per row and hop {told} (row {row}, votes {8 * k})")
+
+
+def microseconds(work: Any, rows: int, repeats: int = 5) -> float:
+    """Processor time for each of so many rows, the least of some tries."""
+    found = []
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return 1e6 * min(found) / rows
+
+
+def pieces_of(stream: str, rows: int, learners: int) -> dict[str, float]:
+    """What a row costs where, after as many rows have been learned."""
+    X, y = rows_of(stream, 2 * rows)
+    one = AdaBoostOLM(learners, restart="never", memory_limit=None)
+    one.partial_fit(X[:rows], y[:rows], classes=sorted(set(y)))
+    encoder, chain, k = one._model.encoder, one._model.chain, one._model.k
+    table, weight = as_table(X[rows:]), np.ones(rows)
+    read = microseconds(lambda: encoder.read(table), rows)
+    asked = {"combiner": int(Combiner.HEDGE), "costs": None, "heard": False, "traced": False}
+    block = new_block(encoder.read(table).X, np.zeros(rows, np.int64), weight, k, **asked)
+    block = block._replace(votes={"s": np.zeros((rows, k)), "value": np.zeros(rows), "label": block.y, "notes": {}})
+    hop = microseconds(lambda: arrived(pickle.loads(pickle.dumps(block, protocol=5))), rows)
+    derive = microseconds(lambda: chain.enter(block.X, weight, k, Combiner.HEDGE), rows)
+    learn = microseconds(lambda: one.partial_fit(X[rows:], y[rows:]), rows, 1)
+    return {"a tree": (learn - read - derive) / learners, "reading": read, "what a part derives": derive, "a hop": hop}
+
+
+@main.command()
+@click.option("--streams", default="electricity,movement,covertype", show_default=True)
+@click.option("--rows", default=4096, show_default=True)
+@click.option("--learners", default=20, show_default=True)
+def pieces(streams: str, rows: int, learners: int) -> None:
+    """Microseconds of processor time for each row, in one process."""
+    for stream in streams.split(","):
+        found = pieces_of(stream, rows, learners)
+        click.echo(f"{stream}: {', '.join(f'{name} {value:.2f}' for name, value in found.items())}")
 
 
 # ------------------------------------------------------------------------------------------------------- what is lost

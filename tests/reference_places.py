@@ -41,4 +41,4 @@ class Column:
 
 
 def _hash(text):
-    return crc32(text.encode())
+    return crc32(text.encode()) or 1

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from onlineboost import OnlineBoostClassifier
+from onlineboost import AdaBoostOLM, OnlineBoostClassifier
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.panel.mixture import FORECASTS, learn_mixture, mix, new_forecasts, new_mixture
 from onlineboost.theory import guarantee, mixture_bound
@@ -76,3 +76,4 @@ def test_the_guarantee_of_a_run():
     assert {"log loss", "best forecast", "other forecast", "bound on log loss", "bound on mistakes"} <= set(words)
     assert found.as_dict()["losses"]["the combiner"] > 0.0
     assert guarantee(clf.set_params(class_weight="balanced"), 0) is None
+    assert guarantee(AdaBoostOLM(3).partial_fit(np.empty((0, 3)), [], classes=[0, 1]), 0) is None

@@ -14,6 +14,7 @@ from collections import Counter
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -307,6 +308,15 @@ def test_no_index_out_of_range_is_let_in(field, value, tmp_path):
             onlineboost.load(tmp_path / "forged.olb")
 
 
+def test_a_value_whose_hash_is_0_is_met_once_like_others(tmp_path):
+    values = [*(f"v{i}" for i in range(64)), *["ay0qaacl"] * 3]
+    assert crc32(b"ay0qaacl") == 0
+    clf = HoeffdingTree().partial_fit(np.array(values, object)[:, None], [i % 2 for i in range(67)])
+    assert "ay0qaacl" in clf._model.encoder.codes[0]
+    clf.save(tmp_path / "model.olb")
+    assert model_state(onlineboost.load(tmp_path / "model.olb")) == model_state(clf)
+
+
 def test_values_met_once_are_checked(tmp_path):
     X = [[f"shop {i}"] for i in range(150)]
     HoeffdingTree().partial_fit(X, ["a", "b"] * 75).save(tmp_path / "model.olb")
@@ -322,6 +332,17 @@ def test_values_met_once_are_checked(tmp_path):
         (tmp_path / "forged.olb").write_bytes(mutations.joined(header, arrays))
         with pytest.raises(storage.DamagedModelFile, match="values met once"):
             onlineboost.load(tmp_path / "forged.olb")
+
+
+@pytest.mark.parametrize("forged", [{"compared": -10.0}, {"compared": float("inf")}, {"lead": float("nan")}], ids=str)
+def test_the_watch_of_the_restarts_is_checked(forged, tmp_path):
+    X, y = number_stream(40)
+    AdaBoostOLM(2).fit(X, y).save(tmp_path / "model.olb")
+    header, arrays = mutations.parts((tmp_path / "model.olb").read_bytes())
+    header["content"]["estimator"]["model"]["model"]["chain"]["chain"]["watch"]["watch"].update(forged)
+    (tmp_path / "forged.olb").write_bytes(mutations.joined(header, arrays))
+    with pytest.raises(storage.DamagedModelFile):
+        onlineboost.load(tmp_path / "forged.olb")
 
 
 def test_memory_while_reading_is_bounded_by_the_file(tmp_path):

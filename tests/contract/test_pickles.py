@@ -14,6 +14,7 @@ import pytest
 from contract.kinds import every_estimator, every_kind, with_learners_of_another_make
 from contract.test_contract import learned, small, stream  # noqa: F401
 from helpers import in_blocks, number_stream, panel_arrays
+from onlineboost import HoeffdingTree
 from onlineboost.trees import compact, state
 
 every_setting = pytest.mark.parametrize("kind", every_kind(), ids=str)
@@ -52,6 +53,12 @@ def test_equal_models_with_rows_that_wait_make_equal_pickles(kind):
     clf, _ = learned(kind, X[:60], y[:60], weight[:60])
     clf.learn_pending(clf.predict_pending(X[60].tolist()).ticket, y[60])
     assert saved(pickle.loads(pickle.dumps(clf))) == saved(clf)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (2.0, 3.0), (True, False), ("a", "b")], ids=str)
+def test_models_of_all_kinds_of_labels_make_equal_pickles(labels):
+    clf = HoeffdingTree().partial_fit(np.arange(8.0).reshape(-1, 1), np.array(labels * 4))
+    assert pickle.dumps(pickle.loads(pickle.dumps(clf))) == pickle.dumps(clf)
 
 
 @every_class

@@ -35,6 +35,13 @@ class Labels:
         for code, label in enumerate(self.names):
             self._written.setdefault(written_as(label), code)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of numbers that were loaded, the type is an object of its own: equal models would make unequal pickles."""
+        for name, value in state.items():
+            setattr(self, name, value)
+        if not self.classes.dtype.hasobject:
+            self.classes = self.classes.view(np.dtype(self.classes.dtype.str))
+
     def read(self, y: np.ndarray) -> tuple[np.ndarray, dict[Hashable, int]]:
         """Codes of these labels, and the new labels with the row in which each appears first. Changes nothing."""
         labels = values_of(y)

@@ -79,7 +79,7 @@ class Column:
         if self._own < 0:
             self._own = own_places(self._known)
             self._met = MET - self._table.count(0) if self._table else 0
-        hashed = crc32(text.encode("utf-8", "surrogatepass"))
+        hashed = hash_of(text)
         key = self._key(text, hashed)
         code = self._known.get(key, self._added.get(key))
         following = len(self._known) + len(self._added)
@@ -88,14 +88,14 @@ class Column:
                 self._added[key], self.fresh[key] = following, row
                 self._own += type(key) is str
             if type(key) is int and self._own < OWN:
-                self._note(hashed or 1, row)
+                self._note(hashed, row)
         return following if code is None else code, type(key) is str or self._own == OWN
 
     def _key(self, text: str, hashed: int) -> Key:
         """What a value that has no place of its own goes by: its text if it is to get one."""
         if self._own < AT_ONCE:
             return text
-        if self._own < OWN and self._table and (hashed or 1) in self._table[group_of(hashed)]:
+        if self._own < OWN and self._table and hashed in self._table[group_of(hashed)]:
             return text
         crowded = self._own == OWN or self._met > OWN - AT_ONCE  # more than OWN values have been met
         return hashed % SHARED if crowded else 0
@@ -107,6 +107,11 @@ class Column:
         self._met += note(self._table, hashed)
         self._rows.append(row)
         self._hashes.append(hashed)
+
+
+def hash_of(text: str) -> int:
+    """Above 0."""
+    return crc32(text.encode("utf-8", "surrogatepass")) or 1
 
 
 def empty_table() -> array[int]:

@@ -85,7 +85,7 @@ def _says(bound: float, n: int) -> str:
 
 
 def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossGuarantee | None:
-    """What the theorems say of a fitted booster with theorems, the flagship among them; None for others and one class.
+    """What the theorems say of a fitted booster that has some; None for others, and for one class or no row.
 
     The stream must have had no example weights, and all classes known from the start. With `class_weight` or
     `cost_matrix` mistakes count by weight: the bounds on their number say nothing, and it is None.
@@ -102,7 +102,7 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossG
     if not isinstance(clf, AdaBoostOLM | OnlineMBBM | OnlineBoostClassifier) or clf._fitted().k < 2:
         return None
     model = clf._fitted()
-    if len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
+    if not model.chain.t or len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
         return None
     if isinstance(model.chain, PanelChain):
         return loss_guarantee(clf, mistakes)

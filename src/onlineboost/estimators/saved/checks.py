@@ -45,7 +45,8 @@ def check_model(name: str, model: Model) -> None:
     check((chain.watch is not None) == holds.watch, "the watch of the restarts")
     if chain.watch is not None:
         check(len(chain.watch.vote_cost) == chain.n_learners, "the watch of the restarts")
-        check_finite(chain.watch.vote_cost, chain.watch.right_cost)
+        check_finite(chain.watch.vote_cost, chain.watch.right_cost, np.array([chain.watch.lead]))
+        check(0.0 <= chain.watch.compared < np.inf, "the watch of the restarts")
         check_plan(chain.watch.plan, chain)
     if isinstance(chain, OneVsAllChain):
         check(len(chain.boosters) == k, "the number of boosters")

@@ -330,7 +330,7 @@ def test_the_papers_figure_is_drawn(tmp_path):
 def test_labels_that_come_late(events):
     at_once, late = (
         json.loads(call("run", events, *QUICK, *OLM, "--json", *delay).output)["results"][0]
-        for delay in ((), ("--delay", 7))
+        for delay in ((), ("--delay", 25))
     )
     assert late["examples"] == at_once["examples"]
     assert late["accuracy"] < at_once["accuracy"]

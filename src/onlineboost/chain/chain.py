@@ -33,7 +33,7 @@ from onlineboost.trees.compact import restore
 Step = Callable[[Any, np.ndarray, np.ndarray], None]
 
 BLOCK = 4096  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
-SEGMENTS_PER_THREAD = 6  # enough to keep all threads busy; every one costs some 50 us more per block
+SEGMENTS_PER_THREAD = 4  # enough to keep all threads busy; every one costs some 50 us more per block
 MOST_ROWS = 2048  # of a block for threads
 MOST_TRACE = 1 << 20  # votes of a block that are kept: 8 MB
 LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from so many rows each, and so many rows x learners, at a time

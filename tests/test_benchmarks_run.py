@@ -63,6 +63,15 @@ def test_every_script_is_tested_here():
             assert f"def test_{path.stem}_" in here, path.name
 
 
+def test_cluster_compares_parts_with_one_process_and_counts_bytes():
+    small = ("--streams", "balance", "--rows", 120, "--learners", 4, "--models", "adaboost-olm", "--few", 30)
+    assert run("cluster", "exact", "--here", *small, "--parts", "1,3", "--blocks", "1,50").endswith(
+        "4 of 4 runs are the same as one process\n"
+    )
+    few, many = run("cluster", "travel", "--stream", "balance", "--rows", 200, "--learners", "4,20").splitlines()
+    assert few.partition(":")[2] == many.partition(":")[2]
+
+
 def test_accuracy_is_the_mean_over_the_orders(tmp_path):
     asked = ("--datasets", "balance", "--orders", 2, "--learners", 3, "--jobs", 1, "--json", tmp_path / "out.json")
     (model, orders, tail, error, *_) = rows_of(run("accuracy", *asked))["balance"]

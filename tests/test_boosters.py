@@ -63,7 +63,8 @@ def situations(draw, max_k=5):
     k = draw(st.integers(1, max_k))
     levels = st.sampled_from([0.0, 0.0, 0.5, -0.5, 1.25, -2.0]) | st.floats(-3.0, 3.0)
     s = draw(st.lists(levels, min_size=k, max_size=k))
-    shares = draw(st.lists(st.sampled_from([0.0, 1.0, 1.0, 2.0]) | st.floats(0.0, 1.0), min_size=k, max_size=k))
+    some = st.floats(1e-6, 1.0)  # costs that differ by less than 1e-12 or so are taken as equal
+    shares = draw(st.lists(st.sampled_from([0.0, 1.0, 1.0, 2.0]) | some, min_size=k, max_size=k))
     total = sum(shares)
     return s, [share / total for share in shares] if total > 1e-9 else [0.0] * k
 

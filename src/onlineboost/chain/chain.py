@@ -179,9 +179,8 @@ class Chain:
         threads = min(threads, n // LEAST_ROWS) if n * self.n_learners >= LEAST_VOTES else 1
         if threads > 1:
             self.cut(SEGMENTS_PER_THREAD * threads)
-        traced = self.is_traced(combiner)
-        most = max(LEAST_ROWS, MOST_TRACE // (self.n_learners * k)) if traced else BLOCK
-        size = _block_size(n, max(threads, 1), min(most, BLOCK) if self.safe else LEAST_ROWS)
+        most = self.most_rows(BLOCK, k, combiner) if self.safe else LEAST_ROWS
+        size = block_size(n, max(threads, 1), most)
         on_line: dict[int, tuple[slice, Any, Any]] = {}
 
         def enter(b: int) -> None:
@@ -214,6 +213,10 @@ class Chain:
         if reviews is not None:
             reviews.end()
         return self.t - before
+
+    def most_rows(self, rows: int, k: int, combiner: Combiner) -> int:
+        """Rows of a block at most: so many, or fewer where the votes of all of them have to be kept."""
+        return min(rows, max(LEAST_ROWS, MOST_TRACE // (self.n_learners * k))) if self.is_traced(combiner) else rows
 
     def is_traced(self, combiner: Combiner) -> bool:
         """Whether the votes after every learner have to be kept while a block is learned."""
@@ -388,6 +391,6 @@ class Chain:
         return array_bytes(getattr(self.segments[0].booster, "tables", None)) if self.segments else 0
 
 
-def _block_size(n: int, threads: int, most: int) -> int:
+def block_size(n: int, threads: int, most: int) -> int:
     """Rows of the blocks that n rows are cut into, at most `most`; for threads fewer, so that all have work to do."""
     return most if threads == 1 else max(2 * LEAST_ROWS, min(most, MOST_ROWS, -(-n // (2 * threads))))

@@ -170,6 +170,10 @@ class PanelChain(Chain):
     def set_classes(self, k: int) -> None:
         """From here on there are k classes."""
         self.panel = with_classes(self.panel, k)
+        self.room_for_labels(k)
+
+    def room_for_labels(self, k: int) -> None:
+        """Labels that have come lately: of new classes none."""
         if k > self.recency.shape[1]:
             self.recency = np.pad(self.recency, ((0, 0), (0, k - self.recency.shape[1])))
 

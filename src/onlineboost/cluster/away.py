@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.chain.chain import LEAST_ROWS, MOST_TRACE, Chain
+from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import MEMORY
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.ova import OneVsAllChain
@@ -53,7 +53,7 @@ class AwayChain(Chain):
         reviews: Reviews | None = None,
     ) -> int:
         n, before, traced = len(X), self.t, self.is_traced(combiner)
-        size = min(self.rows, max(LEAST_ROWS, MOST_TRACE // (self.n_learners * k))) if traced else self.rows
+        size = self.most_rows(self.rows, k, combiner)
         asked = {"combiner": int(combiner), "costs": self.costs, "heard": self.heard is not None, "traced": traced}
         done = 0
         while done < n and not (done and stop()):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost.chain.chain import LEAST_ROWS, MOST_ROWS, SEGMENTS_PER_THREAD, Chain
+from onlineboost.chain.chain import SEGMENTS_PER_THREAD, Chain, block_size
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.independent import IndependentChain
 from onlineboost.chain.learners import Learners, TreeLearners
@@ -57,8 +57,7 @@ class WithoutPanel(PanelChain):
     """The chain behind a panel that is elsewhere."""
 
     def set_classes(self, k: int) -> None:
-        if k > self.recency.shape[1]:
-            self.recency = np.pad(self.recency, ((0, 0), (0, k - self.recency.shape[1])))
+        self.room_for_labels(k)
 
     def make_room(self, n_values: int) -> None:
         """The panel has it."""
@@ -143,7 +142,7 @@ class Part:
 
     def _steps(self, block: Any, y: np.ndarray, weight: np.ndarray, threads: int) -> None:
         steps = self._own_steps()
-        size = len(y) if threads == 1 else max(LEAST_ROWS, min(MOST_ROWS, -(-len(y) // (2 * threads))))
+        size = block_size(len(y), threads, len(y))
         parts = [slice(a, min(a + size, len(y))) for a in range(0, len(y), max(size, 1))]
         pieces = [sliced(block, part) for part in parts] if len(parts) > 1 else [block]
 

@@ -29,7 +29,6 @@ from rich.console import Console
 from rich.table import Table
 
 from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
-from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.segments import Segment
@@ -49,7 +48,7 @@ class Watch:
     def __enter__(self) -> Watch:
         self.spans: list[tuple[float, float]] = []
         self.tasks: list[dict[tuple[int, int], float]] = []  # one per call: (round, learner) of a task -> CPU seconds
-        self.reviews: set[int] = set()  # rounds after which the chain was reviewed
+        self.reviews: dict[int, int] = {}  # rounds after which the chain was reviewed, and when that was done
         self.learn, self.stream, self.hold = learn, stream, hold = Segment.learn, Chain.stream, Reviews.hold
 
         def watched_learn(segment: Any, rows: Any, *labels: Any) -> None:
@@ -65,8 +64,9 @@ class Watch:
             return stream(*arguments)
 
         def watched_hold(reviews: Any, census: Any) -> None:
-            self.reviews.add(census.t)
+            at = reviews._decided(census.t)
             hold(reviews, census)
+            self.reviews[census.t] = at
 
         Segment.learn, Chain.stream, Reviews.hold = watched_learn, watched_stream, watched_hold  # type: ignore
         return self
@@ -93,7 +93,7 @@ class Watch:
         for call in self.tasks:
             rounds, learners = sorted({t for t, _ in call}), sorted({i for _, i in call})
             decided = [t for t in self.reviews if t >= rounds[0]]
-            awaited = [max((t for t in decided if t + restarts.LAG < first), default=0) for first in rounds]
+            awaited = [max((t for t in decided if self.reviews[t] < first), default=0) for first in rounds]
             left = np.searchsorted(rounds, awaited, side="right")  # blocks that must have left before each enters
             total += schedule(np.array([[call[t, i] for i in learners] for t in rounds]), jobs, left)
         return total

@@ -139,7 +139,8 @@ class Restarting(AdaboostOLM):
     rounds restart: settings near those of one drawn from the best quarter, and a head start for alpha's steps. How
     many: `least_share` to `most_share`, as the mean place of the young, from worst to best, goes from `low` to `high`.
 
-    What a review decides, settings included, is done `lag` rounds later.
+    What a review decides, settings included, is done `lag` rounds later, or half a period, if that is more. No review
+    is held before that.
 
     With `auto` that is done only while the mean lead of young learners over neighbours that are `gap` rounds older says
     so; otherwise the probes at the end of the chain restart in turn.
@@ -166,10 +167,10 @@ class Restarting(AdaboostOLM):
         if self.plan[0] == t:
             for i, settings in self.plan[1].items():
                 self.restart(i, t, *settings)
-        if t % period == 0:
+        if t % period == 0 and t >= self.plan[0]:
             chosen = self.review(t)
             self.before = [[0.0, 0.0] if i in chosen else list(sums) for i, sums in enumerate(self.cost_sums)]
-            self.plan = t + self.lag, chosen
+            self.plan = t + max(self.lag, period // 2), chosen
         return prediction
 
     def review(self, t):

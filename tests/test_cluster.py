@@ -13,12 +13,12 @@ from click.testing import CliRunner
 from contract.kinds import TREE, every_estimator, every_kind, shortened
 from helpers import in_blocks, mixed_stream, number_stream
 from onlineboost import AdaBoostOLM, BestTree, OnlineBoostClassifier, OzaBoost
+from onlineboost.chain import notices
 from onlineboost.chain.diary import RESTART
 from onlineboost.cli.main import main
 from onlineboost.cluster import Cluster, ClusterError, Here
 from onlineboost.cluster import line as line_module
 from onlineboost.data import Table
-from onlineboost.estimators import memory
 from onlineboost.evaluation import cut, resumable
 
 PANELS = [kind for kind in every_kind() if "panel=True" in str(kind)]
@@ -107,7 +107,7 @@ def test_reviews_are_those_of_one_process(restart, stream):
 
 def test_new_columns_costs_and_a_memory_limit(stream, monkeypatch):
     """What changes the whole chain between two blocks, or is decided for all of it."""
-    monkeypatch.setattr(memory, "NOTICE", 64)
+    monkeypatch.setattr(notices, "NOTICE", 64)
     X, y, weight = stream
     early = [{"a": row[1], "b": row[3]} for row in X[:150]]
     late = [{"a": row[1], "b": row[3], "c": row[4], "d": row[0]} for row in X[150:]]

@@ -16,12 +16,12 @@ import onlineboost
 from contract.kinds import every_estimator, shortened
 from helpers import in_blocks, mixed_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
+from onlineboost.chain import notices
 from onlineboost.chain.diary import EVENTS, EVERY, ROWS, new_diary
 from onlineboost.chain.independent import IndependentChain
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
 from onlineboost.data.errors import DataError
-from onlineboost.estimators import memory
 from onlineboost.trees.paths import moves
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
@@ -176,7 +176,7 @@ def test_columns_that_turn_up_are_events_and_have_importances():
 
 
 def test_memory_given_up_is_an_event_of_the_same_row_however_blocks_are_cut(monkeypatch):
-    monkeypatch.setattr(memory, "NOTICE", 256)
+    monkeypatch.setattr(notices, "NOTICE", 256)
     X, y, weight = mixed_stream(400, seed=0)
     seen = []
     for block in (37, 400):

@@ -27,6 +27,7 @@ from onlineboost.chain.learners import TreeLearners, array_bytes
 from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, more_numbers, new_numbers
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.threads import flow
+from onlineboost.chain.visits import Visitor, Visits, any_waits
 from onlineboost.contracts.rows import Rows, new_rows
 from onlineboost.trees.compact import restore
 
@@ -168,12 +169,11 @@ class Chain:
         out: np.ndarray,
         threads: int = 1,
         stop: Callable[[], bool] = lambda: False,
-        reviews: Any = None,
+        visitors: Sequence[Visitor] = (),
     ) -> int:
         """Test, then train, on any number of rows, in blocks, by so many threads; the number of rows learned.
 
-        `out` gets what was predicted for each row before it was learned. For `stop` see `flow`. With `reviews`
-        (`reviews.Reviews`) learners restart on the way.
+        `out` gets what was predicted for each row before it was learned. For `stop` see `flow`. Visitors go along.
         """
         n, before = len(X), self.t
         threads = min(threads, n // LEAST_ROWS) if n * self.n_learners >= LEAST_VOTES else 1
@@ -181,37 +181,35 @@ class Chain:
             self.cut(SEGMENTS_PER_THREAD * threads)
         most = self.most_rows(BLOCK, k, combiner) if self.safe else LEAST_ROWS
         size = block_size(n, max(threads, 1), most)
-        on_line: dict[int, tuple[slice, Any, Any]] = {}
+        on_line: dict[int, tuple[slice, Any, Visits]] = {}
 
         def enter(b: int) -> None:
             at = self.t - before
-            rows = min(size, n - at) if reviews is None else min(size, n - at, reviews.rows(max(threads, 1)))
+            rows = min([size, n - at, *(visitor.rows(max(threads, 1)) for visitor in visitors)])
             part = slice(at, at + rows)
             block = self.enter(X[part], weight[part], k, combiner)
-            on_line[b] = part, block, reviews and reviews.visit(before + at, self.t)
+            on_line[b] = part, block, Visits(visitor.visit(before + at, self.t) for visitor in visitors)
 
         def through(segment: Segment | None, step: Step) -> Callable[[int], None]:
             def do(b: int) -> None:
-                part, block, visit = on_line[b]
-                if visit and segment is not None:
-                    visit.before(segment)
+                part, block, visits = on_line[b]
+                visits.before(segment)
                 step(block, y[part], weight[part])
-                if visit and segment is not None:
-                    visit.after(segment)
+                visits.after(segment)
 
             return do
 
         def leave(b: int) -> None:
-            part, block, visit = on_line.pop(b)
+            part, block, visits = on_line.pop(b)
             self.leave(block, y[part], weight[part], out[part])
             self.diary.keep(X[part], y[part], before + part.start)
-            if visit and visit.census is not None:
-                reviews.hold(visit.census)
+            visits.leave()
 
         steps = [enter, *(through(*step) for step in self.steps()), leave]
-        flow(steps, n, threads, lambda: self.t - before == n or stop(), reviews and reviews.waits)
-        if reviews is not None:
-            reviews.end()
+        waits = partial(any_waits, visitors)
+        flow(steps, n, threads, lambda: self.t - before == n or stop(), waits)
+        for visitor in visitors:
+            visitor.end()
         return self.t - before
 
     def most_rows(self, rows: int, k: int, combiner: Combiner) -> int:

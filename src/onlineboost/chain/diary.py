@@ -19,7 +19,8 @@ EVENTS = 512  # events kept at most; a learner that restarts is one
 PART = 50  # of a memory limit, the rows get one part in so many at most, and so do the events
 FEWEST = 4
 
-RESTART, NEW_CLASS, NEW_COLUMN, MEMORY = range(4)  # kinds of events; their numbers: learner, class, column, trees
+KINDS = 4
+RESTART, NEW_CLASS, NEW_COLUMN, MEMORY = range(KINDS)  # of events; their numbers: learner, class, column, trees
 
 
 @dataclass
@@ -55,9 +56,10 @@ class Diary:
         return self.X[there], self.y[there]
 
     def note(self, row: int, kind: int, numbers: Any) -> None:
-        """Something has happened in this row."""
+        """Something has happened in this row. It may be told late: events are in order of their rows and kinds."""
         new = np.array([(row, kind, int(number)) for number in numbers], np.int64).reshape(-1, 3)
-        self.events = np.concatenate([self.events, new])[-self.most :]
+        at = np.searchsorted(self.events[:, 0] * KINDS + self.events[:, 1], row * KINDS + kind, side="right")
+        self.events = np.concatenate([self.events[:at], new, self.events[at:]])[-self.most :]
 
     def new_columns(self, numeric: int, nominal: int, before: int) -> None:
         """So many more columns of each kind, of which nothing is known; there were `before` numeric ones."""

@@ -157,8 +157,8 @@ class OneVsAllChain(Chain):
     def steps(self) -> list[tuple[Segment | None, Step]]:
         """A step for each booster."""
 
-        def through(j: int) -> tuple[None, Step]:
-            return None, lambda block, y, weight: self.boosters[j].learn(j, block, y, weight)
+        def through(j: int) -> tuple[Segment, Step]:
+            return self.segments[j], lambda block, y, weight: self.boosters[j].learn(j, block, y, weight)
 
         return [through(j) for j in range(len(self.boosters))]
 

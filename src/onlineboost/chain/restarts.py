@@ -21,9 +21,10 @@ Its *lead* is its place less the mean place of such neighbours; leads are averag
 counting most. Once the mean is above OPEN the stream is taken to change, until it is below SHUT: then all restarted
 learners are compared, and most of them stand where the weakest have stood, so that SHUT is below 0.
 
-A review looks at the learners as they are after some round T. What it decides is done LAG rounds later, after round
-T + LAG. So threads need not wait for it: the segments hand in what a review has to know of their learners as each
-passes round T, and are told what to do in time (`reviews.py`). The lag is part of the rule, on one thread too.
+A review looks at the learners as they are after some round T. What it decides is done some rounds later: LAG, or half
+as many as there are between two reviews. So threads need not wait for it: the segments hand in what a review has to
+know of their learners as each passes round T, and are told what to do in time (`reviews.py`). The lag is part of the
+rule, on one thread too. No review is held until what the last one has decided is done.
 
 Reviews fall into rounds that depend on the stream alone, and all draws are counter-based: how the stream is cut into
 blocks makes no difference.
@@ -32,6 +33,7 @@ blocks makes no difference.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +44,7 @@ from onlineboost.chain.segments import Segment
 from onlineboost.trees.compact import restore
 
 PERIOD = 256  # rounds between reviews
-LAG = 256  # rounds from a review to what it has decided, at most PERIOD: there is one decision at a time
+LAG = 256  # rounds from a review to what it has decided, at least
 LEAST_SHARE, MOST_SHARE = 0.01, 0.08  # of the learners restart in a review (one at least)
 LOW, HIGH = 0.3, 0.6  # mean place of the young learners that these go with
 LEAST_AGE = 600  # rounds a learner is safe from restarts, its head start included
@@ -148,21 +150,43 @@ class Census:
             values[plan.chosen] = np.where(np.isnan(new), values[plan.chosen], new)
 
 
-def rounds_to_review(watch: Watch, t: int, auto: bool) -> int:
-    """Rounds after round t until the next review."""
-    return rounds_to_multiple(t, PERIOD, RARELY, LONGEST if auto and not watch.changing else PERIOD)
+def rounds_to_review(watch: Watch, t: int, auto: bool, done: int = 0) -> int:
+    """Rounds after round t until the next review, which is not before round `done`."""
+    after = max(t, done - 1)
+    return after - t + rounds_to_multiple(after, _period(watch, after, auto))
 
 
-def rounds_to_multiple(t: int, period: int, rarely: int, longest: int) -> int:
-    """Rounds after round t to the next multiple of a period, which doubles up to t / rarely, or to the longest."""
+def lag_of(watch: Watch, t: int, auto: bool) -> int:
+    """Rounds from the review of round t to what it decides."""
+    return max(LAG, _period(watch, t - 1, auto) // 2)
+
+
+def most_lag() -> int:
+    """The longest that there can be."""
+    return max(LAG, PERIOD // 2, LONGEST // 2)
+
+
+def _period(watch: Watch, t: int, auto: bool) -> int:
+    """Rounds between reviews, after round t."""
+    return growing_period(t, PERIOD, RARELY, LONGEST if auto and not watch.changing else PERIOD)
+
+
+def growing_period(t: int, period: int, rarely: int, longest: int) -> int:
+    """A number of rounds that doubles up to t / rarely, or to the longest."""
     while rarely * period <= t and period < longest:
         period *= 2
+    return period
+
+
+def rounds_to_multiple(t: int, period: int) -> int:
+    """Rounds after round t to the next multiple of a period."""
     return period - t % period
 
 
 def decide(watch: Watch, census: Census, seed: int, auto: bool) -> Plan:
     """The learners whose turn it is to restart, by their edges since the last review."""
     t = census.t
+    at = t + lag_of(watch, t, auto)
     age = t - census.born
     edges = edges_from(census.vote_cost - watch.vote_cost, census.right_cost - watch.right_cost)
     order = np.argsort(edges, kind="stable")
@@ -172,7 +196,10 @@ def decide(watch: Watch, census: Census, seed: int, auto: bool) -> Plan:
         chosen = order[age[order] >= LEAST_AGE][: _how_many(age[order], t)]
     else:
         chosen = _probes(age)
-    good = np.setdiff1d(order[-max(1, len(order) // 4) :], chosen)
+    is_good = np.zeros(len(order), bool)
+    is_good[order[-max(1, len(order) // 4) :]] = True
+    is_good[chosen] = False
+    good = np.flatnonzero(is_good)
     settings = np.full((len(chosen), len(census.settings)), np.nan)
     for which, values in enumerate(census.settings.values()):
         if len(good) and np.ptp(values) > 0.0:
@@ -182,7 +209,7 @@ def decide(watch: Watch, census: Census, seed: int, auto: bool) -> Plan:
                 row[which] = values[donor] * 2.0 ** (u - 0.5)
     watch.vote_cost, watch.right_cost = census.vote_cost.copy(), census.right_cost.copy()
     watch.vote_cost[chosen] = watch.right_cost[chosen] = 0.0
-    return Plan(t + LAG, chosen.astype(np.int64), settings)
+    return Plan(at, chosen.astype(np.int64), settings)
 
 
 def _how_many(age: np.ndarray, t: int) -> int:
@@ -199,7 +226,7 @@ def _compare(watch: Watch, age: np.ndarray, order: np.ndarray, t: int) -> None:
     """Compare young learners with older neighbours, and judge whether the stream changes; `order`: worst first."""
     n = len(age)
     place = np.empty(n)
-    place[order] = np.linspace(0.0, 1.0, n)
+    place[order] = _places(n)
     watch.lead *= FADE
     watch.compared *= FADE
     young = np.flatnonzero((age < t) & (age - HEAD_START >= PERIOD) & (age - HEAD_START < GROWN))
@@ -212,6 +239,11 @@ def _compare(watch: Watch, age: np.ndarray, order: np.ndarray, t: int) -> None:
     watch.lead += float((place[young] - mean)[number > 0].sum())
     watch.compared += float((number > 0).sum())
     watch.changing = watch.lead / (watch.compared + DOUBT) > (SHUT if watch.changing else OPEN)
+
+
+@lru_cache(1)
+def _places(n: int) -> np.ndarray:
+    return np.linspace(0.0, 1.0, n)
 
 
 def _probes(age: np.ndarray) -> np.ndarray:

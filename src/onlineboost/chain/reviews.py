@@ -2,31 +2,34 @@
 
 A block that ends in the round of a review takes a *census* along: each segment, having learned the block, puts in what
 has to be known of its learners. At the end of the chain the census is complete, and the review decides
-(`restarts.decide`). The plan goes with the block that begins LAG rounds after the review: each segment carries out its
-part before it learns that block. So a block has to wait, at the head of the chain, only where it would begin LAG rounds
-after a review that has not decided yet.
+(`restarts.decide`). The plan goes with the block that begins a lag of some rounds after the review: each segment
+carries out its part before it learns that block. So a block has to wait, at the head of the chain, only where it would
+begin so long after a review that has not decided yet.
 
-When the next review is due depends on what the last one decides. Until that is known, a block that may end in the round
-of a review takes a census along in any case. It is thrown away if it turns out not to be needed.
+When the next review is due depends on what the last one decides; it is not before that is done. Until it is known, a
+block that ends in the round in which it is done, which may be that of a review, takes a census along in any case. It
+is thrown away if it turns out not to be needed.
 """
 
 from __future__ import annotations
 
 from threading import Lock
-from typing import NamedTuple
 
 from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import RESTART
 from onlineboost.chain.restarts import Census, Plan, Watch
 from onlineboost.chain.segments import Segment
+from onlineboost.chain.visits import Visit, Visitor
 
 
-class Visit(NamedTuple):
-    """What a block takes along to the segments."""
+class Review(Visit):
+    """What reviews send along with a block."""
 
-    plan: Plan | None  # to be carried out before they learn the block
-    census: Census | None  # of them after it
+    def __init__(self, reviews: Reviews, plan: Plan | None, census: Census | None) -> None:
+        self.reviews = reviews
+        self.plan = plan  # to be carried out before segments learn the block
+        self.census = census  # of them after it
 
     def before(self, segment: Segment) -> None:
         if self.plan is not None:
@@ -36,57 +39,71 @@ class Visit(NamedTuple):
         if self.census is not None:
             self.census.take(segment)
 
+    def leave(self) -> None:
+        self.reviews.note(self.plan)
+        if self.census is not None:
+            self.reviews.hold(self.census)
 
-class Reviews:
-    """The reviews of a chain while rows stream through it: see `Chain.stream`.
 
-    Blocks enter and leave in two threads, each in order; the lock is for what both use.
-    """
+class Reviews(Visitor):
+    """The reviews of a chain while rows stream through it: see `Chain.stream`. The lock is for what two threads use."""
 
     def __init__(self, chain: Chain, auto: bool) -> None:
         self.chain, self.auto = chain, auto
         self.watch: Watch = chain.watch
         self._last = self.watch.plan  # the last plan that was made
         self._plans = {} if self._last is None else {self._last.at: self._last}  # that no block has taken along
-        self._open: list[int] = []  # rounds of reviews on their way; all but the first may turn out not to be due
+        self._open: list[int] = []  # rounds of reviews on their way; the second one may turn out not to be due
         self._lock = Lock()
 
+    def _rounds_to_review(self, t: int) -> int:
+        return restarts.rounds_to_review(self.watch, t, self.auto, 0 if self._last is None else self._last.at)
+
     def _is_due(self, t: int) -> bool:
-        return restarts.rounds_to_review(self.watch, t - 1, self.auto) == 1
+        return self._rounds_to_review(t - 1) == 1
+
+    def _decided(self, t: int) -> int:
+        """The round after which is done what the review of round t decides."""
+        return t + restarts.lag_of(self.watch, t, self.auto)
 
     def rounds(self) -> int:
         """Rounds that can enter from here on before a block has to end."""
         t = self.chain.t
         with self._lock:
             if self._open:
-                return min(self._open[0] + restarts.LAG - t, restarts.PERIOD - t % restarts.PERIOD)
+                return self._decided(self._open[0]) - t
             plans = [at - t for at in self._plans if at > t]
-            return min([restarts.rounds_to_review(self.watch, t, self.auto), *plans])
+            return min([self._rounds_to_review(t), *plans])
 
     def rows(self, threads: int) -> int:
-        """Rows of the coming block: for threads so few that all have something to do while a review is on its way."""
+        """For threads so few that all have something to do while a review is on its way."""
         rounds = self.rounds()
-        return rounds if threads == 1 else min(rounds, max(-(-rounds // 2), restarts.LAG // (threads - 1)))
+        if threads == 1:
+            return rounds
+        lag = restarts.lag_of(self.watch, self.chain.t + 1, self.auto)
+        return min(rounds, max(-(-rounds // 2), lag // (threads - 1)))
 
     def waits(self) -> bool:
         """Whether the coming block has to wait for a decision."""
         with self._lock:
-            return bool(self._open) and self.chain.t >= self._open[0] + restarts.LAG
+            return bool(self._open) and self.chain.t >= self._decided(self._open[0])
 
     def settled(self) -> bool:
         """Whether no review is on its way."""
         with self._lock:
             return not self._open
 
-    def visit(self, before: int, after: int) -> Visit:
-        """What a block takes along that has entered: the rounds after `before`, up to `after`."""
+    def visit(self, before: int, after: int) -> Review:
         with self._lock:
             plan, census = self._plans.pop(before, None), None
-            if after % restarts.PERIOD == 0 if self._open else self._is_due(after):
+            if self._may_be_due(after) if self._open else self._is_due(after):
                 self._open.append(after)
                 census = Census(after, self.chain.n_learners)
-        self._note(plan)
-        return Visit(plan, census)
+        return Review(self, plan, census)
+
+    def _may_be_due(self, t: int) -> bool:
+        """Whether a review may be due after round t, for all that is known while another one is on its way."""
+        return t == self._decided(self._open[0]) and t % restarts.PERIOD == 0
 
     def hold(self, census: Census) -> None:
         """A census is complete. Hold the review, if it is one."""
@@ -96,20 +113,20 @@ class Reviews:
             if self._last is not None and self._last.at == census.t:
                 census.foresee(self._last)
             plan = restarts.decide(self.watch, census, self.chain.seed, self.auto)
-            if len(plan.chosen):
-                self._last = self._plans[plan.at] = plan
+            self._last = self._plans[plan.at] = plan
             del self._open[0]
-            while self._open and not self._is_due(self._open[0]):
+            if self._open and not self._is_due(self._open[0]):
                 del self._open[0]
 
     def end(self) -> None:
         """All rows have gone through. A plan for this round is carried out now, a later one kept."""
         plan = self._plans.pop(self.chain.t, None)
-        self._note(plan)
+        self.note(plan)
         if plan is not None:
             self.chain.carry_out(plan)
         self.watch.plan = next(iter(self._plans.values()), None)
 
-    def _note(self, plan: Plan | None) -> None:
-        if plan is not None:
+    def note(self, plan: Plan | None) -> None:
+        """A plan is carried out: the diary gets to know."""
+        if plan is not None and len(plan.chosen):
             self.chain.diary.note(plan.at, RESTART, sorted(plan.chosen.tolist()))

@@ -12,7 +12,7 @@ import numpy as np
 
 from onlineboost.chain.chain import BLOCK, Chain
 from onlineboost.chain.diary import PART, new_diary
-from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners, array_bytes
+from onlineboost.chain.learners import BinaryTreeLearners, Learners, TreeLearners, array_bytes
 from onlineboost.trees.budget import leaves_of
 from onlineboost.trees.shrink import least_share
 from onlineboost.trees.state import BUDGET, GAVE_UP, NOTHING_GIVEN_UP, nbytes, nominal_layout
@@ -84,8 +84,15 @@ def reached(chain: Chain) -> bool:
 
 def limited_trees(chain: Chain) -> int:
     """Number of trees that have ever gone without something for lack of memory."""
-    budgets = [learners.forest.budget for learners in trees_of(chain)]
-    return sum(int(np.count_nonzero((own["bar"] > NOTHING_GIVEN_UP) | (own["refused"] > 0))) for own in budgets)
+    return sum(limited_among(segment.learners) for segment in chain.segments)
+
+
+def limited_among(learners: Learners) -> int:
+    """The same, among some learners."""
+    if not isinstance(learners, TreeLearners):
+        return 0
+    own = learners.forest.budget
+    return int(np.count_nonzero((own["bar"] > NOTHING_GIVEN_UP) | (own["refused"] > 0)))
 
 
 def without_statistics(chain: Chain) -> int:

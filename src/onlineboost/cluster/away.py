@@ -7,27 +7,27 @@ the learners are elsewhere. The learners that are left in the chain are stand-in
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
 from onlineboost.chain.chain import Chain
-from onlineboost.chain.diary import MEMORY
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.notices import Tally
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.restarts import Census, Plan, Told
-from onlineboost.chain.reviews import Reviews
+from onlineboost.chain.reviews import Review
+from onlineboost.chain.visits import Visitor, any_waits
 from onlineboost.cluster.line import Line
 from onlineboost.cluster.parts import Change, Said, own_experts
 from onlineboost.cluster.travel import Block, new_block
 from onlineboost.estimators.base import OnlineClassifier
-from onlineboost.estimators.memory import is_noticed
 from onlineboost.estimators.model import Model
 from onlineboost.trees.compact import loaded
 
-OWN = ("line", "rows", "wanted", "owed", "limited", "due")  # fields of a chain that is elsewhere
+OWN = ("line", "rows", "wanted", "owed")  # fields of a chain that is elsewhere
 
 
 class AwayChain(Chain):
@@ -35,8 +35,6 @@ class AwayChain(Chain):
 
     line: Line
     rows: int  # of a block
-    limited: bool  # whether it has a memory limit,
-    due: int  # and the round after which it is to be looked at; 0: none
     wanted: bool  # whether someone wants to know what is predicted
     owed: bool  # whether the next row's prediction is known already: what the chain says of it must not come later
 
@@ -50,67 +48,67 @@ class AwayChain(Chain):
         out: np.ndarray,
         threads: int = 1,
         stop: Callable[[], bool] = lambda: False,
-        reviews: Reviews | None = None,
+        visitors: Sequence[Visitor] = (),
     ) -> int:
         n, before, traced = len(X), self.t, self.is_traced(combiner)
         size = self.most_rows(self.rows, k, combiner)
         asked = {"combiner": int(combiner), "costs": self.costs, "heard": self.heard is not None, "traced": traced}
         done = 0
         while done < n and not (done and stop()):
-            part = slice(
-                done, min(done + size, n) if reviews is None else done + self._rows(reviews, min(size, n - done))
-            )
+            part = slice(done, done + self._rows(visitors, min(size, n - done)))
             sink = self._sink(out[part]) if self.wanted or self.heard is not None else None
             block = new_block(X[part], y[part], weight[part], k, **asked)
             self.diary.keep(X[part], y[part], self.t)
-            self._send_rows(block, sink, reviews)
+            self._send_rows(block, sink, visitors)
             done = self.t - before
-        if reviews is not None:
-            self.line.wait(reviews.settled)
-            reviews.end()
-        self.due = self.t if self.limited and is_noticed(self.t) else 0
+        for visitor in visitors:
+            self.line.wait(visitor.settled)
+            visitor.end()
         if self.heard is not None or self.owed:
             self.line.drain()
             self.owed = False
         return done
 
-    def _rows(self, reviews: Reviews, most: int) -> int:
+    def _rows(self, visitors: Sequence[Visitor], most: int) -> int:
         """Rows of the coming block, once it may enter."""
-        self.line.wait(lambda: not reviews.waits())
-        return min(most, reviews.rows(self.line.parts))
+        self.line.wait(lambda: not any_waits(visitors))
+        return min([most, *(visitor.rows(self.line.parts) for visitor in visitors)])
 
-    def _send_rows(self, block: Block, sink: Any, reviews: Reviews | None) -> None:
-        """A plan goes ahead of a block, a census behind it."""
+    def _send_rows(self, block: Block, sink: Any, visitors: Sequence[Visitor]) -> None:
+        """A plan goes ahead of a block, questions behind it: what the parts answer is handed in at once."""
         after = self.t + len(block.y)
-        visit = reviews and reviews.visit(self.t, after)
-        if visit and visit.plan is not None:
-            self.carry_out(visit.plan)
-        self.send(block, sink)
+        visits = [visitor.visit(self.t, after) for visitor in visitors]
+        for visit in visits:
+            if isinstance(visit, Review) and visit.plan is not None:
+                self.carry_out(visit.plan)
+        self.line.send(block, sink)
         self.t = after
-        if reviews and visit and visit.census is not None:
-            self.send(Change("census", ()), self._hold(reviews, visit.census))
+        for visit in visits:
+            if isinstance(visit, Review) and visit.census is not None:
+                self.line.send(Change("census", ()), self._hold(visit, visit.census))
+            elif isinstance(visit, Tally):
+                self.line.send(Change("limited_trees", ()), self._count(visit))
+            else:
+                visit.leave()
 
     @staticmethod
-    def _hold(reviews: Reviews, census: Census) -> Callable[[list[list[Told]]], None]:
+    def _hold(visit: Review, census: Census) -> Callable[[list[list[Told]]], None]:
         """What the parts tell of their learners makes a census, and that a review."""
 
         def take(answers: list[list[Told]]) -> None:
             for told in (told for part in answers for told in part):
                 census.put(told)
-            reviews.hold(census)
+            visit.leave()
 
         return take
 
-    def send(self, content: Block | Change, sink: Any = None) -> None:
-        """Send a message. What is due after the last block comes before it."""
-        self.look()
-        self.line.send(content, sink)
+    @staticmethod
+    def _count(visit: Tally) -> Callable[[list[int]], None]:
+        def take(answers: list[int]) -> None:
+            visit.trees = sum(answers)
+            visit.leave()
 
-    def look(self) -> None:
-        """As `memory.notice`, if that is due; but the line does not wait for it."""
-        if self.due and not self.diary.limited:
-            self.line.send(Change("limited_trees", ()), self._notice(self.due))
-        self.due = 0
+        return take
 
     def _sink(self, out: np.ndarray) -> Callable[[list[Said]], None]:
         """Where goes what is said of a block."""
@@ -123,18 +121,6 @@ class AwayChain(Chain):
 
         return take
 
-    def _notice(self, t: int) -> Callable[[list[int]], None]:
-        """What the parts have seen after round t takes its place in the diary."""
-
-        def take(answers: list[int]) -> None:
-            trees, diary = sum(answers), self.diary
-            if trees and not diary.limited:
-                at = np.searchsorted(diary.events[:, 0], t, side="right")
-                diary.limited = True
-                diary.events = np.insert(diary.events, at, (t, MEMORY, trees), axis=0)[-diary.most :]
-
-        return take
-
     def predict(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
         return gathered(self).predict(X, k, combiner) if self.wanted else np.full(len(X), -1)
 
@@ -143,18 +129,18 @@ class AwayChain(Chain):
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         super().new_values(sizes, births)
-        self.send(Change("new_values", (sizes, births)))
+        self.line.send(Change("new_values", (sizes, births)))
 
     def new_columns(self, numeric: int, nominal: int) -> None:
         super().new_columns(numeric, nominal)
-        self.send(Change("new_columns", (numeric, nominal)))
+        self.line.send(Change("new_columns", (numeric, nominal)))
 
     def allot(self, share: float, width: int) -> None:
         super().allot(share, width)
-        self.send(Change("allot", (share, width)))
+        self.line.send(Change("allot", (share, width)))
 
     def carry_out(self, plan: Plan) -> None:
-        self.send(Change("carry_out", (plan,)))
+        self.line.send(Change("carry_out", (plan,)))
 
     def cut(self, n_segments: int) -> None:
         """It is cut already."""
@@ -200,7 +186,6 @@ class Away(OnlineClassifier):
         out = super()._learn_rows(model, *args)
         chain = model.chain
         assert isinstance(chain, AwayChain)
-        chain.look()
         if chain.wanted:
             chain.line.drain()
         return out
@@ -211,7 +196,7 @@ class Away(OnlineClassifier):
     def _set_classes(self, model: Model, k: int) -> None:
         chain = model.chain
         if isinstance(chain, AwayChain) and k > self.__dict__.get("_classes_sent_", 0):
-            chain.send(Change("set_classes", (k, model.columns)))
+            chain.line.send(Change("set_classes", (k, model.columns)))
             self.__dict__["_classes_sent_"] = k
             chain.owed = chain.wanted
         super()._set_classes(model, k)

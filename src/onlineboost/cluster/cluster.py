@@ -105,7 +105,6 @@ class Cluster:
         self._line = Line(self._engine, states, parts + AHEAD, threads, self.folder)
         chain.__class__ = type(type(chain).__name__, (AwayChain, type(chain)), {})
         chain.line, chain.rows, chain.wanted, chain.owed = self._line, self.rows, self._wanted, False
-        chain.limited, chain.due = self._front._model.limit is not None, 0
         away: AwayChain = chain
         return away
 

@@ -331,14 +331,13 @@ class OnlineClassifier(
             chain.costs = for_experts(costs, model.labels)
             known = k
             while done < stop and not (done > start and interrupt.pressed()):
-                rounds = min(memory.make_ready(model, k), memory.rounds_to_notice(model, chain.t))
-                part = slice(done, min(stop, done + rounds))
+                part = slice(done, min(stop, done + memory.make_ready(model, k)))
                 block = X[part], codes[part], weight[part]
-                how = self._threads(), interrupt.pressed, self._reviews(chain)
+                reviews = self._reviews(chain)
+                visitors = [*([] if reviews is None else [reviews]), *memory.notices(model)]
+                how = self._threads(), interrupt.pressed, visitors
                 done += chain.stream(*block, k, combiner, out[part], *how)
                 listener.after_block(*block[1:])
-                if memory.rounds_to_notice(model, chain.t - 1) == 1:
-                    memory.notice(model)
             if first is not None:
                 out[start] = first
         if done < len(X) and model.encoder.forget(encoded, first_round, chain.t):

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.chain.diary import MEMORY
-from onlineboost.chain.restarts import rounds_to_multiple
+from onlineboost.chain.notices import Notices
 from onlineboost.chain.shares import (
     Shares,
     capacity,
     full_trees,
-    limited_trees,
     reached,
     trees_in_use,
     without_statistics,
@@ -32,9 +30,7 @@ DEFAULT = "1GB"
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 LEARNER_BYTES = 300  # at most, of a booster's learner and its tree, but for what the tree learns
 TABLE_BYTES = 4 * MET + 100  # of values met once in a nominal column
-LOOK = 256  # rounds after which a model has a look whether it is at its limit
-NOTICE = 2048  # rounds after which it notes that it is, a multiple of LOOK: it must not depend on how blocks are cut.
-SELDOM, LONGEST = 4, 16_384  # The line of threads runs dry then: it grows with the stream to t / SELDOM, or to this
+LOOK = 256  # rounds after which a model has a look whether it is at its limit; those of `Notices` are multiples of it
 
 
 def bytes_of(given: MemoryLimit) -> int | None:
@@ -125,24 +121,9 @@ def rounds_to_look(model: Model) -> int:
     return 2**62 if done else LOOK - model.chain.t % LOOK
 
 
-def rounds_to_notice(model: Model, t: int) -> int:
-    """Rounds after round t until `notice` is due."""
-    if model.limit is None or model.chain.diary.limited:
-        return 2**62
-    return rounds_to_multiple(t, NOTICE, SELDOM, LONGEST)
-
-
-def is_noticed(t: int) -> bool:
-    """Whether `notice` is due after round t, in a model with a limit."""
-    return rounds_to_multiple(t - 1, NOTICE, SELDOM, LONGEST) == 1
-
-
-def notice(model: Model) -> None:
-    """Note it, once, if trees have gone without something for lack of memory: how many."""
-    diary = model.chain.diary
-    if trees := limited_trees(model.chain):
-        diary.limited = True
-        diary.note(model.chain.t, MEMORY, [trees])
+def notices(model: Model) -> list[Notices]:
+    """What notes that trees go without memory, while that is still to be noted."""
+    return [] if model.limit is None or model.chain.diary.limited else [Notices(model.chain)]
 
 
 def warn_at_limit(model: Model, n_rows: int) -> None:

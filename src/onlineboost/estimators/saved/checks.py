@@ -17,7 +17,7 @@ from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLe
 from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
-from onlineboost.chain.restarts import LAG, Plan
+from onlineboost.chain.restarts import Plan, most_lag
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import COLUMNS
 from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key, own_places
@@ -75,9 +75,9 @@ def check_plan(plan: Plan | None, chain: Chain) -> None:
     if plan is None:
         return
     n, settings = chain.n_learners, chain.segments[0].learners.settings()
-    check(chain.t < plan.at <= chain.t + LAG, "the round of the restarts")
+    check(chain.t < plan.at <= chain.t + most_lag(), "the round of the restarts")
     check(((plan.chosen >= 0) & (plan.chosen < n)).all(), "the learners that restart")
-    check(0 < len(plan.chosen) == len(np.unique(plan.chosen)), "the learners that restart")
+    check(len(plan.chosen) == len(np.unique(plan.chosen)), "the learners that restart")
     given = plan.settings[~np.isnan(plan.settings)]
     check(plan.settings.shape[1] == len(settings) and np.isfinite(given).all(), "the settings of the restarts")
     check((given >= 0.0).all(), "the settings of the restarts")

@@ -294,7 +294,7 @@ class Chain:
         """Make it at least so many segments, if there are as many learners. The votes stay the same, bit for bit."""
         if len(self.segments) < min(n_segments, self.n_learners):
             most = -(-self.n_learners // n_segments)
-            self.segments = [part for segment in self.segments for part in segment.cut(most)]
+            self.segments = [part for segment in self.segments for part in segment.cut(-(-len(segment) // most))]
 
     def joined(self) -> Self:
         """A copy that is one segment, with no more memory than it needs: quickest for single rows."""

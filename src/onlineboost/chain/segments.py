@@ -14,6 +14,16 @@ from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Pass, Rows, new_work
 from onlineboost.trees.compact import loaded
 
+MORE = 0.5  # work that the last learner of a chain has more than the first, in part: its tree is larger
+
+
+def even_work(n_learners: int, pieces: int) -> list[int]:
+    """Where to cut so many learners to get pieces with about as much work: 0, ..., n_learners."""
+    if n_learners < 4 * pieces:
+        return [n_learners * i // pieces for i in range(pieces + 1)]
+    work = np.linspace(0.0, 1.0 + MORE / 2.0, pieces + 1)  # x learners, of 1, have x + MORE x^2 / 2
+    return np.rint(n_learners * (np.sqrt(1.0 + 2.0 * MORE * work) - 1.0) / MORE).astype(int).tolist()
+
 
 class Segment:
     """Neighbouring learners and their booster."""
@@ -79,13 +89,9 @@ class Segment:
         state, scratch = self.learners.open(rows)
         return Pass(state, booster, rows, y, weight, scratch, new_work(rows.k))
 
-    def cut(self, most: int) -> list[Self]:
-        """Segments of at most so many learners in place of this one."""
-        pieces = -(-len(self) // most)
-        if pieces == 1:
-            return [self]
-        ends = [len(self) * i // pieces for i in range(pieces + 1)]
-        return [self.between(a, b) for a, b in pairwise(ends)]
+    def cut(self, pieces: int) -> list[Self]:
+        """So many segments in place of this one, with about as much work each."""
+        return [self.between(a, b) for a, b in pairwise(even_work(len(self), pieces))] if pieces > 1 else [self]
 
     def between(self, start: int, stop: int) -> Self:
         """Learners start, ..., stop - 1, with state of their own."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from onlineboost.chain.restarts import Census, Plan, Told
 from onlineboost.chain.reviews import Review
 from onlineboost.chain.visits import Visitor, any_waits
 from onlineboost.cluster.line import Line
-from onlineboost.cluster.parts import Change, Said, own_experts
+from onlineboost.cluster.parts import Change, Said, State, own_experts
 from onlineboost.cluster.travel import Block, new_block
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.model import Model
@@ -146,13 +147,23 @@ class AwayChain(Chain):
         """It is cut already."""
 
 
+def unpickled(state: State) -> Any:
+    """A pickle, or what was in a file with one, which is not needed any more."""
+    if isinstance(state, bytes):
+        return pickle.loads(state)
+    with Path(state).open("rb") as file:
+        found = pickle.load(file)
+    Path(state).unlink()
+    return found
+
+
 def gathered(chain: AwayChain) -> Any:
     """A chain with all that the parts have learned so far."""
     kind: Any = type(chain).__mro__[2]  # what it was before `AwayChain` was put in front
     whole: Any = kind.__new__(kind)
     whole.__dict__ = {name: value for name, value in chain.__dict__.items() if name not in OWN}
     whole.diary, whole.watch, whole.heard = chain.diary.copy(), deepcopy(chain.watch), None
-    parts = [pickle.loads(part) for part in chain.line.ask("learned")]
+    parts = [unpickled(part) for part in chain.line.ask("learned", chain.line.folder)]
     whole.segments = [None] * len(chain.segments)
     whole.log_v = chain.log_v.copy()
     log_vs = {}

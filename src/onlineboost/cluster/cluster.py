@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from os import PathLike, fspath
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
@@ -37,7 +38,7 @@ class Cluster:
         Rows that travel together. The result does not depend on it.
     folder : path, optional
         A folder that all machines share, for checkpoints. Without it they are kept in the memory of this process, as
-        large as the model.
+        large as the model; or, where the cluster is on this machine alone, among its temporary files.
     engine : optional
         Something else than Ray to run the processes: see `onlineboost.cluster.line.Engine`.
 
@@ -73,6 +74,7 @@ class Cluster:
         front.__class__ = type(self._kind.__name__, (Away, self._kind), own)
         self._front = front
         self._open = self._wanted = False
+        self._own_folder: TemporaryDirectory[str] | None = None
         self._result: Any = None  # of now, if someone has asked for it
 
     # ------------------------------------------------------------------------------------------------------ opening
@@ -82,6 +84,8 @@ class Cluster:
             from onlineboost.cluster.ray_engine import RayEngine
 
             self._engine = RayEngine(self.segments, self.address)
+            if self._engine.is_local and self.folder is None:
+                self._own_folder = TemporaryDirectory(prefix="onlineboost-")
         self._open = True
         return self
 
@@ -91,6 +95,8 @@ class Cluster:
             self._line.close()
         if self._engine is not None:
             self._engine.close()
+        if self._own_folder is not None:
+            self._own_folder.cleanup()
 
     def _away(self, chain: Any) -> AwayChain:
         """Send the learners of a chain away."""
@@ -102,7 +108,8 @@ class Cluster:
         owners = divide(chain, parts, threads)
         settings = self._kind(**self._front.get_params(deep=False))
         states = states_of(settings, chain, owners, parts)
-        self._line = Line(self._engine, states, parts + AHEAD, threads, self.folder)
+        folder = self.folder if self._own_folder is None else self._own_folder.name
+        self._line = Line(self._engine, states, parts + AHEAD, threads, folder)
         chain.__class__ = type(type(chain).__name__, (AwayChain, type(chain)), {})
         chain.line, chain.rows, chain.wanted, chain.owed = self._line, self.rows, self._wanted, False
         away: AwayChain = chain

@@ -115,11 +115,11 @@ class Line:
             self._receive()
             self._push()
 
-    def ask(self, method: str) -> list[Any]:
+    def ask(self, method: str, *args: Any) -> list[Any]:
         """Ask all parts something, after all that was sent."""
         while True:
             self.drain()
-            answers = [self.engine.ask(worker, method) for worker in self._workers]
+            answers = [self.engine.ask(worker, method, *args) for worker in self._workers]
             try:
                 found = [self.engine.get(answer) for answer in answers]
             except Lost as lost:

@@ -24,11 +24,11 @@ from onlineboost.chain.learners import Learners, TreeLearners
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.restarts import Plan, Told, told_by
-from onlineboost.chain.segments import Segment
+from onlineboost.chain.segments import Segment, even_work
 from onlineboost.chain.shares import limited_trees
 from onlineboost.chain.threads import flow
 from onlineboost.cluster.errors import Lost
-from onlineboost.cluster.tables import dumps, loads
+from onlineboost.cluster.tables import dumps, loads, pieces
 from onlineboost.cluster.travel import Block, arrived, put_votes, sliced, votes_of
 from onlineboost.trees.compact import clear
 from onlineboost.trees.state import Columns
@@ -87,27 +87,38 @@ class Part:
     # ------------------------------------------------------------------------------- to another process, and back
 
     def state(self) -> bytes:
-        """All of it. (A chain that is pickled itself would be joined.)"""
+        """All of it."""
+        return dumps(self._fields())
+
+    def _fields(self) -> tuple[Any, ...]:
+        """What it consists of. (A chain that is pickled itself would be joined.)"""
         chain = self.chain
         fields = {**chain.__dict__, "_caches": [], "heard": None}
-        own = {name: value for name, value in self.__dict__.items() if name != "chain"}
-        return dumps((type(chain), fields, own))
+        return type(chain), fields, {name: value for name, value in self.__dict__.items() if name != "chain"}
 
     def checkpoint(self, folder: str | None) -> tuple[State, float]:
-        """The same, or a file with it that all machines can read; and the seconds that it took."""
+        """Its state, in a file that all machines can read if there is a folder; and the seconds that it took."""
         start = time.perf_counter()
-        state = self.state()
+        state = self._put(pieces(self._fields()), folder, "state")
+        return state, time.perf_counter() - start
+
+    def _put(self, content: list[Any], folder: str | None, kind: str) -> State:
+        """The pieces as one, in a file if there is a folder."""
         if folder is None:
-            return state, time.perf_counter() - start
-        path = Path(folder) / f"part-{self.index}-{self.epoch}-{self.number}.state"
-        path.write_bytes(state)
-        return str(path), time.perf_counter() - start
+            return b"".join(content)
+        path = Path(folder) / f"part-{self.index}-{self.epoch}-{self.number}.{kind}"
+        try:
+            with path.open("wb") as file:
+                file.writelines(content)
+        except OSError:  # the disk is full, say: it has to travel
+            path.unlink(missing_ok=True)
+            return b"".join(content)
+        return str(path)
 
     @classmethod
     def of_state(cls, state: State, epoch: int = 0) -> Part:
         """What was once saved, for a line that has been put together so many times. Messages of before do not count."""
-        state = Path(state).read_bytes() if isinstance(state, str) else state
-        kind, fields, own = loads(state)
+        kind, fields, own = loads(np.memmap(state, np.uint8, "r") if isinstance(state, str) else state)
         part = cls.__new__(cls)
         chain = kind.__new__(kind)
         Chain.__setstate__(chain, fields)  # in the segments that it is in
@@ -205,15 +216,15 @@ class Part:
         """Number of its own trees that have ever gone without something for lack of memory."""
         return limited_trees(self.chain)  # a stand-in never has
 
-    def learned(self) -> bytes:
-        """What this part alone has learned."""
+    def learned(self, folder: str | None) -> State:
+        """What this part alone has learned: a pickle, in a file if there is a folder."""
         chain = self.chain
         last, first = self.index == self.parts - 1, self.index == 0
         names = (AT_THE_HEAD if first else ()) + ((*AT_THE_END, "numbers") if last else ())
         fields = {name: chain.__dict__[name] for name in names if name in chain.__dict__}
         segments = {i: chain.segments[i] for i in self._own_segments()}
         log_vs = {i: self._log_v(i) for i in segments}
-        return pickle.dumps((segments, log_vs, fields), protocol=5)
+        return self._put([pickle.dumps((segments, log_vs, fields), protocol=5)], folder, "learned")
 
     def _log_v(self, i: int) -> np.ndarray:
         """The log weights of the experts of segment i."""
@@ -237,11 +248,12 @@ def own_experts(segment: Segment) -> slice:
 
 
 def divide(chain: Chain, parts: int, threads: int) -> list[int]:
-    """Cut a chain so that every part has as many learners, in segments enough for its threads; the segments' parts."""
+    """Cut a chain so that every part has as much work, in segments enough for its threads; the segments' parts."""
     if isinstance(chain, OneVsAllChain):
         return []
     n, pieces = chain.n_learners, parts * (SEGMENTS_PER_THREAD * threads if threads > 1 else 1)
-    bounds = {n * i // pieces for i in range(pieces)} | {n * i // parts for i in range(parts)}
+    heads = even_work(n, parts)[:-1]
+    bounds = {*even_work(n, pieces), *heads}
     starts, segments = [], []
     start = 0
     for segment in chain.segments:
@@ -251,7 +263,6 @@ def divide(chain: Chain, parts: int, threads: int) -> list[int]:
             starts.append(start + a)
         start += len(segment)
     chain.segments = segments
-    heads = [n * i // parts for i in range(parts)]
     return [int(np.searchsorted(heads, start, side="right")) - 1 for start in starts]
 
 

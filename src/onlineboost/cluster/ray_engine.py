@@ -63,6 +63,7 @@ class RayEngine:
 
     def __init__(self, parts: int, address: str | None = None) -> None:
         self._open = ExitStack()
+        self.is_local = address is None and not ray.is_initialized()  # a cluster that is started here
         self._open.enter_context(joined(address, num_cpus=parts))
         # Next to nothing is reserved: after the loss of a machine a part must find a place on those that are left.
         kind = ray.remote(Worker)

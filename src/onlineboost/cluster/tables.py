@@ -17,19 +17,21 @@ TABLES = {"nodes": N_NODES, "details": N_NODES, "rows": N_ROWS, "stats": N_STATS
 
 
 def dumps(group: Any) -> bytes:
-    """A pickle in which trees are as they lie in their tables, but for room that is not in use.
+    """A pickle in which trees are as they lie in their tables, but for room that is not in use."""
+    return b"".join(pieces(group))
 
-    Large arrays come after all else, so that each is copied once.
-    """
+
+def pieces(group: Any) -> list[Any]:
+    """The same in pieces, one after the other. Large arrays come after all else, so that each is copied once."""
     text = io.BytesIO()
     arrays: list[pickle.PickleBuffer] = []
     _Pickler(text, protocol=5, buffer_callback=arrays.append).dump(group)
     parts = [text.getbuffer(), *(array.raw() for array in arrays)]
     sizes = np.array([len(parts), *(part.nbytes for part in parts)], np.int64)
-    return b"".join([sizes.tobytes(), *parts])
+    return [sizes.tobytes(), *parts]
 
 
-def loads(state: bytes) -> Any:
+def loads(state: Any) -> Any:
     """What `dumps` was given. Its arrays can only be read, unless they are `loaded`."""
     n = int(np.frombuffer(state, np.int64, 1)[0])
     ends = 8 * (n + 1) + np.cumsum([0, *np.frombuffer(state, np.int64, n, 8)])

@@ -37,6 +37,8 @@ from onlineboost.estimators import lookup
 from onlineboost.estimators.registry import ENTRIES
 
 STREAMS = "electricity,covertype,nursery,isolet,synthetic-abrupt"
+PANEL = " with a panel"
+PANELS = "adaboost-olm" + PANEL, "online-mbbm" + PANEL
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -94,7 +96,7 @@ def main() -> None:
 @click.option("--learners", default=20, show_default=True)
 @click.option("--parts", default="1,2,5,16", show_default=True)
 @click.option("--blocks", default="1,256,4096", show_default=True)
-@click.option("--models", default=",".join(entry.name for entry in ENTRIES), show_default=True)
+@click.option("--models", default=",".join([*(entry.name for entry in ENTRIES), *PANELS]), show_default=True)
 @click.option("--few", default=200, show_default=True, help="Rows where they go one by one.")
 @click.option("--here", is_flag=True, help="Parts in this process, without Ray.")
 def exact(streams: str, rows: int, learners: int, parts: str, blocks: str, models: str, few: int, here: bool) -> None:
@@ -104,8 +106,9 @@ def exact(streams: str, rows: int, learners: int, parts: str, blocks: str, model
     for stream in streams.split(","):
         X, y = rows_of(stream, rows)
         for model in models.split(","):
-            kind = lookup.load(model)
+            kind = lookup.load(model.removesuffix(PANEL))
             settings = {} if model == "hoeffding-tree" else {"n_learners": learners}
+            settings |= {"panel": True} if model.endswith(PANEL) else {}
             wanted = {n: hash_of(kind(**settings).partial_fit(X[:n], y[:n])) for n in {rows, few}}
             for block in map(int, blocks.split(",")):
                 n = few if block == 1 else rows
@@ -144,8 +147,8 @@ def cpu_of_tree(root: int) -> float:
 
 
 @main.command()
-@click.option("--stream", default="covertype", show_default=True)
-@click.option("--rows", default=16384, show_default=True)
+@click.option("--stream", default="movement", show_default=True)
+@click.option("--rows", default=49152, show_default=True)
 @click.option("--learners", default=1000, show_default=True)
 @click.option("--parts", default=2, show_default=True)
 @click.option("--repeats", default=1, show_default=True)
@@ -307,6 +310,7 @@ def kills(stream: str, rows: int, learners: int, parts: int, times: int, seed: i
 @click.option("--seed", default=0, show_default=True)
 def nodes(stream: str, rows: int, learners: int, times: int, seed: int) -> None:
     """Take nodes away under load, each with the actors on it; another one comes in its place."""
+    from ray._private.state import actors
     from ray.cluster_utils import Cluster as Nodes
 
     X, y = rows_of(stream, rows)
@@ -322,7 +326,11 @@ def nodes(stream: str, rows: int, learners: int, times: int, seed: int) -> None:
             struck = []
 
             def strike(draw: random.Random) -> None:
-                machines.remove_node(others.pop(draw.randrange(len(others))), allow_graceful=False)
+                homes = {actor["Address"]["NodeID"] for actor in actors().values() if actor["State"] == "ALIVE"}
+                with_parts = [node for node in others if node.node_id in homes] or others
+                lost = draw.choice(with_parts)
+                others.remove(lost)
+                machines.remove_node(lost, allow_graceful=False)
                 others.append(machines.add_node(**size))
                 struck.append(1)
 
@@ -353,7 +361,7 @@ def namespaces() -> None:
         ):
             command = f"exec ip netns exec {name} {ray} start {options} {common} --temp-dir /tmp/{name}"
             command = command if "--head" in options else command.replace(" --temp-dir /tmp/ob-b", "")
-            quiet = {"stdout": subprocess.DEVNULL, "start_new_session": True}
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
             started.append(subprocess.Popen(command, shell=True, env=own, **quiet))
             time.sleep(12)
         inside = f"ip netns exec ob-a {sys.executable} {__file__} inside".split()

@@ -12,14 +12,14 @@ from click.testing import CliRunner
 
 from contract.kinds import TREE, every_estimator, every_kind, shortened
 from helpers import in_blocks, mixed_stream, number_stream
-from onlineboost import AdaBoostOLM, BestTree, OnlineBoostClassifier, OzaBoost
+from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OnlineBoostClassifier, OzaBoost
 from onlineboost.chain import notices
 from onlineboost.chain.diary import RESTART
 from onlineboost.cli.main import main
-from onlineboost.cluster import Cluster, ClusterError, Here
+from onlineboost.cluster import Cluster, ClusterError, Here, each
 from onlineboost.cluster import line as line_module
 from onlineboost.data import Table
-from onlineboost.evaluation import cut, resumable
+from onlineboost.evaluation import cut, resumable, tune
 
 PANELS = [kind for kind in every_kind() if "panel=True" in str(kind)]
 
@@ -251,9 +251,10 @@ def test_what_a_cluster_cannot_do_is_told():
         Cluster(BestTree(3), 0)
 
 
-def test_without_ray_the_command_line_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("onlineboost.cli.survive.find_spec", lambda name: None)
-    said = CliRunner().invoke(main, ["run", "balance", "--ray"])
+@pytest.mark.parametrize("command", [["run", "balance"], ["tune", "balance"], ["reproduce"]])
+def test_without_ray_the_command_line_says_how_to_get_it(command, monkeypatch):
+    monkeypatch.setattr("onlineboost.cli.clusters.find_spec", lambda name: None)
+    said = CliRunner().invoke(main, [*command, "--ray"])
     assert said.exit_code == 2
     assert "pip install 'onlineboost[ray]'" in said.output
 
@@ -273,7 +274,7 @@ def test_a_bad_block_leaves_the_run_as_it_was(stream):
 def test_a_ray_cluster_with_a_killed_actor(stream):
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'onlineboost[ray]'")
     X, y, weight = stream
-    one = AdaBoostOLM(6, learner=TREE, restart="never")
+    one = AdaBoostOLM(6, learner=TREE, restart="never")  # other processes have reviews as they really are: not so often
     want = in_blocks(one, X, y, 130, weight)
     with Cluster(AdaBoostOLM(6, learner=TREE, restart="never"), 2, rows=32) as run:
         assert in_blocks(run, X[:130], y[:130], 65, weight[:130]) == want[:130]
@@ -281,3 +282,10 @@ def test_a_ray_cluster_with_a_killed_actor(stream):
         assert in_blocks(run, X[130:], y[130:], 65, weight[130:]) == want[130:]
         assert len(run.figures.recoveries) == 1
         assert saved(run.result()) == saved(one)
+        assert each(partial(pow, 2), range(9)) == [2**i for i in range(9)]
+        with pytest.raises(ZeroDivisionError):
+            each(partial(divmod, 1), [1, 0])
+        grid = {"grace_period": [10, 50, 400]}
+        here, there = (tune(HoeffdingTree(), grid, X, y, **how) for how in ({}, {"spread": each}))
+        assert saved(here.model) == saved(there.model)
+        assert here.rounds == there.rounds

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from onlineboost.cli.clusters import ray_option
 from onlineboost.cli.common import comma_separated, err
 from onlineboost.paper import tables as paper_tables
 
@@ -25,6 +26,7 @@ QUICK_WITHOUT = ("movement",)
 @click.option("--learners", default=100, show_default=True, type=click.IntRange(1), help="Weak learners, N.")
 @click.option("--limit", type=click.IntRange(2), help="Stop every run after so many examples.")
 @click.option("--jobs", default=0, help="Processes [default: one for each core].", type=click.IntRange(0))
+@ray_option("Run on this Ray cluster, whose machines have the data")
 @click.option("--out", default="reproduction", show_default=True, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--quick", is_flag=True, help=f"{QUICK_ORDERS} orders, without {', '.join(QUICK_WITHOUT)}.")
 @click.option(
@@ -37,6 +39,7 @@ def reproduce(
     learners: int,
     limit: int | None,
     jobs: int,
+    ray: str | None,
     out: Path,
     quick: bool,
     report_only: bool,
@@ -70,7 +73,7 @@ def reproduce(
         if not report_only:
             if store.rest:
                 err.print(f"The last line of {store.path} was cut off: it is in {store.rest} now.", highlight=False)
-            run_missing(cells, store, jobs)
+            run_missing(cells, store, jobs, ray)
         done = store.select(cells, any_version=report_only)
     if not done:
         raise ValueError(f"{out} has no finished cells of this kind: run without --report-only")

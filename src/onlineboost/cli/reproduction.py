@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from onlineboost import __version__
+from onlineboost.cli.clusters import address_of
 from onlineboost.cli.common import err, visible
 from onlineboost.data.errors import DataError
 from onlineboost.evaluation.records import Record
@@ -29,9 +30,22 @@ from onlineboost.paper.summary import Summary, summarise, table_one
 from onlineboost.report.pictures import need_drawing
 
 
-def run_missing(cells: Sequence[Cell], store: Store, jobs: int) -> None:
-    """Run the cells that the store does not have, with a bar that says how long it will take. jobs = 0: all cores."""
-    jobs = jobs or cpu_count()
+def run_missing(cells: Sequence[Cell], store: Store, jobs: int, ray: str | None = None) -> None:
+    """Run the cells that the store does not have, with a bar that says how long it will take. jobs = 0: all cores.
+
+    With `ray` (`clusters.ray_option`), on all processors of a cluster.
+    """
+    if ray is not None:
+        from onlineboost.cluster.each import processors
+        from onlineboost.cluster.ray_engine import joined
+
+        with joined(address_of(ray)):
+            _run_missing(cells, store, processors(), ray=True)
+        return
+    _run_missing(cells, store, jobs or cpu_count(), ray=False)
+
+
+def _run_missing(cells: Sequence[Cell], store: Store, jobs: int, *, ray: bool) -> None:
     todo = [cell for cell in cells if cell not in store]
     clock = Clock(jobs)
     for cell in cells:
@@ -48,7 +62,7 @@ def run_missing(cells: Sequence[Cell], store: Store, jobs: int) -> None:
     with Progress(*columns, console=err) as bar:
         ahead = clock.left(left)
         task = bar.add_task("running", total=ahead, note=f"{len(todo):,} cells, about {_time(ahead)} left")
-        for cell, record in run_cells(todo, jobs):
+        for cell, record in run_cells(todo, jobs, ray):
             store.add(record)
             clock.done(cell, record["seconds"])
             del left[cell]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from onlineboost.cli.clusters import ray_option
 from onlineboost.cli.common import check_apart, check_writable, comma_separated, number
 from onlineboost.cli.models import BASELINES, MODELS, settings_of
 from onlineboost.estimators.words import ALPHA_STEPS, COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
@@ -83,13 +84,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--every", default="10000", show_default=True, help="Rows between checkpoints, or time: 30s, 5m, 1h.")
 @click.option("--resume", is_flag=True, help="Go on with the run whose checkpoints are in the folder.")
-@click.option(
-    "--ray",
-    is_flag=False,
-    flag_value="local",
-    metavar="[ADDRESS]",
-    help="Learn on this Ray cluster; without ADDRESS, on one that is started here. Same result.",
-)
+@ray_option("Learn on this Ray cluster, with the same result")
 @click.option("--segments", type=click.IntRange(1), default=2, show_default=True, help="Processes on the cluster.")
 @click.option("--verbose", is_flag=True, help="Print bounds on the mistakes that exceed the number of examples, too.")
 def run(

@@ -6,12 +6,12 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 
+from onlineboost.cli.clusters import address_of
 from onlineboost.cli.common import check_writable, err, visible
 from onlineboost.cli.models import BASELINES
 from onlineboost.data.live import STDIN
@@ -20,7 +20,6 @@ from onlineboost.evaluation.predictions import Predictions, Printed
 from onlineboost.evaluation.resumable import resumable
 from onlineboost.evaluation.tally import Tally
 
-LOCAL = "local"  # a cluster that is started on this machine, for this run
 HEAD = 1 << 20  # bytes at the beginning of a file by which it is known again
 
 
@@ -33,7 +32,7 @@ class Keep:
     checkpoint: Path | None = None
     every: str = "10000"
     resume: bool = False
-    ray: str | None = None  # address of a cluster to learn on, or LOCAL
+    ray: str | None = None  # the cluster to learn on, as `ray_option` has it
     segments: int = 2
 
     def __bool__(self) -> bool:
@@ -45,7 +44,7 @@ class Keep:
             return None
         from onlineboost.cluster import Cluster
 
-        return partial(Cluster, segments=self.segments, address=None if self.ray == LOCAL else self.ray)
+        return partial(Cluster, segments=self.segments, address=address_of(self.ray))
 
     def check(self, model: str) -> None:
         """What would go wrong at the end of a long run is told before it."""
@@ -54,8 +53,6 @@ class Keep:
         if model in BASELINES and (self.save or self.checkpoint or self.ray):
             option = "--ray" if self.ray else "--save" if self.save else "--checkpoint"
             raise click.BadParameter(f"{model} is no model that can be saved, or cut into segments", param_hint=option)
-        if self.ray and find_spec("ray") is None:
-            raise click.BadParameter("it needs Ray: pip install 'onlineboost[ray]'", param_hint="--ray")
         if self.save is not None:
             check_writable(self.save, "--save")
         if self.out is not None and not self.resume:

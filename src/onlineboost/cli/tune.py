@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as TextTable
 
+from onlineboost.cli.clusters import address_of, ray_option
 from onlineboost.cli.common import check_apart, check_writable, comma_separated, err, visible
 from onlineboost.cli.models import settings_of
 from onlineboost.estimators import lookup
@@ -26,6 +29,7 @@ DEFAULT = {"n_learners": ["25", "50", "100"], "weight_scale": ["rising", "10"], 
 @click.option("--score", default="log_loss", show_default=True, help="What is compared: accuracy, kappa, macro_f1, ...")
 @click.option("--seed", default=0, show_default=True, help="Seed of the models, and of the shuffling of a data set.")
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many examples.")
+@ray_option("Run the models on this Ray cluster, with the same result")
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Put the model that is left into a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def tune(
@@ -36,6 +40,7 @@ def tune(
     score: str,
     seed: int,
     limit: int | None,
+    ray: str | None,
     save: Path | None,
     as_json: bool,
 ) -> None:
@@ -57,7 +62,8 @@ def tune(
     X, y = _in_memory(stream)
     told = None if as_json else _tell
     new = lookup.make(model, random_state=seed)
-    found = halve(new, grid, X, y, score=score, classes=stream.classes or None, progress=told)
+    with _spreading(ray) as how:
+        found = halve(new, grid, X, y, score=score, classes=stream.classes or None, progress=told, **how)
     if save is not None:
         found.model.save(save)
     if as_json:
@@ -67,6 +73,19 @@ def tune(
         click.echo(json.dumps({**answer, "followed": own}, indent=2))
         return
     _print(found, f"{visible(source)}: settings of {model}, by {score}")
+
+
+@contextmanager
+def _spreading(ray: str | None) -> Iterator[dict[str, Any]]:
+    """How the models are run: here, or on a cluster."""
+    if ray is None:
+        yield {}
+        return
+    from onlineboost.cluster import each
+    from onlineboost.cluster.ray_engine import joined
+
+    with joined(address_of(ray)):
+        yield {"spread": each}
 
 
 def _grid(model: str, sets: tuple[str, ...]) -> dict[str, list[Any]]:

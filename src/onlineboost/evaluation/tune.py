@@ -7,7 +7,7 @@ and what is decided after a row is decided by rows up to it: nothing looks ahead
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -62,6 +62,7 @@ def tune(
     keep: float = 0.5,
     classes: Any = None,
     progress: Callable[[int, int, int], None] | None = None,
+    spread: Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]] = map,
 ) -> Tuned:
     """Run a model with many settings over a stream, and drop the worse ones as it goes.
 
@@ -83,6 +84,9 @@ def tune(
         All labels; by default those of `y`.
     progress
         Called after every look with (rows learned, rows in all, models left).
+    spread
+        How to call a function on many things: `onlineboost.cluster.each` does it on a cluster, `map` of a pool in some
+        processes. Models and rows travel there and back between two looks.
 
     Examples
     --------
@@ -104,8 +108,8 @@ def tune(
     rounds, own, start = [], Metrics(), 0
     for stop, left in _looks(len(y), len(field), keep):
         block = Block(rows_in[start:stop], y[start:stop], start, stop / len(y))
-        steps = [runner.run(block, classes) for runner in field]
-        own.add(block.y, steps[0])  # the first of the field leads, by the rows before these
+        field, said = map(list, zip(*spread(_run, [(runner, block, classes) for runner in field]), strict=True))
+        own.add(block.y, said[0])  # the first of the field leads, by the rows before these
         field.sort(key=lambda runner: -SCORES[score] * runner.score(score))
         scores = tuple((runner.settings, runner.score(score)) for runner in field)
         field, start = field[:left], stop
@@ -131,6 +135,11 @@ class _Runner:
     def score(self, name: str) -> float:
         value = getattr(self.metrics, name)
         return -SCORES[name] * math.inf if math.isnan(value) else float(value)
+
+
+def _run(job: tuple[_Runner, Block, Any]) -> tuple[_Runner, np.ndarray]:
+    runner, block, classes = job
+    return runner, runner.run(block, classes)
 
 
 def _combinations(settings: Mapping[str, Sequence[Any]] | Sequence[Settings]) -> list[Settings]:

@@ -44,8 +44,13 @@ class Clock:
         return max(sum(costs) / self.jobs, max(costs, default=0.0))
 
 
-def run_cells(cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, Record]]:
-    """Run cells, `jobs` at a time, and yield each with its record as it finishes."""
+def run_cells(cells: Sequence[Cell], jobs: int, ray: bool = False) -> Iterator[tuple[Cell, Record]]:
+    """Run cells, `jobs` at a time, and yield each with its record as it finishes; or on the Ray cluster at hand."""
+    if ray:
+        from onlineboost.cluster.each import as_done
+
+        yield from ((cells[i], record) for i, record in as_done(_run, cells))
+        return
     if jobs == 1:
         for cell in cells:
             yield cell, _run(cell)

@@ -148,10 +148,10 @@ def _measure(
     with Progress(*columns, console=err, disable=quiet) as bar:
         for name in names:
             total = len(stream.dataset) if stream.dataset is not None else None
-            task = bar.add_task(name, total=stream.limit or total)
+            task = bar.add_task(name, total=stream.limit or total, visible=False)  # there may be nothing to show
 
             def show(seen: int, share: float, task: Any = task) -> None:
-                bar.update(task, completed=seen, total=max(seen, round(seen / share)) if share else None)
+                bar.update(task, completed=seen, total=max(seen, round(seen / share)) if share else None, visible=True)
 
             model = make_model(name, **settings)
             if keep and name == names[0]:

@@ -167,6 +167,7 @@ def cost(stream: str, rows: int, learners: int, parts: int, repeats: int) -> Non
             with Cluster(AdaBoostOLM(learners, **settings), parts, rows=block) as run:
                 run.partial_fit(X[:block], y[:block], classes=classes)
                 run._line.drain()
+                time.sleep(6.0)  # the process that is kept ready has to start, too
                 start, cpu = time.perf_counter(), cpu_of_tree(os.getpid())
                 fed(run, X[block:], y[block:], block)
                 run._line.drain()

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlineboost.panel.eager import CLASSES, COLUMN_BITS, LINK, N_NODES, N_TREES, PRIOR, SPLIT
+from onlineboost.panel.least_squares import SHARPNESS
 from onlineboost.panel.metric import CONSTANT
 from onlineboost.panel.newton import LEAST
-from onlineboost.panel.panel import LINEAR, NAMES, SHARPNESS, TREES, ask_panel, new_panel_work
+from onlineboost.panel.panel import LINEAR, NAMES, TREES, ask_panel, new_panel_work
 from onlineboost.panel.state import COLUMNS, Panel
 
 

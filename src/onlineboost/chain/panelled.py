@@ -161,7 +161,7 @@ class PanelChain(Chain):
         self.segments = self._fifths(*self.segments)
 
     def set_classes(self, k: int) -> None:
-        """From here on there are k classes."""
+        super().set_classes(k)
         self.panel = with_classes(self.panel, k)
         self.room_for_labels(k)
 

@@ -17,8 +17,10 @@ from onlineboost import HoeffdingTree
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain import restarts
 from onlineboost.estimators import lookup, predicting, words
+from onlineboost.estimators.panel_member import PanelMember
 from onlineboost.estimators.registry import ENTRIES
 from onlineboost.panel.state import most_bytes, new_panel, with_classes
+from onlineboost.trees.state import Columns
 
 TREE = HoeffdingTree(grace_period=(10, 25), tie_threshold=(0.2, 0.7), max_features=0.6)  # splits on short streams
 COMMON = {"n_learners": 6, "learner": TREE, "weight_scale": (0.7, 3.0), "grace_period": 15, "tie_threshold": 0.4}
@@ -34,6 +36,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "weights": words.WEIGHTS,
     "poisson": (True, False),
     "panel": (True, False),
+    "cosines": (True, False),
     "gamma": (0.2,),
     "potential": ("exact", "monte_carlo"),
     "class_weight": ("balanced", {"a": 0.5, "c": 4.0}),
@@ -96,7 +99,11 @@ TINY_TREE = 8_000  # bytes for a tree: room for some 20 nodes
 TREES = {"hoeffding-tree": 1, "adaboost-ova": 24, "one-vs-all": 24}  # of streams with four classes; others have 6
 
 # The panel counts with all that it may ever take, and beside it there is room for the rows of a block.
-FIXED = {"online-boost": most_bytes(with_classes(new_panel(3, 2, 0), 4)) + 1_600_000}
+ROWS_OF_A_BLOCK = 1_600_000
+FIXED = {"online-boost": most_bytes(with_classes(new_panel(3, 2, 0), 4)) + ROWS_OF_A_BLOCK}
+MEMBERS = tuple(entry.name for entry in ENTRIES if issubclass(lookup.load(entry.name), PanelMember))
+for _name in MEMBERS:
+    FIXED[_name] = lookup.make(_name)._members(Columns(3, [0, 0]), [0], 4).most_bytes() + ROWS_OF_A_BLOCK
 
 
 def with_little_memory() -> list[Kind]:

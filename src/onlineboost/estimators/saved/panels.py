@@ -20,10 +20,10 @@ from onlineboost.panel.state import Panel, ground_of, new_ground, new_panel, pac
 
 
 def named_arrays(group: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
-    """All arrays of a named tuple and of those in it, by where they are."""
+    """All arrays of a named tuple and of those in it, by where they are; those of a ground as if they were outside."""
     for name, part in zip(group._fields, group, strict=True):
         if isinstance(part, tuple):
-            yield from named_arrays(part, f"{path}{name}.")
+            yield from named_arrays(part, path if name == "ground" else f"{path}{name}.")
         elif isinstance(part, np.ndarray):
             yield path + name, part
 
@@ -55,16 +55,15 @@ def take(state: Any) -> dict[str, Any]:
 
 
 def make_panel(given: dict[str, Any]) -> Panel:
-    panel: Panel = _filled(new_panel(*_columns(given, ""), given["seed"]), given, "")
+    panel: Panel = _filled(new_panel(*_columns(given), given["seed"]), given)
     return panel._replace(**_numbers(panel, given))
 
 
 def make_member(new: Callable[..., Any], given: dict[str, Any]) -> Any:
     """A member that `new` makes of a ground and its settings."""
-    where = "ground."
-    ground = new_ground(*_columns(given, where), given["seed"])
+    ground = new_ground(*_columns(given), given["seed"])
     settings = {name: value for name, value in given.items() if type(value) is int and name not in NUMBERS}
-    member = _filled(new(ground, **settings), given, where)
+    member = _filled(new(ground, **settings), given)
     return member._replace(ground=member.ground._replace(**_numbers(member.ground, given)))
 
 
@@ -72,21 +71,21 @@ def _numbers(ground: Any, given: dict[str, Any]) -> dict[str, Any]:
     return {"width": given["width"], "most": given["most"], "dense": ground.dense._replace(offset=given["offset"])}
 
 
-def _columns(given: dict[str, Any], where: str) -> tuple[int, int]:
+def _columns(given: dict[str, Any]) -> tuple[int, int]:
     """Numeric and nominal columns."""
-    return given[f"{where}dense.origin"].size // 8, given[f"{where}dense.place"].size // (4 * VALUES)
+    return given["dense.origin"].size // 8, given["dense.place"].size // (4 * VALUES)
 
 
-def _filled(fresh: Any, given: dict[str, Any], where: str) -> Any:
+def _filled(fresh: Any, given: dict[str, Any]) -> Any:
     """With the arrays that are given, which are checked."""
-    used = given[f"{where}used"]
+    used = given["used"]
     check(used.size == 24, "the rows of the panel")
     rows, columns, classes = map(int, used.view(np.int64))
-    n_numeric, n_nominal = _columns(given, where)
+    n_numeric, n_nominal = _columns(given)
     nodes = given["eager.nodes"].size // (16 * N_TREES) if hasattr(fresh, "eager") else 1
-    good = rows >= 0 and 0 <= classes <= given[f"{where}class_seen"].size // 8 and 1 <= nodes <= NODES
+    good = rows >= 0 and 0 <= classes <= given["class_seen"].size // 8 and 1 <= nodes <= NODES
     check(good and min(n_numeric, WIDE) <= columns <= given["most"] <= WIDE + 1024, "the columns of the panel")
-    check(given[f"{where}columns.centre"].size == 8 * columns, "the columns of the panel")
+    check(given["columns.centre"].size == 8 * columns, "the columns of the panel")
     check(given["width"] == n_numeric + n_nominal, "the columns of the panel")
     sizes = {"classes": classes, "columns": columns, "memory": min(rows, MEMORY), "recent": min(rows, RECENT)}
     state = resized(fresh, {**sizes, "nodes": nodes})

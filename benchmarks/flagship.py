@@ -3,14 +3,16 @@
     python benchmarks/flagship.py                                   all sets, three orders each
     python benchmarks/flagship.py --datasets car,mice --orders 10
     python benchmarks/flagship.py --model online-boost:25 --model adaboost-olm:100 --out runs.jsonl
+    python benchmarks/flagship.py --model "least-squares cosines=False" --model adaboost-olm:5/eager-trees
 
-`name:n` is a model with n learners. Order o is the data set shuffled with seed o, run by a model with seed o; streams
-in the order of time run once. Each run is a line of the file `--out`. Runs that are in it already are not done again,
-so it can be stopped at any time.
+`name:n` is a model with n learners, to which settings may be added; the weak learner comes after a slash. Order o is
+the data set shuffled with seed o, run by a model with seed o; streams in the order of time run once. Each run is a line
+of the file `--out`. Runs that are in it already are not done again, so it can be stopped at any time.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import time
@@ -71,8 +73,13 @@ def one(name: str, rows: int | None, order: int, model: str) -> dict[str, Any]:
 
 
 def make(model: str, seed: int) -> Any:
-    name, _, n_learners = model.partition(":")
-    return lookup.make(name, n_learners=int(n_learners) if n_learners else None, random_state=seed)
+    own, _, learner = model.partition("/")
+    name, *given = own.split()
+    name, _, n_learners = name.partition(":")
+    settings = {key: ast.literal_eval(value) for key, value in (pair.split("=") for pair in given)}
+    if learner:
+        settings["learner"] = make(learner, seed)
+    return lookup.make(name, n_learners=int(n_learners) if n_learners else None, random_state=seed, **settings)
 
 
 def key(line: dict[str, Any]) -> tuple[str, int | None, int, str]:

@@ -22,7 +22,7 @@ from onlineboost.data.errors import DataError
 from onlineboost.panel import panel as members
 from onlineboost.panel.dense import densify
 from onlineboost.panel.eager import ask_eager, learn_eager
-from onlineboost.panel.least_squares import N_COSINES, learn_squares, take_cosines
+from onlineboost.panel.least_squares import N_COSINES, curve, learn_squares
 from onlineboost.panel.metric import PERIOD, learn_metric, refresh
 from onlineboost.panel.neighbours import RECENT
 from onlineboost.panel.newton import combine, learn_newton
@@ -38,7 +38,7 @@ def dense_part(panel, x, k, y, work):
 
 @bare_kernel
 def cosines_part(panel, x, k, y, work):
-    take_cosines(panel.frequencies, panel.phases, work.linear[1:], panel.used[COLUMNS], work.curved[1:])
+    curve(panel.frequencies, panel.phases, panel.tilt, work.linear[1:], panel.used[COLUMNS], work.curved)
 
 
 @bare_kernel

@@ -214,6 +214,8 @@ def learners_state(chain, sizes):
             settings = zip(*(getattr(forest, name).tolist() for name in PER_TREE), strict=True)
             trees = [tree_state(forest, root, sizes) for root in forest.roots]
             out += zip(settings, trees, strict=True)
+        elif hasattr(learners, "members"):
+            out += [[(a.shape, a.tobytes()) for a in arrays_of(packed(member))] for member in learners.members]
         else:
             out += zip(map(joblib.hash, learners.learners), learners.started.tolist(), strict=True)
     return out

@@ -41,7 +41,7 @@ class RefittedTrees:
             return
         number, self.next = self.next, (self.next + 1) % refits.TREES
         self.due = t + 1 + max(refits.SOONEST, len(rows) // refits.PARTS)
-        drawn = self.drawn(n_columns, 2 * k if number % 2 == 0 else 0, t)
+        drawn = self.drawn(n_columns, len(rows[-1][1]) if number % 2 == 0 else 0, t)
         self.trees[number] = []
         p = np.array([softmax(self.votes(row, k, self.trees)) for row in rows])
         y, weight = np.array([row[2] for row in rows]), np.array([row[3] for row in rows])

@@ -17,7 +17,18 @@ from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 
 import mutations
-from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OnlineMBBM, OzaBoost, load, load_dataset, prequential
+from onlineboost import (
+    AdaBoostOLM,
+    BestTree,
+    EagerTrees,
+    HoeffdingTree,
+    NearestNeighbours,
+    OnlineMBBM,
+    OzaBoost,
+    load,
+    load_dataset,
+    prequential,
+)
 from onlineboost.cli.main import main
 from onlineboost.data import Table, read_blocks
 from onlineboost.evaluation import resumable, tune
@@ -77,7 +88,7 @@ def names(tmp_path_factory):
     """What the examples in Python know."""
     X, y = np.array([[0.0, 1.0], [1.0, 0.0]] * 10), np.array(["a", "b"] * 10)
     known = {kind.__name__: kind for kind in (AdaBoostOLM, BestTree, HoeffdingTree, OzaBoost)}
-    known |= {kind.__name__: kind for kind in (OnlineMBBM, GaussianNB, Ridge)}
+    known |= {kind.__name__: kind for kind in (OnlineMBBM, GaussianNB, Ridge, EagerTrees, NearestNeighbours)}
     clf, fixed = AdaBoostOLM(2).fit(X, y), AdaBoostOLM(2).partial_fit(X, y, classes=["a", "b"])
     clf = AdaBoostOLM(2).partial_fit(X, y)
     known |= {"load": load, "resumable": resumable, "tune": tune}

@@ -9,10 +9,18 @@ import reference
 from helpers import arrays_of, in_blocks, mixed_stream, number_stream, plain, twins_of
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
 from onlineboost.panel import eager, newton, refits
-from onlineboost.panel.least_squares import MOST, N_COSINES, cosine, learn_squares, new_least_squares, score
+from onlineboost.panel.least_squares import (
+    MOST,
+    N_COSINES,
+    cosine,
+    learn_squares,
+    new_least_squares,
+    score,
+    start_phases,
+)
 from onlineboost.panel.neighbours import RECENT
 from onlineboost.panel.newton import combine, learn_newton, new_newton, new_newton_work
-from onlineboost.panel.panel import ask_panel, learn_panel, new_panel_work, start_columns, start_phases
+from onlineboost.panel.panel import ask_panel, learn_panel, new_panel_work, start_columns
 from onlineboost.panel.state import COLUMNS, ROWS, new_panel, packed, room_for_rows, with_classes, with_room
 from onlineboost.trees.compact import join
 from reference_panel import Newton, Panel, Panelled, frequencies

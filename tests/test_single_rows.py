@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from contract.kinds import every_estimator, every_kind, shortened
+from contract.kinds import MEMBERS, every_estimator, every_kind, shortened
 from helpers import mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree
 from onlineboost._compile.handle import compiled, hold
@@ -30,7 +30,7 @@ def counted(clf):
 
 @every_class
 def test_plain_rows_go_alone(kind):
-    if kind.name == "online-boost":
+    if kind.name in ("online-boost", *MEMBERS):
         pytest.skip("its single rows go as blocks of one row")
     X, y = number_stream(60)
     clf = kind.make()

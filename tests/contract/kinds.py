@@ -13,12 +13,14 @@ from unittest.mock import patch
 
 from sklearn.naive_bayes import GaussianNB
 
-from onlineboost import HoeffdingTree
+from onlineboost import HoeffdingTree, LeastSquares
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain import restarts
 from onlineboost.estimators import lookup, predicting, words
+from onlineboost.estimators.panel_member import PanelMember
 from onlineboost.estimators.registry import ENTRIES
 from onlineboost.panel.state import most_bytes, new_panel, with_classes
+from onlineboost.trees.state import Columns
 
 TREE = HoeffdingTree(grace_period=(10, 25), tie_threshold=(0.2, 0.7), max_features=0.6)  # splits on short streams
 COMMON = {"n_learners": 6, "learner": TREE, "weight_scale": (0.7, 3.0), "grace_period": 15, "tie_threshold": 0.4}
@@ -34,6 +36,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "weights": words.WEIGHTS,
     "poisson": (True, False),
     "panel": (True, False),
+    "cosines": (True, False),
     "gamma": (0.2,),
     "potential": ("exact", "monte_carlo"),
     "class_weight": ("balanced", {"a": 0.5, "c": 4.0}),
@@ -75,11 +78,15 @@ def _kind(name: str, label: str, **settings: Any) -> Kind:
     return Kind(label, make)
 
 
+MEMBERS = tuple(entry.name for entry in ENTRIES if issubclass(lookup.load(entry.name), PanelMember))
+SETTINGS_OF_ALL = "least-squares"  # what settings do to one member they do to all: the others come with their defaults
+VARIED = [entry for entry in ENTRIES if entry.name not in MEMBERS or entry.name == SETTINGS_OF_ALL]
+
+
 def every_kind() -> list[Kind]:
     """Each estimator with its defaults, then with each word that one of its settings takes."""
-    kinds = []
-    for entry in ENTRIES:
-        kinds.append(_kind(entry.name, entry.name))
+    kinds = every_estimator()
+    for entry in VARIED:
         own = set(lookup.settings_of(entry.name))
         default = lookup.load(entry.name)().get_params(deep=False)
         for setting, values in WORDS.items():
@@ -96,12 +103,14 @@ TINY_TREE = 8_000  # bytes for a tree: room for some 20 nodes
 TREES = {"hoeffding-tree": 1, "adaboost-ova": 24, "one-vs-all": 24}  # of streams with four classes; others have 6
 
 # The panel counts with all that it may ever take, and beside it there is room for the rows of a block.
-FIXED = {"online-boost": most_bytes(with_classes(new_panel(3, 2, 0), 4)) + 1_600_000}
+ROWS_OF_A_BLOCK = 1_600_000
+FIXED = {"online-boost": most_bytes(with_classes(new_panel(3, 2, 0), 4)) + ROWS_OF_A_BLOCK}
+FIXED[SETTINGS_OF_ALL] = LeastSquares()._members(Columns(3, [0, 0]), [0], 4).most_bytes() + ROWS_OF_A_BLOCK
 
 
 def with_little_memory() -> list[Kind]:
     """Each estimator with so little memory that trees of short streams have to do without."""
-    limits = {entry.name: TINY_TREE * TREES.get(entry.name, 6) + FIXED.get(entry.name, 0) for entry in ENTRIES}
+    limits = {entry.name: TINY_TREE * TREES.get(entry.name, 6) + FIXED.get(entry.name, 0) for entry in VARIED}
     return [_kind(name, f"{name} memory_limit={limit}", memory_limit=limit) for name, limit in limits.items()]
 
 
@@ -113,7 +122,7 @@ def every_estimator() -> list[Kind]:
 def with_costs() -> list[Kind]:
     """Each estimator with all settings that say what mistakes cost."""
     costs = {name: WORDS[name][0] for name in ("class_weight", "cost_matrix")}
-    return [_kind(entry.name, f"{entry.name} with costs", **costs) for entry in ENTRIES]
+    return [_kind(entry.name, f"{entry.name} with costs", **costs) for entry in VARIED]
 
 
 def with_learners_of_another_make() -> list[Kind]:

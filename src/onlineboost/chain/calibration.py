@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from onlineboost._compile.jit import entry_kernel
-from onlineboost.panel.panel import HEAVIEST, LIGHTEST
+from onlineboost.panel.ground import HEAVIEST, LIGHTEST
 
 FADE = 0.998  # f: what a slope still counts in A one row later
 LOWEST, HIGHEST = 0.05, 20.0  # bounds of beta

@@ -323,6 +323,11 @@ class Chain:
         """One segment, with state of its own, in place of those of the original."""
         self.segments = [original.segments[0].join(original.segments[1:])]
 
+    def set_classes(self, k: int) -> None:
+        """From here on there are k classes."""
+        for segment in self.segments:
+            segment.learners.set_classes(k)
+
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """There is room for so many values of each nominal column, which appeared first in these rounds."""
         for segment in self.segments:
@@ -377,13 +382,8 @@ class Chain:
     def fixed_bytes(self) -> int:
         """Bytes of what belongs to no learner."""
         watch = self.watch.nbytes if self.watch is not None else 0
-        return (
-            sum(log_v.nbytes for log_v in self.log_vs)
-            + array_bytes(self.numbers)
-            + watch
-            + self._table_bytes()
-            + self.diary.nbytes
-        )
+        experts = sum(log_v.nbytes for log_v in self.log_vs)
+        return experts + array_bytes(self.numbers) + watch + self._table_bytes() + self.diary.nbytes
 
     def _table_bytes(self) -> int:
         return array_bytes(getattr(self.segments[0].booster, "tables", None)) if self.segments else 0

@@ -50,6 +50,10 @@ class Learners(ABC):
     def join(self, others: Sequence[Any]) -> Self:
         """A compact copy of these learners and those of the others, which come after them."""
 
+    def set_classes(self, k: int) -> None:
+        """From here on there are k classes."""
+        return  # most need not know before they meet one
+
     @abstractmethod
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """There is room for so many values of each nominal column, which appeared first in these rounds."""
@@ -73,6 +77,10 @@ class Learners(ABC):
     @abstractmethod
     def nbytes(self) -> dict[str, int]:
         """Bytes in use, part by part."""
+
+    def most_bytes(self) -> int:
+        """What they take at most, if there is an end to it by itself: a limit of the memory counts all of it."""
+        return 0
 
 
 class TreeLearners(Learners):

@@ -19,6 +19,8 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import Rows
+from onlineboost.panel.ground import HEAVIEST, LIGHTEST
+from onlineboost.panel.least_squares import start_phases
 from onlineboost.panel.mixture import (
     CHAIN,
     COMBINED,
@@ -41,16 +43,7 @@ from onlineboost.panel.newton import (
     new_newton_work,
     softmax,
 )
-from onlineboost.panel.panel import (
-    HEAVIEST,
-    LIGHTEST,
-    NAMES,
-    ask_panel,
-    learn_panel,
-    new_panel_work,
-    start_columns,
-    start_phases,
-)
+from onlineboost.panel.panel import NAMES, ask_panel, learn_panel, new_panel_work, start_columns
 from onlineboost.panel.recency import FADES, learn_recency, new_recency
 from onlineboost.panel.state import Panel, most_bytes, new_panel, packed, room_for_rows, with_classes, with_room
 
@@ -168,7 +161,7 @@ class PanelChain(Chain):
         self.segments = self._fifths(*self.segments)
 
     def set_classes(self, k: int) -> None:
-        """From here on there are k classes."""
+        super().set_classes(k)
         self.panel = with_classes(self.panel, k)
         self.room_for_labels(k)
 

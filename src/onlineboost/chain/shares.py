@@ -52,6 +52,7 @@ class Shares:
         boosters = sum(array_bytes(getattr(part.booster, name)) for part in chain.segments for name in _fields(part))
         self.fixed = overhead + boosters + chain.fixed_bytes() + chain.n_learners * per_learner
         self.fixed += self.n_trees * PER_TREE_BYTES
+        self.fixed += sum(segment.learners.most_bytes() for segment in chain.segments)
         columns = n_numeric + len(capacities)
         self.block = BLOCK * (8 * (3 * columns + 4 * k + 8) + 4 * chain.n_learners)  # rows, votes and experts
         self.whole_diary = new_diary(columns, None).nbytes

@@ -16,8 +16,10 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.independent import IndependentChain
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
+from onlineboost.chain.members import MemberLearners
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
+from onlineboost.panel.paths import column_weights
 from onlineboost.panel.recency import FADES
 from onlineboost.trees.binary import MINE
 from onlineboost.trees.paths import Moves, moves
@@ -98,6 +100,17 @@ def votes(chain: Chain, x: np.ndarray, k: int, who: list[Voter]) -> np.ndarray:
 
 def is_tree(voter: Voter) -> bool:
     return isinstance(voter.learners, TreeLearners)
+
+
+def is_member(voter: Voter) -> bool:
+    """Whether it is a member of the panel, which weighs up all columns at once."""
+    return isinstance(voter.learners, MemberLearners)
+
+
+def columns_of_member(voter: Voter, n_columns: int) -> np.ndarray:
+    """What a member's vote owes to each column: in proportion to what columns count in its metric."""
+    ground = voter.learners.members[voter.place].ground
+    return abs(voter.weight) * np.abs(voter.effect).max() * column_weights(ground, n_columns)
 
 
 def trees_of_voter(voter: Voter) -> list[int]:

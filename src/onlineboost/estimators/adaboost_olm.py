@@ -26,8 +26,9 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         The surrogate loss whose gradient makes the cost matrices, the weights and the steps of alpha. With
         "squared_hinge" accuracies are much the same, but the probabilities are poor.
     learner : HoeffdingTree, or any classifier with ``partial_fit`` and ``predict_proba``, optional
-        The weak learner; by default ``HoeffdingTree()``. Others than trees run the same algorithm on a slower path,
-        and need `classes` on the first call of ``partial_fit``.
+        The weak learner; by default ``HoeffdingTree()``. So are the members of the panel: :class:`EagerTrees`,
+        :class:`NearestNeighbours`, :class:`LeastSquares` and :class:`RefittedTrees`. Learners of another make run the
+        same algorithm on a slower path, and need `classes` on the first call of ``partial_fit``.
     weight_scale : number, (low, high), list of numbers or "rising"
         The weights of the paper lie in [0, 1]; each learner's are multiplied by its scale. A Hoeffding tree's grace
         period and bound are in units of weight, so the scale decides how fast a tree grows. A range is drawn from

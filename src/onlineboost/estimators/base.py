@@ -82,6 +82,7 @@ class OnlineClassifier(
 
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""
+        model.chain.set_classes(k)
 
     def _per_class(self) -> int:
         """Learners that each class brings with it."""

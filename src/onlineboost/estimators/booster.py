@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 
+from onlineboost._compile.random import child_key
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.learners import GivenLearners, Learners, TreeLearners
@@ -17,8 +18,11 @@ from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.one_by_one import learns_one_by_one, one_by_one
+from onlineboost.estimators.panel_member import PanelMember
 from onlineboost.estimators.settings import COMBINERS, word, yes_or_no
 from onlineboost.trees.state import Columns
+
+Own = TypeVar("Own", bound=OnlineClassifier)  # a weak learner of this package
 
 
 class BoosterClassifier(OnlineClassifier):
@@ -28,10 +32,6 @@ class BoosterClassifier(OnlineClassifier):
 
     def _combiner(self) -> Combiner:
         return word("combiner", self.combiner, COMBINERS)
-
-    def _set_classes(self, model: Model, k: int) -> None:
-        if isinstance(model.chain, PanelChain):
-            model.chain.set_classes(k)
 
     @property
     def edges_(self) -> np.ndarray:
@@ -56,14 +56,14 @@ def only_tree(learner: Any, whose: str) -> HoeffdingTree:
     return _of_a_booster(learner)
 
 
-def _of_a_booster(tree: HoeffdingTree) -> HoeffdingTree:
-    """A tree in a chain learns with the weights that the booster gives it."""
+def _of_a_booster(learner: Own) -> Own:
+    """A learner in a chain learns with the weights that the booster gives it."""
     for name in ("class_weight", "cost_matrix"):
-        if getattr(tree, name) is not None:
+        if getattr(learner, name) is not None:
             raise ValueError(f"{name} of a weak learner has no effect: give it to the booster instead")
-    if tree.calibrate:
+    if learner.calibrate:
         raise ValueError("calibrate of a weak learner has no effect: give it to the booster instead")
-    return tree
+    return learner
 
 
 # arguments: what a chain is made of
@@ -89,6 +89,9 @@ def weak_learners(learner: Any, booster: Booster, columns: Columns, k: int) -> L
     learner = HoeffdingTree() if learner is None else learner
     if isinstance(learner, HoeffdingTree):
         return TreeLearners(_of_a_booster(learner)._trees(columns, booster.scale, booster.seed))
+    if isinstance(learner, PanelMember):
+        seeds = [child_key(booster.seed, i) for i in range(booster.n_learners)]
+        return _of_a_booster(learner)._members(columns, seeds, k)
     if isinstance(learner, type):
         raise ValueError(f"learner must be an object, not a class: {learner.__name__}()")
     rows_alone = learns_one_by_one(learner)
@@ -96,7 +99,7 @@ def weak_learners(learner: Any, booster: Booster, columns: Columns, k: int) -> L
         if not (hasattr(learner, method) or rows_alone):
             raise ValueError(f"learner {learner!r} has no {method}; a weak learner needs partial_fit and predict_proba")
     if k == 0:
-        raise ValueError("learners other than HoeffdingTree need `classes` on the first call of partial_fit")
+        raise ValueError("learners of another make need `classes` on the first call of partial_fit")
     if rows_alone:
         return GivenLearners([one_by_one(learner, (booster.seed + i) % 2**32) for i in range(booster.n_learners)], k)
     copies = [clone(learner) for _ in range(booster.n_learners)]

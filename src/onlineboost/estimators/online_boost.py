@@ -11,11 +11,9 @@ from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.panelled import PanelChain
 from onlineboost.estimators.booster import boosted_chain, voices_of
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.model import Model
 from onlineboost.estimators.restarting import RestartingClassifier
 from onlineboost.estimators.settings import Names, Scale, scales
 from onlineboost.trees.state import Columns
@@ -87,10 +85,6 @@ class OnlineBoostClassifier(RestartingClassifier):
         self._restart()  # a bad setting shows here
         booster = new_olm(Loss.LOGISTIC, Vote.TEMPERED, seed, scales(self.weight_scale, self.n_learners, seed))
         return self._watched(boosted_chain(self.learner, booster, columns, k, panel=True))
-
-    def _set_classes(self, model: Model, k: int) -> None:
-        assert isinstance(model.chain, PanelChain)
-        model.chain.set_classes(k)
 
     def _combiner(self) -> Combiner:
         return Combiner.LAST  # nobody asks: the votes are combined otherwise

@@ -11,11 +11,15 @@ if TYPE_CHECKING:  # for programs that read the code but do not run it
     from onlineboost.estimators.adaboost_olm import AdaBoostOLM as AdaBoostOLM
     from onlineboost.estimators.adaboost_ova import AdaBoostOVA as AdaBoostOVA
     from onlineboost.estimators.best_tree import BestTree as BestTree
+    from onlineboost.estimators.eager_trees import EagerTrees as EagerTrees
     from onlineboost.estimators.hoeffding_tree import HoeffdingTree as HoeffdingTree
+    from onlineboost.estimators.least_squares import LeastSquares as LeastSquares
+    from onlineboost.estimators.nearest_neighbours import NearestNeighbours as NearestNeighbours
     from onlineboost.estimators.one_vs_all import OneVsAll as OneVsAll
     from onlineboost.estimators.online_boost import OnlineBoostClassifier as OnlineBoostClassifier
     from onlineboost.estimators.online_mbbm import OnlineMBBM as OnlineMBBM
     from onlineboost.estimators.oza_boost import OzaBoost as OzaBoost
+    from onlineboost.estimators.refitted_trees import RefittedTrees as RefittedTrees
 
 
 class Entry(NamedTuple):
@@ -41,4 +45,8 @@ ENTRIES = (
     Entry("adaboost-ova", "AdaBoostOVA", "adaboost_ova", "learners that are a binary tree for every class"),
     Entry("best-tree", "BestTree", "best_tree", "trees side by side; the one right most often so far is asked"),
     Entry("hoeffding-tree", "HoeffdingTree", "hoeffding_tree", "one tree, the weak learner of all the others"),
+    Entry("eager-trees", "EagerTrees", "eager_trees", "a member of the panel: trees that split at once, at random"),
+    Entry("nearest-neighbours", "NearestNeighbours", "nearest_neighbours", "a member of the panel: rows most alike"),
+    Entry("least-squares", "LeastSquares", "least_squares", "a member of the panel: linear scores, random cosines"),
+    Entry("refitted-trees", "RefittedTrees", "refitted_trees", "a member of the panel: small trees over the last rows"),
 )

@@ -50,13 +50,16 @@ def new_dense(n_numeric: int, n_nominal: int, columns: int) -> Dense:
 
 @bare_kernel
 def meet_number(dense, c, x):
-    """Origin and unit of column c, as soon as they are known."""
+    """Origin and unit of column c, as soon as they are known; whether this number has told one of them."""
     if not dense.met[c]:
         dense.met[c] = True
         dense.origin[c] = x
-    elif dense.unit[c] == 0.0 and x != dense.origin[c]:
+        return True
+    if dense.unit[c] == 0.0 and x != dense.origin[c]:
         _, exponent = math.frexp(abs(x - dense.origin[c]))
         dense.unit[c] = math.ldexp(1.0, -max(-1000, min(1000, exponent)))
+        return True
+    return False
 
 
 @bare_kernel

@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.jit import bare_kernel, fused_kernel, summing_kernel
+from onlineboost._compile.jit import bare_kernel, entry_kernel, fused_kernel, summing_kernel
 from onlineboost._compile.random import FREQUENCY, uniform
+from onlineboost.panel.newton import centre
 
 FORGET = 0.9995
 CLIP = 5.0  # of z
@@ -27,6 +28,7 @@ N_COSINES = 128
 HEIGHT = 0.35  # of the cosines
 SPREAD = 1.0  # variance of the frequencies, times the number of columns
 MOST = 8.0  # of the diagonal of P, which starts at 1
+SHARPNESS = 5.0  # logits per unit of a score
 
 _SIN = tuple((-1.0) ** i * (2.0 * math.pi) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(8))
 
@@ -50,6 +52,32 @@ def draw_frequency(seed, feature, column, width):
     return math.sqrt(SPREAD / width) * radius * math.cos(turn)
 
 
+@entry_kernel
+def start_phases(seed, phases):
+    for m in range(phases.size):
+        phases[m] = uniform(seed, FREQUENCY, m, -1)
+
+
+@bare_kernel
+def start_input(squares, at):
+    """Input `at` is in use from here on, and nothing is known of it."""
+    squares.P[at, at] = 1.0
+
+
+@bare_kernel
+def start_frequencies(frequencies, column, seed, width):
+    """The frequencies, in turns, of a column that is in use from here on."""
+    for m in range(N_COSINES):
+        frequencies[column, m] = draw_frequency(seed, m, column, width) / (2.0 * math.pi)
+
+
+@bare_kernel
+def standardise(values, centre_of, scale, n, z):
+    """z[:n]: the columns in units of their spread, clipped."""
+    for j in range(n):
+        z[j] = min(max((values[j] - centre_of[j]) * scale[j], -CLIP), CLIP)
+
+
 @fused_kernel
 def cosine(turns):
     """cos(2 pi turns), to 1e-11: a polynomial, so that loops over it vectorise."""
@@ -69,15 +97,18 @@ def cosine(turns):
 
 
 @bare_kernel
-def take_cosines(frequencies, phases, z, n, out):
-    """out[:N_COSINES] from z[:n]. Frequencies are in turns."""
+def curve(frequencies, phases, tilt, z, n, out):
+    """out[1:] = [cosines, z], from z[:n]. Frequencies are in turns."""
+    cosines, plain = out[1:], out[1 + N_COSINES :]
     for m in range(N_COSINES):
-        out[m] = phases[m]
+        cosines[m] = phases[m]
     for j in range(n):
-        if z[j] != 0.0:
-            add_scaled(out, frequencies[j], z[j], N_COSINES)
+        plain[j] = z[j]
+        tilted = z[j] * tilt[j]
+        if tilted != 0.0:
+            add_scaled(cosines, frequencies[j], tilted, N_COSINES)
     for m in range(N_COSINES):
-        out[m] = HEIGHT * cosine(out[m])
+        cosines[m] = HEIGHT * cosine(cosines[m])
 
 
 @fused_kernel
@@ -99,6 +130,14 @@ def score(squares, x, n, k, out):
     """The score of every class."""
     for c in range(k):
         out[c] = dot(squares.W[c], x, n)
+
+
+@bare_kernel
+def logits_of_scores(scores, k, logits):
+    """Centred logits of the scores, as a voice of the panel."""
+    for c in range(k):
+        logits[c] = SHARPNESS * min(max(scores[c], -2.0), 2.0)
+    centre(logits, k)
 
 
 @summing_kernel

@@ -35,9 +35,9 @@ class NeighboursWork(NamedTuple):
 
     distance: np.ndarray  # float32 (recent,) squared
     bits: np.ndarray  # int32 (recent,) the same memory
-    rows: np.ndarray  # int64 (MANY,) nearest first
-    squares: np.ndarray  # float32 (MANY,) their squared distances
-    square_bits: np.ndarray  # int32 (MANY,) the same memory
+    rows: np.ndarray  # int64 (most,) nearest first
+    squares: np.ndarray  # float32 (most,) their squared distances
+    square_bits: np.ndarray  # int32 (most,) the same memory
     at: np.ndarray  # int64 (FOUR,) columns to be added,
     value: np.ndarray  # float32 (FOUR,) the row's value there,
     weight: np.ndarray  # float32 (FOUR,) and the column's weight
@@ -48,11 +48,12 @@ def new_neighbours(columns: int, scores: int) -> Neighbours:
     return Neighbours(values, said, np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
-def new_neighbours_work(recent: int) -> NeighboursWork:
-    distance, squares = np.empty(recent, np.float32), np.empty(MANY, np.float32)
+def new_neighbours_work(recent: int, most: int = MANY) -> NeighboursWork:
+    """To find up to `most` of them."""
+    distance, squares = np.empty(recent, np.float32), np.empty(most, np.float32)
     four = np.zeros(FOUR, np.int64), np.zeros(FOUR, np.float32), np.zeros(FOUR, np.float32)
     bits = distance.view(np.int32), squares.view(np.int32)
-    return NeighboursWork(distance, bits[0], np.empty(MANY, np.int64), squares, bits[1], *four)
+    return NeighboursWork(distance, bits[0], np.empty(most, np.int64), squares, bits[1], *four)
 
 
 @fused_kernel

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlineboost.panel.eager import CLASSES, COLUMN_BITS, LINK, N_NODES, N_TREES, PRIOR, SPLIT
+from onlineboost.panel.least_squares import SHARPNESS
 from onlineboost.panel.metric import CONSTANT
 from onlineboost.panel.newton import LEAST
-from onlineboost.panel.panel import LINEAR, NAMES, SHARPNESS, TREES, ask_panel, new_panel_work
-from onlineboost.panel.state import COLUMNS, Panel
+from onlineboost.panel.panel import LINEAR, NAMES, TREES, ask_panel, new_panel_work
+from onlineboost.panel.state import COLUMNS, Ground, Panel
 
 
 class Said(NamedTuple):
@@ -54,7 +55,7 @@ def said_by_panel(panel: Panel, x: np.ndarray, k: int, masses: list[np.ndarray],
     return Said(voices, s[0] - work.newton.total, columns)
 
 
-def owners(panel: Panel) -> np.ndarray | None:
+def owners(panel: Panel | Ground) -> np.ndarray | None:
     """The column of the stream that each dense column in use belongs to; None: several share one."""
     dense, n = panel.dense, int(panel.used[COLUMNS])
     if len(dense.origin) > dense.n_numbers:
@@ -62,7 +63,7 @@ def owners(panel: Panel) -> np.ndarray | None:
     return np.where(np.arange(n) < dense.n_numbers, np.arange(n), dense.offset + dense.owner[:n])
 
 
-def column_weights(panel: Panel, n_columns: int) -> np.ndarray:
+def column_weights(panel: Panel | Ground, n_columns: int) -> np.ndarray:
     """What each column counts in distances and cosines: eta^2, of all values together."""
     out, owner = np.zeros(n_columns), owners(panel)
     if owner is not None:

@@ -1,4 +1,4 @@
-"""The state of the panel, and room in its arrays.
+"""The state of the panel, and room in its arrays, and in those of its members by themselves.
 
 Arrays grow along axes that have names (`AXES`). What is added is 0, and means: nothing learned yet. How much room there
 is makes no difference to what is learned; copies and pickles have none to spare.
@@ -7,7 +7,7 @@ is makes no difference to what is learned; copies and pickles have none to spare
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,10 +25,25 @@ FOLD = 32  # classes whose scores are columns of their own; beyond, they share t
 VOICES = 7  # two kinds of trees, three of neighbours, two least squares
 
 ROWS, COLUMNS, N_CLASSES = range(3)  # Panel.used
+OWN_AXES = "classes", "columns", "memory", "recent", "nodes"  # others follow from these
+State = TypeVar("State", bound=tuple[Any, ...])  # a panel or a member
+
+
+class Ground(NamedTuple):
+    """What a member by itself knows of the columns. The panel has the same fields, for all of its members."""
+
+    seed: int
+    width: int  # columns of the stream
+    most: int  # dense columns at most
+    used: np.ndarray  # int64 (3,) rows learned, dense columns, classes
+    seen: np.ndarray  # float64 (1,) weight of all rows, as far as it counts
+    class_seen: np.ndarray  # float64 (classes,) and of those of each class
+    dense: Dense
+    columns: Metric
 
 
 class Panel(NamedTuple):
-    """What the panel has learned."""
+    """What the panel has learned. The first fields are those of `Ground`."""
 
     seed: int
     width: int  # columns of the stream
@@ -58,10 +73,14 @@ def _metric_axes(columns: str) -> dict[str, Any]:
     return {"total": moments, "by_class": by_class, **derived}
 
 
-AXES: dict[str, Any] = {
+GROUND: dict[str, Any] = {
     "class_seen": ("classes",),
     "dense": {"owner": ("columns",)},
     "columns": _metric_axes("columns"),
+}
+AXES: dict[str, Any] = {
+    **GROUND,
+    "ground": GROUND,
     "scale": ("columns",),
     "tilt": ("columns",),
     "frequencies": ("columns", ""),
@@ -86,11 +105,11 @@ AXES: dict[str, Any] = {
 }
 
 
-def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
-    """A panel that knows nothing, of no class."""
+def new_ground(n_numeric: int, n_nominal: int, seed: int) -> Ground:
+    """Columns of which nothing is known, and no class."""
     dense = new_dense(n_numeric, n_nominal, min(n_numeric, WIDE))
     n = dense.n_numbers
-    return Panel(
+    return Ground(
         seed=seed,
         width=n_numeric + n_nominal,
         most=max(MOST_COLUMNS, n + FEWEST_NOMINAL) if n_nominal else n,
@@ -99,6 +118,15 @@ def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
         class_seen=np.zeros(0),
         dense=dense,
         columns=new_metric(0, n),
+    )
+
+
+def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
+    """A panel that knows nothing, of no class."""
+    ground = new_ground(n_numeric, n_nominal, seed)
+    n = ground.dense.n_numbers
+    return Panel(
+        **ground._asdict(),
         scale=np.zeros(n),
         tilt=np.zeros(n),
         frequencies=np.zeros((n, N_COSINES)),
@@ -113,62 +141,78 @@ def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
     )
 
 
-def sizes_of(panel: Panel) -> dict[str, int]:
-    """Room along every axis."""
-    return {
-        "classes": len(panel.class_seen),
-        "columns": len(panel.scale),
-        "memory": len(panel.eager.y),
-        "recent": len(panel.neighbours.y),
-        "nodes": panel.eager.nodes.shape[1],
-    }
+def ground_of(state: Any) -> Any:
+    """What is known of the columns, by a panel or by a member."""
+    return getattr(state, "ground", state)
 
 
-def with_room(panel: Panel, **wanted: int) -> Panel:
-    """The panel with room for so much along these axes at least: twice of what there was, if it has to grow."""
-    have = sizes_of(panel)
-    most = {"columns": panel.most, "memory": MEMORY, "recent": RECENT, "nodes": NODES}
+def sizes_of(state: State) -> dict[str, int]:
+    """Room along every axis that a panel or a member has, but for those that follow from others."""
+    found: dict[str, int] = {}
+
+    def look(group: Any, axes: Any) -> None:
+        if isinstance(group, tuple):
+            for name, part in zip(group._fields, group, strict=True):  # type: ignore[attr-defined]
+                look(part, (axes or {}).get(name))
+        elif isinstance(group, np.ndarray) and axes:
+            found.update(zip(axes, group.shape, strict=True))
+
+    look(state, AXES)
+    return {axis: size for axis, size in found.items() if axis in OWN_AXES}
+
+
+def with_room(state: State, **wanted: int) -> State:
+    """With room for so much along these axes at least: twice of what there was, if it has to grow."""
+    have = sizes_of(state)
+    most = _most(state)
     sizes = dict(have)
-    for axis, size in wanted.items():
+    for axis in have.keys() & wanted.keys():
         limit = most.get(axis, 1 << 60)
-        if size > have[axis]:
-            sizes[axis] = min(limit, max(size, 2 * have[axis]))
-    return panel if sizes == have else resized(panel, sizes)
+        if wanted[axis] > have[axis]:
+            sizes[axis] = min(limit, max(wanted[axis], 2 * have[axis]))
+    return state if sizes == have else resized(state, sizes)
 
 
-def room_for_rows(panel: Panel, n: int) -> Panel:
+def room_for_rows(state: State, n: int) -> State:
     """Room for n more rows."""
-    rows, nodes = int(panel.used[ROWS]) + n, int(panel.eager.used[:, N_NODES].max()) + 2 * n
-    return with_room(panel, memory=min(rows, MEMORY), recent=min(rows, RECENT), nodes=min(nodes, NODES))
+    rows, nodes = int(ground_of(state).used[ROWS]) + n, _nodes(state) + 2 * n
+    return with_room(state, memory=min(rows, MEMORY), recent=min(rows, RECENT), nodes=min(nodes, NODES))
 
 
-def packed(panel: Panel) -> Panel:
+def _nodes(state: Any) -> int:
+    """Of the largest eager tree, if there are any."""
+    return int(state.eager.used[:, N_NODES].max()) if hasattr(state, "eager") else 0
+
+
+def _most(state: Any) -> dict[str, int]:
+    return {"columns": ground_of(state).most, "memory": MEMORY, "recent": RECENT, "nodes": NODES}
+
+
+def packed(state: State) -> State:
     """A copy with no room to spare."""
-    rows, columns, classes = map(int, panel.used)
-    nodes = int(panel.eager.used[:, N_NODES].max())
-    sizes = {"classes": classes, "columns": columns, "memory": rows, "recent": rows, "nodes": nodes}
-    sizes["memory"], sizes["recent"] = min(rows, MEMORY), min(rows, RECENT)
-    return resized(panel, sizes)
+    rows, columns, classes = map(int, ground_of(state).used)
+    sizes = {"classes": classes, "columns": columns, "nodes": _nodes(state)}
+    return resized(state, {**sizes, "memory": min(rows, MEMORY), "recent": min(rows, RECENT)})
 
 
-def resized(panel: Panel, sizes: Mapping[str, int]) -> Panel:
+def resized(state: State, sizes: Mapping[str, int]) -> State:
     """A copy with exactly so much room."""
-    made: Panel = _fitted(panel, AXES, _all_sizes(sizes))
+    made: State = _fitted(state, AXES, _all_sizes(state, sizes))
     return made
 
 
-def _all_sizes(sizes: Mapping[str, int]) -> dict[str, int]:
-    """With those of the axes that follow from others."""
+def _all_sizes(state: Any, sizes: Mapping[str, int]) -> dict[str, int]:
+    """With those of the axes that follow from others. There are scores where there are least squares beside others."""
     columns, classes = sizes["columns"], sizes["classes"]
-    derived = {"linear": 1 + columns, "curved": 1 + N_COSINES + columns, "scores": 2 * min(classes, FOLD)}
-    return {**sizes, **derived, "leaves": sizes["nodes"] // 2 + 1}
+    scores = 2 * min(classes, FOLD) if hasattr(state, "scores") else 0
+    derived = {"linear": 1 + columns, "curved": 1 + N_COSINES + columns, "scores": scores}
+    return {**sizes, **derived, "leaves": sizes.get("nodes", 0) // 2 + 1}
 
 
-def most_bytes(panel: Panel) -> int:
-    """What the panel takes at most, with the classes there are: what has not been met yet included."""
-    classes = 2 * max(int(panel.used[N_CLASSES]), 1)  # there may be room for as many again
-    full = {"classes": classes, "columns": panel.most, "memory": MEMORY, "recent": RECENT, "nodes": NODES}
-    return _bytes(panel, AXES, _all_sizes(full))
+def most_bytes(state: Any) -> int:
+    """What a panel or a member takes at most, with the classes there are: what has not been met yet included."""
+    classes = 2 * max(int(ground_of(state).used[N_CLASSES]), 1)  # there may be room for as many again
+    return _bytes(state, AXES, _all_sizes(state, {"classes": classes, **_most(state)}))
 
 
 def _bytes(group: Any, axes: Any, sizes: Mapping[str, int]) -> int:
@@ -198,15 +242,16 @@ def _fitted(group: Any, axes: Any, sizes: Mapping[str, int]) -> Any:
     return out
 
 
-def with_classes(panel: Panel, k: int) -> Panel:
+def with_classes(state: State, k: int) -> State:
     """From here on there are k classes: a new one is as if it had been there all the time, without a row."""
-    old = int(panel.used[N_CLASSES])
+    old = int(ground_of(state).used[N_CLASSES])
     if k <= old:
-        return panel
-    panel = with_room(panel, classes=k)
-    panel.used[N_CLASSES] = k
-    if old:  # their scores have been 0 all the time
+        return state
+    state = with_room(state, classes=k)
+    ground_of(state).used[N_CLASSES] = k
+    scores = getattr(state, "scores", None)
+    if old and scores is not None:  # their scores have been 0 all the time
         new = slice(2 * min(old, FOLD), 2 * min(k, FOLD))
-        panel.scores.total.mass[new] = panel.scores.total.mass[0]
-        panel.scores.by_class.mass[:, new] = panel.scores.by_class.mass[:, :1]
-    return panel
+        scores.total.mass[new] = scores.total.mass[0]
+        scores.by_class.mass[:, new] = scores.by_class.mass[:, :1]
+    return state

@@ -14,6 +14,7 @@ import numpy as np
 from onlineboost.chain import diary as diaries
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
+from onlineboost.chain.members import MemberLearners
 from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
@@ -22,6 +23,7 @@ from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import COLUMNS
 from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key, own_places
 from onlineboost.estimators.model import Model
+from onlineboost.estimators.nearest_neighbours import MOST as MOST_NEIGHBOURS
 from onlineboost.estimators.saved.fields import check
 from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
 from onlineboost.panel.state import N_CLASSES, ROWS
@@ -150,11 +152,26 @@ def check_segment(segment: Any, holds: Holds, model: Model, classes: int) -> Non
         check(isinstance(learners.learners, list) and len(learners.classes) == max(classes, 1), "the learners")
         check(len(learners.started) == len(learners.learners), "the learners")
         return
+    if isinstance(learners, MemberLearners):
+        check_members(learners, holds, model, classes)
+        return
     assert isinstance(learners, TreeLearners)
     trees = len(booster.scale)
     if isinstance(learners, BinaryTreeLearners):
         trees, classes = trees * classes, 2
     check_forest(learners.forest, trees, classes, model.encoder)
+
+
+def check_members(learners: MemberLearners, holds: Holds, model: Model, classes: int) -> None:
+    """Members of one kind, with the columns and classes of the model, and no more rows than it has."""
+    kinds = {STATES.by_kind[type(member)].name for member in learners.members}
+    check(len(kinds) == 1 and kinds <= set(holds.members or kinds), "the learners are of another kind")
+    for member in learners.members:
+        ground, dense = member.ground, member.ground.dense
+        check(ground.used[N_CLASSES] == classes and 0 <= ground.used[ROWS] <= model.chain.t, "the rows of a member")
+        check(len(dense.origin) <= dense.offset == model.chain.n_numeric, "the columns of a member")
+        check(len(dense.place) <= len(model.encoder.nominal), "the columns of a member")
+        check(1 <= getattr(member, "many", 1) <= MOST_NEIGHBOURS, "the neighbours of a member")
 
 
 def check_forest(forest: Forest, trees: int, classes: int, encoder: Encoder) -> None:

@@ -1,11 +1,12 @@
-"""The panel ahead of a chain in model files: its arrays as bytes, whose shapes follow from a few numbers.
+"""The panel ahead of a chain, and its members by themselves, in model files.
 
-Kernels do not check their indices: what they go by is checked here.
+Their arrays are bytes there, whose shapes follow from a few numbers. Kernels do not check their indices: what they go
+by is checked here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,64 +16,106 @@ from onlineboost.panel import refits
 from onlineboost.panel.dense import VALUES, WIDE
 from onlineboost.panel.eager import COLUMN_BITS, LINK, MEMORY, N_LEAVES, N_NODES, N_TREES, NODES, ROWS
 from onlineboost.panel.neighbours import RECENT
-from onlineboost.panel.state import Panel, new_panel, packed, resized
+from onlineboost.panel.state import Panel, ground_of, new_ground, new_panel, packed, resized
 
 
 def named_arrays(group: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
-    """All arrays of a named tuple and of those in it, by where they are."""
+    """All arrays of a named tuple and of those in it, by where they are; those of a ground as if they were outside."""
     for name, part in zip(group._fields, group, strict=True):
         if isinstance(part, tuple):
-            yield from named_arrays(part, f"{path}{name}.")
+            yield from named_arrays(part, path if name == "ground" else f"{path}{name}.")
         elif isinstance(part, np.ndarray):
             yield path + name, part
 
 
-NUMBERS = {"seed": "int", "width": "int", "most": "int"}
-PANEL = (
-    NUMBERS
-    | {"offset": "int"}
-    | {name: f"u1[{name.replace('.', '_')}]" for name, _ in named_arrays(new_panel(1, 1, 0))}
-)
+NUMBERS = {"seed": "int", "width": "int", "most": "int", "offset": "int"}
 
 
-def take_panel(panel: Panel) -> dict[str, Any]:
-    numbers = {name: getattr(panel, name) for name in NUMBERS} | {"offset": panel.dense.offset}
-    return numbers | {name: array.reshape(-1).view(np.uint8) for name, array in named_arrays(packed(panel))}
+def fields_of(state: Any) -> dict[str, str]:
+    """The fields of a panel or a member in files."""
+    settings = dict.fromkeys(_settings(state), "int")
+    return NUMBERS | settings | {name: f"u1[{name.replace('.', '_')}]" for name, _ in named_arrays(state)}
+
+
+def _settings(state: Any) -> list[str]:
+    """Those of a member. (Its number among its neighbours is its place in their list.)"""
+    known = {*NUMBERS, "number"}
+    return [name for name in state._fields if name not in known and type(getattr(state, name)) is int]
+
+
+PANEL = fields_of(new_panel(1, 1, 0))
+
+
+def take(state: Any) -> dict[str, Any]:
+    """The fields of a panel or a member."""
+    ground = ground_of(state)
+    numbers = {"seed": ground.seed, "width": ground.width, "most": ground.most, "offset": ground.dense.offset}
+    numbers |= {name: getattr(state, name) for name in _settings(state)}
+    return numbers | {name: array.reshape(-1).view(np.uint8) for name, array in named_arrays(packed(state))}
 
 
 def make_panel(given: dict[str, Any]) -> Panel:
+    panel: Panel = _filled(new_panel(*_columns(given), given["seed"]), given)
+    return panel._replace(**_numbers(panel, given))
+
+
+def make_member(new: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """A member that `new` makes of a ground and its settings."""
+    ground = new_ground(*_columns(given), given["seed"])
+    settings = {name: value for name, value in given.items() if type(value) is int and name not in NUMBERS}
+    member = _filled(new(ground, **settings), given)
+    return member._replace(ground=member.ground._replace(**_numbers(member.ground, given)))
+
+
+def _numbers(ground: Any, given: dict[str, Any]) -> dict[str, Any]:
+    return {"width": given["width"], "most": given["most"], "dense": ground.dense._replace(offset=given["offset"])}
+
+
+def _columns(given: dict[str, Any]) -> tuple[int, int]:
+    """Numeric and nominal columns."""
+    return given["dense.origin"].size // 8, given["dense.place"].size // (4 * VALUES)
+
+
+def _filled(fresh: Any, given: dict[str, Any]) -> Any:
+    """With the arrays that are given, which are checked."""
     used = given["used"]
     check(used.size == 24, "the rows of the panel")
     rows, columns, classes = map(int, used.view(np.int64))
-    n_numeric, n_nominal = given["dense.origin"].size // 8, given["dense.place"].size // (4 * VALUES)
-    nodes = given["eager.nodes"].size // (16 * N_TREES)
+    n_numeric, n_nominal = _columns(given)
+    nodes = given["eager.nodes"].size // (16 * N_TREES) if hasattr(fresh, "eager") else 1
     good = rows >= 0 and 0 <= classes <= given["class_seen"].size // 8 and 1 <= nodes <= NODES
     check(good and min(n_numeric, WIDE) <= columns <= given["most"] <= WIDE + 1024, "the columns of the panel")
-    check(given["scale"].size == 8 * columns, "the columns of the panel")
+    check(given["columns.centre"].size == 8 * columns, "the columns of the panel")
+    check(given["width"] == n_numeric + n_nominal, "the columns of the panel")
     sizes = {"classes": classes, "columns": columns, "memory": min(rows, MEMORY), "recent": min(rows, RECENT)}
-    room = resized(new_panel(n_numeric, n_nominal, given["seed"]), {**sizes, "nodes": nodes})
-    for name, array in named_arrays(room):
+    state = resized(fresh, {**sizes, "nodes": nodes})
+    for name, array in named_arrays(state):
         check(given[name].size == array.nbytes, f"the size of {name} of the panel")
         array.reshape(-1).view(np.uint8)[:] = given[name]
-    dense = room.dense._replace(offset=given["offset"])
-    panel = room._replace(width=given["width"], most=given["most"], dense=dense)
-    check(panel.width == n_numeric + n_nominal, "the columns of the panel")
-    check_panel(panel, rows, columns, classes)
-    return panel
+    check_state(state, columns, classes)
+    return state
 
 
-def check_panel(panel: Panel, rows: int, columns: int, classes: int) -> None:
-    for name, array in named_arrays(panel):
+def check_state(state: Any, columns: int, classes: int) -> None:
+    """What the kernels of a panel or a member go by."""
+    for name, array in named_arrays(state):
         check(array.dtype.kind != "f" or np.isfinite(array).all(), f"{name} of the panel is infinite or none")
-    place, owner = panel.dense.place, panel.dense.owner[panel.dense.n_numbers :]
+    dense = ground_of(state).dense
+    place, owner = dense.place, dense.owner[dense.n_numbers :]
     check(((place >= 0) & (place <= columns)).all(), "the values of the panel")
     check(((owner >= 0) & (owner < max(len(place), 1))).all(), "the values of the panel")
-    eager = panel.eager
-    for labels in (eager.y, eager.labels, panel.neighbours.y):
-        check(((labels >= 0) & (labels < max(classes, 1))).all(), "the labels of the panel")
-    check(((eager.rows >= 0) & (eager.met >= 0).all() & (eager.met < 2 * ROWS).all()).all(), "the rows of a leaf")
-    _check_trees(eager, columns)
-    _check_refits(panel.refits, columns, len(panel.neighbours.scores))
+    labels = []
+    if hasattr(state, "eager"):
+        eager = state.eager
+        labels += [eager.y, eager.labels]
+        check(((eager.rows >= 0) & (eager.met >= 0).all() & (eager.met < 2 * ROWS).all()).all(), "the rows of a leaf")
+        _check_trees(eager, columns)
+    if hasattr(state, "neighbours"):
+        labels.append(state.neighbours.y)
+    if hasattr(state, "refits"):
+        _check_refits(state.refits, columns, len(state.neighbours.scores))
+    for own in labels:
+        check(((own >= 0) & (own < max(classes, 1))).all(), "the labels of the panel")
 
 
 def _check_trees(eager: Any, columns: int) -> None:

@@ -32,7 +32,8 @@ from onlineboost.data.labels import Labels
 from onlineboost.data.places import NOTHING, empty_table, note
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.fields import States
-from onlineboost.estimators.saved.panels import PANEL, make_panel, take_panel
+from onlineboost.estimators.saved.members import add_members
+from onlineboost.estimators.saved.panels import PANEL, make_panel, take
 from onlineboost.panel.mixture import FORECASTS, Mixture
 from onlineboost.panel.newton import Newton
 from onlineboost.panel.state import N_CLASSES, Panel
@@ -49,17 +50,23 @@ class Holds(NamedTuple):
     booster: str
     learners: tuple[str, ...] = ("trees",)
     watch: bool = False
+    members: tuple[str, ...] = ()  # of which kinds, where not of any
 
 
+ANY = ("trees", "given", "members")
 HOLDS = {  # by the name of the estimator in the registry
-    "adaboost-olm": Holds(("chain", "panelled"), "olm", ("trees", "given"), watch=True),
-    "online-mbbm": Holds(("chain", "panelled"), "mbbm", ("trees", "given")),
-    "online-boost": Holds(("panelled",), "olm", ("trees", "given"), watch=True),
+    "adaboost-olm": Holds(("chain", "panelled"), "olm", ANY, watch=True),
+    "online-mbbm": Holds(("chain", "panelled"), "mbbm", ANY),
+    "online-boost": Holds(("panelled",), "olm", ANY, watch=True),
     "oza-boost": Holds(("chain",), "oza"),
-    "one-vs-all": Holds(("one-vs-all",), "olm", ("trees", "given")),
+    "one-vs-all": Holds(("one-vs-all",), "olm", ANY),
     "adaboost-ova": Holds(("chain",), "olm", ("binary-trees",)),
     "best-tree": Holds(("independent",), "plain"),
     "hoeffding-tree": Holds(("chain",), "plain"),
+    "eager-trees": Holds(("chain",), "plain", ("members",), members=("eager-trees",)),
+    "nearest-neighbours": Holds(("chain",), "plain", ("members",), members=("nearest-neighbours",)),
+    "least-squares": Holds(("chain",), "plain", ("members",), members=("linear", "cosines")),
+    "refitted-trees": Holds(("chain",), "plain", ("members",), members=("refitted-trees",)),
 }
 
 # ------------------------------------------------------------------------------------------------- columns and labels
@@ -202,6 +209,7 @@ STATES.add(
     lambda given: {"learners": given.learners, "n_classes": len(given.classes), "started": given.started},
     lambda given: GivenLearners(given["learners"], given["n_classes"], given["started"]),
 )
+add_members(STATES)
 
 # ----------------------------------------------------------------------------------------------------------- boosters
 
@@ -252,7 +260,7 @@ STATES.add(
 
 # ------------------------------------------------------------------------------------------------------ chain and model
 
-BOOSTERS, LEARNERS = "olm|mbbm|oza|plain", "trees|binary-trees|given"
+BOOSTERS, LEARNERS = "olm|mbbm|oza|plain", "trees|binary-trees|given|members"
 STATES.add(
     "segment",
     Segment,
@@ -339,7 +347,7 @@ STATES.add("independent", IndependentChain, SEGMENTED, _take_chain, _make_chain(
 STATES.add("one-vs-all", OneVsAllChain, CHAIN | {"boosters": "[class-booster]"}, _take_one_vs_all, _make_one_vs_all)
 PANELLED = SEGMENTED | {"panel": "panel", "beta": "f8[h]", "A": "f8[h,h]", "recency": "f8[2,k]"}
 PANELLED |= {"share": f"f8[{FORECASTS}]", "lost": f"f8[{FORECASTS + 1}]"}
-STATES.add("panel", Panel, PANEL, take_panel, make_panel, fresh=True)
+STATES.add("panel", Panel, PANEL, take, make_panel, fresh=True)
 STATES.add("panelled", PanelChain, PANELLED, _take_panelled, _make_panelled)
 MODEL = {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all|panelled", "counts": "f8[k]"}
 MODEL |= {"limit": "int?", "per_class": "int", "warned": "bool", "calibration": "f8[3]??"}

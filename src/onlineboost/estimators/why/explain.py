@@ -9,7 +9,7 @@ import numpy as np
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
-from onlineboost.chain.voters import Voter, is_tree, moves_of, trees_of_voter, voters, votes
+from onlineboost.chain.voters import Voter, is_member, is_tree, moves_of, trees_of_voter, voters, votes
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.why.columns import in_stream_order, name_of, shown, value_of
 from onlineboost.estimators.why.explanation import Explanation
@@ -22,6 +22,7 @@ from onlineboost.trees.state import LeafRule
 START = "what the trees say of any row"
 ROUNDED = "what becomes of it as votes"
 UNTOLD = "learners of another make"
+MEMBERS = "members of the panel, which weigh up all columns at once"
 MIXED = "panel alone, chain alone"  # their shares of the mixture
 MOST_PATHS = 3
 
@@ -36,7 +37,7 @@ def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
     straight = np.eye(k)[None]
     for voter, vote in zip(who, cast, strict=True):
         if not is_tree(voter):
-            _add(others, UNTOLD, vote)
+            _add(others, MEMBERS if is_member(voter) else UNTOLD, vote)
             continue
         moved = moves_of(voter, believed, straight)
         columns += moved.columns[0]

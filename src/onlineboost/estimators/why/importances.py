@@ -5,7 +5,8 @@ the row's label, less the mean of what it has added to the others' (`trees.paths
 worth now. A column that only fits noise adds as much for the wrong classes as for the right one; a column that mattered
 once does so from the moment the labels follow another one. Means below 0 count as 0, and the rest is scaled to the sum
 1. Behind a panel, its voices count by their coefficients: eager trees (as if they had not seen the row) and the linear
-one by paths and terms; the others in proportion to eta^2, which is what columns count in distances.
+one by paths and terms; the others in proportion to eta^2, which is what columns count in distances, and so do members
+of the panel that are weak learners.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.panelled import PanelChain
-from onlineboost.chain.voters import is_tree, moves_of, voters
+from onlineboost.chain.voters import columns_of_member, is_member, is_tree, moves_of, voters
 from onlineboost.data.errors import DataError
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.why.columns import in_stream_order
@@ -25,6 +26,8 @@ OF_ANOTHER_MAKE = (
     "learners of another make do not tell which columns they look at: there are importances and trees for "
     "learner=HoeffdingTree(...) alone. sklearn.inspection.permutation_importance works with any learner"
 )
+
+NO_TREE = "a member of the panel has no tree that could be shown: there are trees of learner=HoeffdingTree(...) alone"
 
 
 class NotTold(DataError, AttributeError):
@@ -41,6 +44,9 @@ def importances(model: Model, combiner: Combiner) -> np.ndarray:
         towards = np.full((len(y), k, 1), -1.0 / (k - 1))
         towards[np.arange(len(y)), y] = 1.0
         for voter in voters(chain, k, combiner, now=False):
+            if is_member(voter):
+                total += columns_of_member(voter, len(total))
+                continue
             if not is_tree(voter):
                 raise NotTold(OF_ANOTHER_MAKE)
             total += moves_of(voter, X, towards).columns[:, :, 0].mean(axis=0)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
+from onlineboost.chain.members import MemberLearners
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.data.errors import DataError
 from onlineboost.estimators.gate import Gate
@@ -21,7 +22,7 @@ from onlineboost.estimators.why.events import Event, events
 from onlineboost.estimators.why.explain import explain
 from onlineboost.estimators.why.explanation import Explanation
 from onlineboost.estimators.why.html import framed, table
-from onlineboost.estimators.why.importances import OF_ANOTHER_MAKE, importances
+from onlineboost.estimators.why.importances import NO_TREE, OF_ANOTHER_MAKE, importances
 from onlineboost.estimators.why.tree import TreeView
 
 
@@ -96,7 +97,7 @@ class Why(BaseEstimator):
                 break
             i -= len(segment)
         if not isinstance(segment.learners, TreeLearners):
-            raise DataError(OF_ANOTHER_MAKE)
+            raise DataError(NO_TREE if isinstance(segment.learners, MemberLearners) else OF_ANOTHER_MAKE)
         if isinstance(segment.learners, BinaryTreeLearners):
             i = i * segment.learners.n_classes + names.index(of_class)
         return segment.learners, i, labels, title

@@ -1,0 +1,80 @@
+"""Least squares by themselves, on the columns and on random cosines: `panel.least_squares` has their kernels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.jit import bare_kernel
+from onlineboost.panel.ground import rescale, tilt_columns
+from onlineboost.panel.least_squares import (
+    N_COSINES,
+    LeastSquares,
+    curve,
+    learn_squares,
+    new_least_squares,
+    standardise,
+    start_frequencies,
+    start_input,
+    start_phases,
+)
+from onlineboost.panel.members.least_squares import SquaresWork, new_squares_work, say_scores
+from onlineboost.panel.members.member import implement
+from onlineboost.panel.state import Ground
+
+
+class CosinesMember(NamedTuple):
+    """Least squares on the columns and on random cosines."""
+
+    ground: Ground
+    number: int
+    scale: np.ndarray  # float64 (dense columns,)
+    tilt: np.ndarray  # float64 (dense columns,) what a column counts in the cosines
+    frequencies: np.ndarray  # float64 (dense columns, N_COSINES) in turns
+    phases: np.ndarray  # float64 (N_COSINES,)
+    curved: LeastSquares
+
+    def anew(self, ground: Ground) -> CosinesMember:
+        """The same, before its first row."""
+        return new_cosines(ground)
+
+    def new_work(self, k: int) -> SquaresWork:
+        return new_squares_work(self.ground, 1 + N_COSINES, k)
+
+
+def new_cosines(ground: Ground) -> CosinesMember:
+    n = ground.dense.n_numbers
+    scale, tilt, frequencies, phases = np.zeros(n), np.zeros(n), np.zeros((n, N_COSINES)), np.zeros(N_COSINES)
+    start_phases(ground.seed, phases)
+    return CosinesMember(ground, 0, scale, tilt, frequencies, phases, new_least_squares(0, 1 + N_COSINES + n))
+
+
+@bare_kernel
+def start(member, first, stop):
+    for j in range(first, stop):
+        start_input(member.curved, 1 + N_COSINES + j)
+        start_frequencies(member.frequencies, j, member.ground.seed, member.ground.width)
+
+
+@bare_kernel
+def say(member, n, k, work, p):
+    own = work.own
+    standardise(work.values, member.ground.columns.centre, member.scale, n, own.z)
+    curve(member.frequencies, member.phases, member.tilt, own.z, n, own.x)
+    say_scores(member.curved, 1 + N_COSINES + n, k, own, p)
+
+
+@bare_kernel
+def learn(member, n, k, y, weight, work):
+    own = work.own
+    learn_squares(member.curved, own.x, 1 + N_COSINES + n, own.scores, k, y, weight, own.u)
+
+
+@bare_kernel
+def refreshed(member, n, work):
+    rescale(member.ground, n, work.own.owners, member.scale)
+    tilt_columns(member.ground, n, member.scale, member.tilt)
+
+
+implement(CosinesMember, start, say, learn, refreshed)

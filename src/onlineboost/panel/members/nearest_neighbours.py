@@ -1,0 +1,57 @@
+"""Nearest neighbours by themselves, by the columns alone: `panel.neighbours` has their kernels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from onlineboost._compile.jit import bare_kernel
+from onlineboost.panel.members.member import implement
+from onlineboost.panel.neighbours import (
+    RECENT,
+    Neighbours,
+    NeighboursWork,
+    add_columns,
+    nearest,
+    new_neighbours,
+    new_neighbours_work,
+    remember_neighbour,
+    vote,
+)
+from onlineboost.panel.state import ROWS, Ground
+
+
+class NeighboursMember(NamedTuple):
+    """The last rows, and what is known of the columns."""
+
+    ground: Ground
+    number: int
+    many: int  # neighbours that are asked
+    neighbours: Neighbours
+
+    def anew(self, ground: Ground) -> NeighboursMember:
+        """The same, before its first row."""
+        return new_nearest_neighbours(ground, self.many)
+
+    def new_work(self, k: int) -> NeighboursWork:
+        return new_neighbours_work(RECENT, self.many)
+
+
+def new_nearest_neighbours(ground: Ground, many: int) -> NeighboursMember:
+    return NeighboursMember(ground, 0, many, new_neighbours(ground.dense.n_numbers, 0))
+
+
+@bare_kernel
+def say(member, n, k, work, p):
+    near, rows = work.own, min(member.ground.used[ROWS], RECENT)
+    for row in range(rows):
+        near.distance[row] = 0.0
+    add_columns(near, member.neighbours.values, work.values, member.ground.columns.weight, n, rows)
+    vote(member.neighbours, near, nearest(near, rows, member.many), k, p)
+
+
+@bare_kernel
+def learn(member, n, k, y, weight, work):
+    remember_neighbour(member.neighbours, work.values, n, work.values, 0, y, weight, member.ground.used[ROWS])
+
+
+implement(NeighboursMember, say, learn)

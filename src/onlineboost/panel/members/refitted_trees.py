@@ -1,0 +1,46 @@
+"""Refitted trees by themselves, by the columns alone: `panel.refits` has their kernels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from onlineboost._compile.jit import bare_kernel
+from onlineboost.panel.members.member import implement
+from onlineboost.panel.neighbours import RECENT, Neighbours, new_neighbours, remember_neighbour
+from onlineboost.panel.refits import Refits, RefitsWork, ask_refits, learn_refits, new_refits, new_refits_work
+from onlineboost.panel.state import ROWS, Ground
+
+
+class RefitsMember(NamedTuple):
+    """The trees, the rows that they are fitted to, and what is known of the columns."""
+
+    ground: Ground
+    number: int
+    neighbours: Neighbours
+    refits: Refits
+
+    def anew(self, ground: Ground) -> RefitsMember:
+        """The same, before its first row."""
+        return new_refitted_trees(ground)
+
+    def new_work(self, k: int) -> RefitsWork:
+        return new_refits_work(RECENT, len(self.ground.columns.centre), k)
+
+
+def new_refitted_trees(ground: Ground) -> RefitsMember:
+    return RefitsMember(ground, 0, new_neighbours(ground.dense.n_numbers, 0), new_refits())
+
+
+@bare_kernel
+def say(member, n, k, work, p):
+    ask_refits(member.refits, work.own, work.values, work.values, k, p)
+
+
+@bare_kernel
+def learn(member, n, k, y, weight, work):
+    ground, t = member.ground, member.ground.used[ROWS]
+    remember_neighbour(member.neighbours, work.values, n, work.values, 0, y, weight, t)
+    learn_refits(member.refits, work.own, member.neighbours, n, 0, k, t, ground.seed)
+
+
+implement(RefitsMember, say, learn)

@@ -1,0 +1,103 @@
+"""Twins of the members of the panel by themselves: weak learners, as `reference.AdaboostOLM` and `PlainTree` take them.
+
+What they are made of is that of the panel's twin; a member has columns and rows of its own, and no scores.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+
+from onlineboost._compile.random import FREQUENCY, uniform
+from onlineboost.panel import eager, ground, least_squares, metric
+from reference_panel import EagerTree, LeastSquares, Panel, centred, frequencies, neighbours_vote
+from reference_refits import RefittedTrees, softmax
+
+
+class Member(Panel):
+    """A row that weighs nothing is not learned, and leaves no trace."""
+
+    def distribution(self, x, k):
+        before = deepcopy((self.dense, self.columns))
+        said = self.ask(x, k)
+        self.dense, self.columns = before
+        return said
+
+    def ask(self, x, k):
+        self.meet(x)
+        self.values, self.there = self.dense.values(x, self.columns.means())
+        self.k = k
+        return list(self.say(k))
+
+    def learn(self, x, y, weight, t):
+        if weight == 0.0:
+            return
+        weight = min(max(weight, ground.LIGHTEST), ground.HEAVIEST)
+        self.ask(x, self.k)
+        self.memory.append((self.values, y, weight))
+        self.take(y, weight)
+        self.columns.learn(self.values, self.there, y, weight)
+        if len(self.memory) <= metric.OFTEN or len(self.memory) % metric.PERIOD == 0:
+            self.columns.refresh()
+
+    def take(self, y, weight):
+        """What this kind learns of the row that was last asked about; it is in the memory."""
+
+
+class EagerTrees(Member):
+    def __init__(self, *shape):
+        super().__init__(*shape)
+        self.trees = [EagerTree(i, self.seed) for i in range(eager.N_TREES)]
+
+    def say(self, k):
+        return np.mean([tree.distribution(self.values, k) for tree in self.trees], axis=0)
+
+    def take(self, y, weight):
+        for tree in self.trees:
+            tree.learn(self.memory, len(self.memory) - 1, self.columns.pull)
+
+
+class NearestNeighbours(Member):
+    many = 4
+
+    def say(self, k):
+        weights, now = np.array(self.columns.weight), np.array(self.values)
+        rows = [np.array(values + [0.0] * (len(now) - len(values))) for values, _, _ in self.memory]
+        return neighbours_vote([float(np.sum(((row - now) * weights) ** 2)) for row in rows], self.memory, self.many, k)
+
+
+class Linear(Member):
+    def __init__(self, *shape):
+        super().__init__(*shape)
+        self.squares = LeastSquares()
+
+    def inputs(self):
+        return np.concatenate([[1.0], self.standardised(self.values)])
+
+    def say(self, k):
+        self.x = self.inputs()
+        return softmax(centred(least_squares.SHARPNESS * np.array(self.squares.scores(self.x, k))))
+
+    def take(self, y, weight):
+        self.squares.learn(self.x, y, weight)
+
+
+class Cosines(Linear):
+    def inputs(self):
+        z = self.standardised(self.values)
+        phases = np.array([uniform(self.seed, FREQUENCY, m, -1) for m in range(least_squares.N_COSINES)])
+        waves = frequencies(self.seed, len(z), self.width) @ (z * self.tilt()) + 2.0 * np.pi * phases
+        return np.concatenate([[1.0], least_squares.HEIGHT * np.cos(waves), z])
+
+
+class Refitted(Member):
+    def __init__(self, *shape):
+        super().__init__(*shape)
+        self.refits = RefittedTrees(self.seed)
+
+    def say(self, k):
+        return self.refits.distribution((self.values, []), k)
+
+    def take(self, y, weight):
+        self.refits.learn([(values, [], *row) for values, *row in self.memory], len(self.values), self.k)

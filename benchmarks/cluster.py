@@ -96,7 +96,11 @@ def main() -> None:
 @click.option("--learners", default=20, show_default=True)
 @click.option("--parts", default="1,2,5,16", show_default=True)
 @click.option("--blocks", default="1,256,4096", show_default=True)
-@click.option("--models", default=",".join([*(entry.name for entry in ENTRIES), *PANELS]), show_default=True)
+@click.option(
+    "--models",
+    default=",".join([*(entry.name for entry in ENTRIES if not entry.is_member), *PANELS]),
+    show_default=True,
+)
 @click.option("--few", default=200, show_default=True, help="Rows where they go one by one.")
 @click.option("--here", is_flag=True, help="Parts in this process, without Ray.")
 def exact(streams: str, rows: int, learners: int, parts: str, blocks: str, models: str, few: int, here: bool) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from onlineboost.estimators import lookup
+from onlineboost.estimators.registry import ENTRIES
 
 BASELINES = {"majority": "MajorityClass", "last-class": "LastClass"}  # classes of `onlineboost.evaluation.baselines`
 MODELS = (*lookup.names(), *BASELINES)
+COMPARED = (*(entry.name for entry in ENTRIES if not entry.is_member), *BASELINES)  # unless others are named
 
 
 def settings_of(name: str) -> tuple[str, ...]:

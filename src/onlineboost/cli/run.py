@@ -10,7 +10,7 @@ import click
 
 from onlineboost.cli.clusters import ray_option
 from onlineboost.cli.common import check_apart, check_writable, comma_separated, number
-from onlineboost.cli.models import BASELINES, MODELS, settings_of
+from onlineboost.cli.models import BASELINES, COMPARED, MODELS, settings_of
 from onlineboost.estimators.words import ALPHA_STEPS, COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def run(
 
 @click.command()
 @_options
-@click.option("--models", default=",".join(MODELS), show_default=True, help="Comma-separated names.")
+@click.option("--models", default=",".join(COMPARED), show_default=True, help="Comma-separated names.")
 @click.argument("others", nargs=-1)
 def compare(models: str, others: tuple[str, ...], **options: Any) -> None:
     """Test-then-train several models on the same SOURCE, in the same order.

@@ -29,6 +29,7 @@ class Entry(NamedTuple):
     class_name: str
     module: str
     about: str
+    is_member: bool = False  # of the panel: of use by itself, but no booster
 
 
 ENTRIES = (
@@ -45,8 +46,32 @@ ENTRIES = (
     Entry("adaboost-ova", "AdaBoostOVA", "adaboost_ova", "learners that are a binary tree for every class"),
     Entry("best-tree", "BestTree", "best_tree", "trees side by side; the one right most often so far is asked"),
     Entry("hoeffding-tree", "HoeffdingTree", "hoeffding_tree", "one tree, the weak learner of all the others"),
-    Entry("eager-trees", "EagerTrees", "eager_trees", "a member of the panel: trees that split at once, at random"),
-    Entry("nearest-neighbours", "NearestNeighbours", "nearest_neighbours", "a member of the panel: rows most alike"),
-    Entry("least-squares", "LeastSquares", "least_squares", "a member of the panel: linear scores, random cosines"),
-    Entry("refitted-trees", "RefittedTrees", "refitted_trees", "a member of the panel: small trees over the last rows"),
+    Entry(
+        "eager-trees",
+        "EagerTrees",
+        "eager_trees",
+        "a member of the panel: trees that split at once, at random",
+        is_member=True,
+    ),
+    Entry(
+        "nearest-neighbours",
+        "NearestNeighbours",
+        "nearest_neighbours",
+        "a member of the panel: rows most alike",
+        is_member=True,
+    ),
+    Entry(
+        "least-squares",
+        "LeastSquares",
+        "least_squares",
+        "a member of the panel: linear scores, random cosines",
+        is_member=True,
+    ),
+    Entry(
+        "refitted-trees",
+        "RefittedTrees",
+        "refitted_trees",
+        "a member of the panel: small trees over the last rows",
+        is_member=True,
+    ),
 )

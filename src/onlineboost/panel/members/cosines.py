@@ -46,12 +46,13 @@ class CosinesMember(NamedTuple):
 def new_cosines(ground: Ground) -> CosinesMember:
     n = ground.dense.n_numbers
     scale, tilt, frequencies, phases = np.zeros(n), np.zeros(n), np.zeros((n, N_COSINES)), np.zeros(N_COSINES)
-    start_phases(ground.seed, phases)
     return CosinesMember(ground, 0, scale, tilt, frequencies, phases, new_least_squares(0, 1 + N_COSINES + n))
 
 
 @bare_kernel
 def start(member, first, stop):
+    if first == 0:
+        start_phases(member.ground.seed, member.phases)
     for j in range(first, stop):
         start_input(member.curved, 1 + N_COSINES + j)
         start_frequencies(member.frequencies, j, member.ground.seed, member.ground.width)

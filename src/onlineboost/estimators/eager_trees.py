@@ -10,7 +10,7 @@ from onlineboost.panel.state import Ground
 class EagerTrees(PanelMember):
     """24 trees that split as soon as a leaf has met two classes, by random cuts; their mean is what they say.
 
-    The first voice of the panel of :class:`OnlineBoostClassifier`, bit for bit, by itself or as the weak learner of a
+    The first voice of the panel of :class:`OnlineBoostClassifier`, by itself or as the weak learner of a
     booster. Memory is bounded: a tree of 8,192 nodes starts again, at another time than the others.
 
     Parameters

@@ -16,7 +16,7 @@ from onlineboost.panel.state import Ground
 class LeastSquares(PanelMember):
     """Recursive least squares to a score of every class, from the columns and from 128 random cosines of them.
 
-    A voice of the panel of :class:`OnlineBoostClassifier`, bit for bit, by itself or as the weak learner of a booster.
+    A voice of the panel of :class:`OnlineBoostClassifier`, by itself or as the weak learner of a booster.
     The probabilities are the softmax of 5 x the scores, as the panel takes them. Time and memory grow with the square
     of the number of columns.
 

@@ -17,7 +17,7 @@ MOST = 64  # neighbours: they are sorted one by one
 class NearestNeighbours(PanelMember):
     """The nearest among the last 4,096 rows, where columns count by what they tell of the classes.
 
-    With 1 and with 4 neighbours, a voice of the panel of :class:`OnlineBoostClassifier`, bit for bit, by itself or as
+    With 1 and with 4 neighbours, a voice of the panel of :class:`OnlineBoostClassifier`, by itself or as
     the weak learner of a booster. A neighbour at squared distance d counts exp(-d / mean d), times its weight.
 
     Parameters

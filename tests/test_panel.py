@@ -90,7 +90,8 @@ def test_a_whole_run_is_that_of_the_twin():
     want = reference.run(twin, past, plain(X), [names.index(label) for label in y], weight)
     assert said == [None if code is None else names[code] for code in want]
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-4)
-    np.testing.assert_allclose(list(clf.voices_.values())[7:], twin.newton.beta, atol=1e-3)
+    np.testing.assert_allclose(list(clf.voices_.values())[7:], twin.newtons[0].beta, atol=1e-3)
+    np.testing.assert_allclose(clf._model.chain.slow.beta, twin.newtons[1].beta, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.mixture.share, twin.share, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.mixture.lost, twin.lost, rtol=1e-3)
 

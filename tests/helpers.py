@@ -250,7 +250,7 @@ def panel_arrays(chain):
     """Everything that a chain with a panel has learned beside its trees; nothing for others."""
     if not hasattr(chain, "panel"):
         return []
-    return [*arrays_of(packed(chain.panel)), *chain.newton, chain.recency, *chain.mixture]
+    return [*arrays_of(packed(chain.panel)), *chain.newton, *chain.slow, chain.recency, *chain.mixture]
 
 
 def arrays_of(group):

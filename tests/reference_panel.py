@@ -264,8 +264,8 @@ def neighbours_vote(distances, memory, many, k):
 class Newton:
     """Online Newton steps on -log p[y]."""
 
-    def __init__(self, beta):
-        self.beta, self.A = np.array(beta), newton.RIDGE * np.eye(len(beta))
+    def __init__(self, beta, fade=newton.FADE):
+        self.beta, self.A, self.fade = np.array(beta), newton.RIDGE * np.eye(len(beta)), fade
 
     def combine(self, logits):
         """Sum and probabilities of the voices' logits, (voices, k)."""
@@ -276,7 +276,7 @@ class Newton:
     def learn(self, logits, y, weight):
         p = self.combine(logits)[1]
         g = logits @ p - logits[:, y]
-        self.A = newton.FADE * self.A + (1.0 - newton.FADE) * newton.RIDGE * np.eye(len(g)) + weight * np.outer(g, g)
+        self.A = self.fade * self.A + (1.0 - self.fade) * newton.RIDGE * np.eye(len(g)) + weight * np.outer(g, g)
         self.beta = self.beta - weight * np.linalg.solve(self.A, g)
 
 
@@ -389,8 +389,9 @@ class Panelled(reference.AdaboostOLM):
         n = min(5, len(learners))
         self.ends = [len(learners) * (i + 1) // n for i in range(n)]
         self.recent = [[] for _ in recency.FADES]
-        self.newton = Newton([1.0] + [0.0] * len(recency.FADES) + [0.15] * n)
-        self.share, self.rounds, self.lost = np.full(3, 1.0 / 3.0), 0, np.zeros(4)
+        start = [1.0] + [0.0] * len(recency.FADES) + [0.15] * n
+        self.newtons = Newton(start), Newton(start, newton.SLOW_FADE)
+        self.share, self.rounds, self.lost = np.full(4, 0.25), 0, np.zeros(5)
 
     def ask(self, x, k):
         self.start = self.panel.ask(x, k)
@@ -400,7 +401,8 @@ class Panelled(reference.AdaboostOLM):
         fifths = [after - before for before, after in pairwise(parts)]
         recent = [logits_of((list(p) + [0.0] * k)[:k]) for p in self.recent]
         logits = np.array([centred(parts[0]), *recent, *map(centred, fifths)])
-        forecasts = [self.newton.combine(logits)[1], softmax(parts[0]), softmax(parts[-1])]
+        combined = [combiner.combine(logits)[1] for combiner in self.newtons]
+        forecasts = [*combined, softmax(parts[0]), softmax(parts[-1])]
         return logits, np.array([*forecasts, self.share @ forecasts])
 
     def predict(self, x, k):
@@ -413,11 +415,12 @@ class Panelled(reference.AdaboostOLM):
         prediction = reference.argmax(forecasts[-1].tolist())
         super().round(x, y, k, weight)
         self.panel.learn(y, weight)
-        self.newton.learn(logits, y, weight)
+        for combiner in self.newtons:
+            combiner.learn(logits, y, weight)
         self.rounds += 1
         self.lost -= weight * np.log(forecasts[:, y])
         share = self.share * forecasts[:-1, y] ** min(weight, 1.0)
-        self.share = share / share.sum() * self.rounds / (self.rounds + 1) + 1.0 / 3.0 / (self.rounds + 1)
+        self.share = share / share.sum() * self.rounds / (self.rounds + 1) + 0.25 / (self.rounds + 1)
         for i, fade in enumerate(recency.FADES):
             known = self.recent[i] + [0.0] * (k - len(self.recent[i]))
             self.recent[i] = [fade * v + (1.0 - fade) * (c == y) for c, v in enumerate(known)]

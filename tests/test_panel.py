@@ -18,7 +18,8 @@ from onlineboost.panel.least_squares import (
     score,
     start_phases,
 )
-from onlineboost.panel.neighbours import RECENT
+from onlineboost.panel.metric import new_metric
+from onlineboost.panel.neighbours import RECENT, nearest, new_neighbours_work, start_distances
 from onlineboost.panel.newton import combine, learn_newton, new_newton, new_newton_work
 from onlineboost.panel.panel import ask_panel, learn_panel, new_panel_work, start_columns
 from onlineboost.panel.state import COLUMNS, ROWS, new_panel, packed, room_for_rows, with_classes, with_room
@@ -89,9 +90,33 @@ def test_a_whole_run_is_that_of_the_twin():
     want = reference.run(twin, past, plain(X), [names.index(label) for label in y], weight)
     assert said == [None if code is None else names[code] for code in want]
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-4)
-    np.testing.assert_allclose(list(clf.voices_.values())[7:], twin.newton.beta, atol=1e-3)
+    np.testing.assert_allclose(list(clf.voices_.values())[7:], twin.newtons[0].beta, atol=1e-3)
+    np.testing.assert_allclose(clf._model.chain.slow.beta, twin.newtons[1].beta, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.mixture.share, twin.share, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.mixture.lost, twin.lost, rtol=1e-3)
+
+
+@pytest.mark.parametrize("rows", [5, 300, 900])
+@pytest.mark.parametrize("alike", [False, True])
+def test_the_nearest_rows_are_those_by_all_columns(rows, alike):
+    """Columns that tell little are left out at first; not for long, if rows are alike in the others."""
+    rng, columns = np.random.default_rng(rows), 60
+    stored, values = rng.integers(0, 3, (columns, rows)).astype(np.float32), rng.integers(0, 3, columns) + 0.0
+    metric = new_metric(2, columns)
+    metric.variance[:] = 1.0
+    metric.weight[:] = np.where(np.arange(columns) % 4 == 0, 2.0, 0.25)  # sums of their squares are exact
+    if alike:
+        stored[::4] = 1.0
+    work = new_neighbours_work(rows, columns)
+    start_distances(work, stored, values, metric, columns, rows)
+    assert work.n_minor[0] == 45
+    distance = (((stored - values[:, None]) * metric.weight[:, None]) ** 2).sum(axis=0)
+    for most in (4, 12):
+        found = nearest(work, stored, values, metric.weight, rows, most)
+        best = np.lexsort((np.arange(rows), distance))[:most]
+        assert work.rows[:found].tolist() == best.tolist()
+        np.testing.assert_array_equal(work.squares[:found], distance[best])
+    assert rows < 12 or work.n_minor[0] == (0 if alike else 45)
 
 
 def test_the_flagship_is_adaboost_olm_with_a_panel():

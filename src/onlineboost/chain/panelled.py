@@ -2,8 +2,9 @@
 
 The votes of the chain start from what the panel says, if its booster can do that, otherwise from none. They are
 remembered there and after each fifth of the chain: the segments end at the fifths, always. The combiner then has these
-voices: the panel, which labels have come lately, and what each fifth of the chain has added. What is predicted is a
-mixture of the combiner, the panel alone and the chain alone, which is never much worse than the best of them.
+voices: the panel, which labels have come lately, and what each fifth of the chain has added. A second one has the same
+voices, and is slower to forget. What is predicted is a mixture of the two, the panel alone and the chain alone, never
+much worse than the best of them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from onlineboost.panel.mixture import (
     COMBINED,
     FORECASTS,
     PANEL,
+    SLOW,
     Mixture,
     learn_mixture,
     mix,
@@ -33,6 +35,8 @@ from onlineboost.panel.mixture import (
     new_mixture,
 )
 from onlineboost.panel.newton import (
+    FADE,
+    SLOW_FADE,
     Newton,
     NewtonWork,
     centre,
@@ -60,7 +64,7 @@ class Stages(NamedTuple):
 
 
 @bare_kernel
-def ask_voices(newton, recency, mixture, votes, b, k, work, forecasts):
+def ask_voices(newtons, recency, mixture, votes, b, k, work, forecasts):
     """What the voices say of row b, and all of them together: the last of the forecasts."""
     logits = work.logits
     for c in range(k):
@@ -73,12 +77,22 @@ def ask_voices(newton, recency, mixture, votes, b, k, work, forecasts):
         for c in range(k):
             voice[c] = votes[stage, b, c] - votes[stage - 1, b, c]
         centre(voice, k)
-    combine(newton, work, k)
-    for c in range(k):
-        forecasts[COMBINED, c] = work.p[c]
+    for m in (COMBINED, SLOW):
+        combine(newtons[m], work, k)
+        for c in range(k):
+            forecasts[m, c] = work.p[c]
     softmax(votes[0, b], k, forecasts[PANEL])
     softmax(votes[votes.shape[0] - 1, b], k, forecasts[CHAIN])
     mix(mixture, forecasts, k)
+
+
+@bare_kernel
+def learn_voices(newtons, work, forecasts, k, y, weight):
+    """Both combiners learn the label of the row that `ask_voices` was asked about."""
+    for m, fade in ((COMBINED, FADE), (SLOW, SLOW_FADE)):
+        for c in range(k):
+            work.p[c] = forecasts[m, c]
+        learn_newton(newtons[m], work, k, y, weight, fade)
 
 
 @bare_kernel
@@ -97,10 +111,10 @@ def cheapest(p, k, costs):
 
 
 @entry_kernel
-def ask_block(newton, recency, mixture, votes, work, forecasts, p):
+def ask_block(newtons, recency, mixture, votes, work, forecasts, p):
     """Probabilities (rows, k). Changes nothing else."""
     for b in range(p.shape[0]):
-        ask_voices(newton, recency, mixture, votes, b, p.shape[1], work, forecasts)
+        ask_voices(newtons, recency, mixture, votes, b, p.shape[1], work, forecasts)
         for c in range(p.shape[1]):
             p[b, c] = forecasts[FORECASTS, c]
 
@@ -113,18 +127,18 @@ def choose_block(p, costs, out):
 
 # arguments: a block, the three states that learn from it, and scratch
 @entry_kernel
-def finish_block(newton, recency, mixture, t, votes, y, weight, work, forecasts, costs, p, out):
+def finish_block(newtons, recency, mixture, t, votes, y, weight, work, forecasts, costs, p, out):
     """The label predicted for every row, from round t on, before it is learned; if `p` is (rows, k), that too."""
     k = votes.shape[2]
     for b in range(y.size):
-        ask_voices(newton, recency, mixture, votes, b, k, work, forecasts)
+        ask_voices(newtons, recency, mixture, votes, b, k, work, forecasts)
         out[b] = cheapest(forecasts[FORECASTS], k, costs)
         if p.shape[0] > 0:
             for c in range(k):
                 p[b, c] = forecasts[FORECASTS, c]
         w = min(max(weight[b], LIGHTEST), HEAVIEST)
         learn_mixture(mixture, forecasts, y[b], w, t + b)
-        learn_newton(newton, work, k, y[b], w)
+        learn_voices(newtons, work, forecasts, k, y[b], w)
         learn_recency(recency, k, y[b])
 
 
@@ -134,6 +148,7 @@ class PanelChain(Chain):
     goes_alone = False
     panel: Panel
     newton: Newton
+    slow: Newton
     recency: np.ndarray
     mixture: Mixture
 
@@ -144,7 +159,7 @@ class PanelChain(Chain):
         self.panel = new_panel(n_numeric, n_nominal, seed)
         start_columns(self.panel, 0, self.panel.dense.n_numbers)
         start_phases(seed, self.panel.phases)
-        self.newton = new_newton([1.0] + [0.0] * len(FADES) + [OF_A_FIFTH] * n)
+        self.newton, self.slow = (new_newton([1.0] + [0.0] * len(FADES) + [OF_A_FIFTH] * n) for _ in range(2))
         self.recency = new_recency(0)
         self.mixture = new_mixture()
 
@@ -205,7 +220,7 @@ class PanelChain(Chain):
         if cache is not None:
             self._caches.append((k, cache))
         p = np.empty((len(X), k))
-        ask_block(self.newton, self.recency, self.mixture, block.votes, self._work(k), new_forecasts(k), p)
+        ask_block((self.newton, self.slow), self.recency, self.mixture, block.votes, self._work(k), new_forecasts(k), p)
         return p
 
     def votes_of_panel(self, rows: Rows, k: int) -> np.ndarray:
@@ -264,7 +279,7 @@ class PanelChain(Chain):
 
     def leave(self, block: Stages, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
         k = block.rows.k
-        states = self.newton, self.recency, self.mixture, block.rows.t
+        states = (self.newton, self.slow), self.recency, self.mixture, block.rows.t
         p = np.empty((0 if self.heard is None else len(y), k))
         finish_block(*states, block.votes, y, weight, self._work(k), new_forecasts(k), self.costs, p, out)
         if self.heard is not None:
@@ -280,7 +295,7 @@ class PanelChain(Chain):
     def copy_panel(self, original: Self) -> None:
         """Panel and combiner of the original, as copies with no room to spare."""
         self.panel = packed(original.panel)
-        self.newton = Newton(*(part.copy() for part in original.newton))
+        self.newton, self.slow = (Newton(*map(np.copy, newton)) for newton in (original.newton, original.slow))
         self.recency = original.recency.copy()
         self.mixture = Mixture(*(part.copy() for part in original.mixture))
 
@@ -303,7 +318,7 @@ class PanelChain(Chain):
         self.segments = joined
 
     def voices(self) -> dict[str, float]:
-        """Coefficients of the two combiners."""
+        """Coefficients of the combiner of the panel, and of the one behind the chain."""
         behind = ["panel", "last label", "recent labels", *(f"chain {i + 1}" for i in range(len(self.ends)))]
         names = [*NAMES, *behind]
         beta = np.concatenate([self.panel.newton.beta, self.newton.beta])
@@ -311,7 +326,8 @@ class PanelChain(Chain):
 
     def nbytes(self) -> dict[str, int]:
         others = super().nbytes()
-        own = array_bytes(self.panel) + array_bytes(self.newton) + array_bytes(self.mixture) + self.recency.nbytes
+        behind = self.newton, self.slow, self.mixture
+        own = array_bytes(self.panel) + sum(map(array_bytes, behind)) + self.recency.nbytes
         return {**others, "experts": others["experts"] - most_bytes(self.panel), "panel": own}
 
     def fixed_bytes(self) -> int:

@@ -36,7 +36,7 @@ from onlineboost.trees.state import Columns
 State = bytes | str  # of a part, or the path of a file with it
 
 AT_THE_HEAD = ("panel",)  # fields of a chain that its first part has,
-AT_THE_END = ("newton", "recency", "mixture")  # and its last one
+AT_THE_END = ("newton", "slow", "recency", "mixture")  # and its last one
 
 
 class Change(NamedTuple):

@@ -53,6 +53,7 @@ class EagerWork(NamedTuple):
     """Scratch for one row."""
 
     leaf: np.ndarray  # int64 (trees,) node that the row is in
+    turn: np.ndarray  # int64 (trees,) trees that something is to be done with
     rows: np.ndarray  # int64 (ROWS,) places in the memory
     numbers: np.ndarray  # int64 (ROWS,) their numbers
     kind: np.ndarray  # int64 (ROWS,) which of the classes at hand
@@ -78,8 +79,8 @@ def new_eager_work(columns: int) -> EagerWork:
     rows, numbers, kind, labels = (np.empty(ROWS, np.int64) for _ in range(4))
     low, high = np.empty(columns, np.float32), np.empty(columns, np.float32)
     weights, mass, left = np.empty(ROWS), np.empty(ROWS), np.empty(ROWS)
-    leaf, share = np.empty(N_TREES, np.int64), np.empty(columns)
-    return EagerWork(leaf, rows, numbers, kind, weights, labels, mass, left, low, high, share)
+    leaf, turn, share = np.empty(N_TREES, np.int64), np.empty(N_TREES, np.int64), np.empty(columns)
+    return EagerWork(leaf, turn, rows, numbers, kind, weights, labels, mass, left, low, high, share)
 
 
 @small_kernel
@@ -101,18 +102,12 @@ def first_of(node):
 @bare_kernel
 def ask_eager(eager, work, values, k, p):
     """The mean over the trees of what the row's leaf says, in p[:k]."""
+    find_leaves(eager, work, values)
     base = 0.0
     for c in range(k):
         p[c] = 0.0
     for tree in range(N_TREES):
-        nodes = eager.nodes[tree]
-        at = 0
-        column = column_of(nodes[0])
-        while column >= 0:
-            at = first_of(nodes[at]) + (0 if values[column] <= bits_float(nodes[at, SPLIT]) else 1)
-            column = column_of(nodes[at])
-        work.leaf[tree] = at
-        place = first_of(nodes[at])
+        place = first_of(eager.nodes[tree, work.leaf[tree]])
         weights, labels = eager.weights[tree, place], eager.labels[tree, place]
         mass = PRIOR * k
         for i in range(CLASSES):
@@ -123,6 +118,25 @@ def ask_eager(eager, work, values, k, p):
                 p[labels[i]] += weights[i] / mass
     for c in range(k):
         p[c] = (p[c] + base) / N_TREES
+
+
+@bare_kernel
+def find_leaves(eager, work, values):
+    """The row's leaf in every tree: all trees go down together, so that many nodes are on their way from memory."""
+    leaf, turn, n = work.leaf, work.turn, N_TREES
+    for tree in range(N_TREES):
+        leaf[tree], turn[tree] = 0, tree
+    while n > 0:
+        going = 0
+        for i in range(n):
+            tree = turn[i]
+            node = eager.nodes[tree, leaf[tree]]
+            column = column_of(node)
+            if column >= 0:
+                leaf[tree] = first_of(node) + (0 if values[column] <= bits_float(node[SPLIT]) else 1)
+                turn[going] = tree
+                going += 1
+        n = going
 
 
 @bare_kernel
@@ -140,15 +154,20 @@ def remember_row(eager, values, n, y, weight, t):
 @bare_kernel
 def learn_eager(eager, work, column_weight, n, y, weight, t, seed):
     """All trees learn row t, which has been remembered, in the leaves that `ask_eager` found."""
+    n_mixed = 0
     for tree in range(N_TREES):
-        at = work.leaf[tree]
-        place = first_of(eager.nodes[tree, at])
+        place = first_of(eager.nodes[tree, work.leaf[tree]])
         count_class(eager.labels[tree, place], eager.weights[tree, place], y, weight)
         push_row(eager.rows[tree, place], eager.met[tree], place, t & WRAP)
         if is_mixed(eager.weights[tree, place]):
-            kinds, n_rows = gather_rows(eager, work, tree, place, t)
-            if kinds > 1:
-                split(eager, work, tree, at, kinds, n_rows, column_weight, n, t, seed)
+            work.turn[n_mixed] = tree
+            n_mixed += 1
+    for i in range(n_mixed):
+        tree = work.turn[i]
+        at = work.leaf[tree]
+        kinds, n_rows = gather_rows(eager, work, tree, first_of(eager.nodes[tree, at]), t)
+        if kinds > 1:
+            split(eager, work, tree, at, kinds, n_rows, column_weight, n, t, seed)
 
 
 @bare_kernel

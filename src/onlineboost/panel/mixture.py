@@ -18,9 +18,9 @@ import numpy as np
 
 from onlineboost._compile.jit import bare_kernel
 
-COMBINED, PANEL, CHAIN = 0, 1, 2  # the forecasts
-FORECASTS = 3
-NAMES = "the combiner", "the panel alone", "the chain alone"
+COMBINED, SLOW, PANEL, CHAIN = range(4)  # the forecasts
+FORECASTS = 4
+NAMES = "the combiner", "the slow combiner", "the panel alone", "the chain alone"
 
 
 class Mixture(NamedTuple):

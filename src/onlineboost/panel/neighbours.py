@@ -3,6 +3,9 @@
 Three voices: the nearest row and the nearest four by the columns, and the nearest twelve by the columns and the scores
 of least squares, which say what the columns mean together. A neighbour at squared distance d counts exp(-d / mean d).
 The rows are stored by columns, in single precision, so that the processor compares several rows at once.
+
+Columns that tell little are not added up for all rows. A distance without them is never too large: they matter only to
+rows that are no farther by the other columns than the nearest rows by all of them.
 """
 
 from __future__ import annotations
@@ -12,13 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from onlineboost._compile.fastmath import exp
-from onlineboost._compile.jit import bare_kernel, fused_kernel
+from onlineboost._compile.jit import bare_kernel, fused_kernel, small_kernel
 
 RECENT = 4096
 FEW, SOME, MANY = 1, 4, 12
 FOUR = 4  # columns compared at once
-STRETCH = 64  # rows looked at together when the nearest are picked
+GROUPS = 256  # rows with the same number modulo this are looked at together when the nearest are picked
+MINOR = 0.25  # a column tells little if its eta^2 is less than so much of the mean,
+WORTH_IT = 24  # and if there are so many of this kind
+FEW_ROWS = 8  # one row in so many at most gets these columns by itself; if there are more of them, all rows do
 FAR = np.float32(1e30)
+FAR_BITS = int(FAR.view(np.int32))
 
 
 class Neighbours(NamedTuple):
@@ -34,12 +41,18 @@ class NeighboursWork(NamedTuple):
     """Scratch for one row."""
 
     distance: np.ndarray  # float32 (recent,) squared
-    bits: np.ndarray  # int32 (recent,) the same memory
+    bits: np.ndarray  # int32 (recent,) the same memory: whole numbers are compared several at a time, in the same order
+    lows: np.ndarray  # float32 (GROUPS,) the least of each group
+    low_bits: np.ndarray  # int32 (GROUPS,) the same memory
+    ends: np.ndarray  # float32 (most,) the least of all groups
     rows: np.ndarray  # int64 (most,) nearest first
     squares: np.ndarray  # float32 (most,) their squared distances
-    square_bits: np.ndarray  # int32 (most,) the same memory
-    at: np.ndarray  # int64 (FOUR,) columns to be added,
-    value: np.ndarray  # float32 (FOUR,) the row's value there,
+    near: np.ndarray  # int64 (recent,) rows that may be among the nearest
+    near_squares: np.ndarray  # float32 (recent,)
+    major: np.ndarray  # int64 (columns,) columns to be added for all rows,
+    minor: np.ndarray  # int64 (columns,) and those that wait
+    n_minor: np.ndarray  # int64 (1,)
+    value: np.ndarray  # float32 (FOUR,) of columns that are added at once, the row's value there,
     weight: np.ndarray  # float32 (FOUR,) and the column's weight
 
 
@@ -48,12 +61,68 @@ def new_neighbours(columns: int, scores: int) -> Neighbours:
     return Neighbours(values, said, np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
-def new_neighbours_work(recent: int, most: int = MANY) -> NeighboursWork:
+def new_neighbours_work(recent: int, columns: int, most: int = MANY) -> NeighboursWork:
     """To find up to `most` of them."""
-    distance, squares = np.empty(recent, np.float32), np.empty(most, np.float32)
-    four = np.zeros(FOUR, np.int64), np.zeros(FOUR, np.float32), np.zeros(FOUR, np.float32)
-    bits = distance.view(np.int32), squares.view(np.int32)
-    return NeighboursWork(distance, bits[0], np.empty(most, np.int64), squares, bits[1], *four)
+    distance, lows = np.empty(recent, np.float32), np.empty(GROUPS, np.float32)
+    return NeighboursWork(
+        distance,
+        distance.view(np.int32),
+        lows,
+        lows.view(np.int32),
+        np.empty(most, np.float32),
+        np.empty(most, np.int64),
+        np.empty(most, np.float32),
+        np.empty(recent, np.int64),
+        np.empty(recent, np.float32),
+        np.empty(columns, np.int64),
+        np.empty(columns, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(FOUR, np.float32),
+        np.zeros(FOUR, np.float32),
+    )
+
+
+@bare_kernel
+def start_distances(work, stored, values, metric, columns, n):
+    """Squared distances of n rows by the columns that tell much; the others wait in work.minor."""
+    for row in range(n):
+        work.distance[row] = 0.0
+    n_major, work.n_minor[0] = sort_out(work, metric, columns)
+    add_columns(work, stored, values, metric.weight, work.major, n_major, n)
+
+
+@bare_kernel
+def sort_out(work, metric, columns):
+    """Columns that tell much, and those that tell little: how many there are of both."""
+    total, n_major, n_minor = 0.0, 0, 0
+    for j in range(columns):
+        total += metric.weight[j] * metric.weight[j] * metric.variance[j]
+        n_major += 1 if metric.weight[j] > 0.0 else 0
+    limit = MINOR * total / max(n_major, 1)
+    n_major = 0
+    for j in range(columns):
+        if metric.weight[j] * metric.weight[j] * metric.variance[j] >= limit:
+            work.major[n_major] = j
+            n_major += 1 if metric.weight[j] > 0.0 else 0
+        elif metric.weight[j] > 0.0:
+            work.minor[n_minor] = j
+            n_minor += 1
+    if n_minor >= WORTH_IT:
+        return n_major, n_minor
+    for i in range(n_minor):
+        work.major[n_major + i] = work.minor[i]
+    return n_major + n_minor, 0
+
+
+@bare_kernel
+def add_scores(work, stored, scores, weight, columns, n):
+    """Add the squared differences of all scores."""
+    n_major = 0
+    for j in range(columns):
+        if weight[j] > 0.0:
+            work.major[n_major] = j
+            n_major += 1
+    add_columns(work, stored, scores, weight, work.major, n_major, n)
 
 
 @fused_kernel
@@ -76,49 +145,113 @@ def add_four(distance, stored, at, value, weight, n):
 
 
 @bare_kernel
-def add_columns(work, stored, values, weight, columns, n):
+def add_columns(work, stored, values, weight, chosen, n_chosen, n):
     """Add the squared differences in these columns to the squared distances of n rows."""
-    waiting = 0
-    for j in range(columns):
-        if weight[j] > 0.0:
-            work.at[waiting], work.value[waiting], work.weight[waiting] = j, values[j], weight[j]
-            waiting += 1
-            if waiting == FOUR:
-                add_four(work.distance, stored, work.at, work.value, work.weight, n)
-                waiting = 0
-    for i in range(waiting):
-        add_column(work.distance, stored[work.at[i]], work.value[i], work.weight[i], n)
+    whole = n_chosen - n_chosen % FOUR
+    for start in range(0, whole, FOUR):
+        for i in range(FOUR):
+            work.value[i], work.weight[i] = values[chosen[start + i]], weight[chosen[start + i]]
+        add_four(work.distance, stored, chosen[start : start + FOUR], work.value, work.weight, n)
+    for i in range(whole, n_chosen):
+        j = chosen[i]
+        add_column(work.distance, stored[j], np.float32(values[j]), np.float32(weight[j]), n)
 
 
 @bare_kernel
-def nearest(work, n, most):
+def nearest(work, stored, values, weight, n, most):
     """The nearest rows, nearest first, the lower place among equals; returns how many there are."""
-    distance, rows, squares = work.distance, work.rows, work.squares
+    found = pick(work, n, most)
+    n_minor = work.n_minor[0]
+    if n_minor == 0:
+        return found
+    for i in range(found):
+        work.near[i], work.near_squares[i] = work.rows[i], work.squares[i]
+    complete(work, stored, values, weight, found)
+    bound = np.float32(0.0)
+    for i in range(found):
+        bound = max(bound, work.near_squares[i])
+    n_near = gather(work, n, bound)
+    if n_near > max(n // FEW_ROWS, most):
+        add_columns(work, stored, values, weight, work.minor, n_minor, n)
+        work.n_minor[0] = 0
+        return pick(work, n, most)
+    complete(work, stored, values, weight, n_near)
     found = 0
-    for start in range(0, n, STRETCH):
-        stop = min(start + STRETCH, n)
-        if found == most and least(work.bits, start, stop) >= work.square_bits[most - 1]:
-            continue
-        for row in range(start, stop):
-            d = min(distance[row], FAR)
-            if found == most and d >= squares[most - 1]:
-                continue
-            at = found if found < most else most - 1
-            found = min(found + 1, most)
-            while at > 0 and squares[at - 1] > d:
-                rows[at], squares[at] = rows[at - 1], squares[at - 1]
-                at -= 1
-            rows[at], squares[at] = row, d
+    for i in range(n_near):
+        found = place(work, found, most, work.near[i], work.near_squares[i])
     return found
 
 
 @bare_kernel
-def least(bits, start, stop):
-    """The least of some distances, as bits: whole numbers are compared several at a time, and in the same order."""
-    out = bits[start]
-    for row in range(start, stop):
-        out = min(out, bits[row])
-    return out
+def pick(work, n, most):
+    """The nearest rows by the columns that have been added."""
+    take_lows(work.low_bits, work.bits, n)
+    lows, ends = work.lows, work.ends
+    for i in range(most):
+        ends[i] = FAR
+    for group in range(GROUPS):
+        if lows[group] < ends[most - 1]:
+            at = most - 1
+            while at > 0 and ends[at - 1] > lows[group]:
+                ends[at] = ends[at - 1]
+                at -= 1
+            ends[at] = lows[group]
+    n_near, found = gather(work, n, ends[most - 1]), 0  # as many groups have a row that is no farther
+    for i in range(n_near):
+        found = place(work, found, most, work.near[i], work.near_squares[i])
+    return found
+
+
+@bare_kernel
+def take_lows(lows, bits, n):
+    """The least of each group, FAR at most."""
+    for group in range(GROUPS):
+        lows[group] = FAR_BITS
+    for start in range(0, n, GROUPS):
+        part = bits[start : min(start + GROUPS, n)]
+        for group in range(part.size):
+            lows[group] = min(lows[group], part[group])
+
+
+@small_kernel
+def place(work, found, most, row, square):
+    """A row among the nearest, if it is one; returns how many there are then."""
+    rows, squares, d = work.rows, work.squares, min(square, FAR)
+    at = found
+    if found == most:
+        if d > squares[most - 1] or (d == squares[most - 1] and row > rows[most - 1]):
+            return found
+        at = most - 1
+    while at > 0 and (squares[at - 1] > d or (squares[at - 1] == d and rows[at - 1] > row)):
+        rows[at], squares[at] = rows[at - 1], squares[at - 1]
+        at -= 1
+    rows[at], squares[at] = row, d
+    return min(found + 1, most)
+
+
+@bare_kernel
+def gather(work, n, bound):
+    """Rows that are no farther than `bound` by the columns that have been added, in work.near; returns how many."""
+    n_near = 0
+    for group in range(min(n, GROUPS)):
+        if work.lows[group] <= bound:
+            for row in range(group, n, GROUPS):
+                d = min(work.distance[row], FAR)
+                if d <= bound:
+                    work.near[n_near], work.near_squares[n_near] = row, d
+                    n_near += 1
+    return n_near
+
+
+@bare_kernel
+def complete(work, stored, values, weight, n_near):
+    """Add the columns that have been waiting to the distances in work.near_squares."""
+    for i in range(work.n_minor[0]):
+        j = work.minor[i]
+        column, value, factor = stored[j], np.float32(values[j]), np.float32(weight[j])
+        for near in range(n_near):
+            off = (column[work.near[near]] - value) * factor
+            work.near_squares[near] += off * off
 
 
 @bare_kernel

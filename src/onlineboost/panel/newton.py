@@ -22,6 +22,7 @@ from onlineboost._compile.fastmath import exp, log
 from onlineboost._compile.jit import bare_kernel, small_kernel
 
 FADE = 0.998  # f: what a slope still counts in A one row later
+SLOW_FADE = 0.9998  # likewise, for coefficients that hardly move any more after a while
 RIDGE = 5.0
 BOUND = 20.0  # no coefficient is larger
 LEAST = 0.01  # probabilities count as so much more before their logarithm is taken
@@ -98,7 +99,7 @@ def combine(newton, work, k):
 
 
 @bare_kernel
-def learn_newton(newton, work, k, y, weight):
+def learn_newton(newton, work, k, y, weight, fade=FADE):
     """One Newton step on -log p[y], after `combine`."""
     A, beta, slope = newton.A, newton.beta, work.slope
     n = beta.size
@@ -108,8 +109,8 @@ def learn_newton(newton, work, k, y, weight):
             slope[h] += work.p[c] * work.logits[h, c]
     for i in range(n):
         for j in range(i + 1):
-            A[i, j] = FADE * A[i, j] + weight * slope[i] * slope[j]
-        A[i, i] += (1.0 - FADE) * RIDGE
+            A[i, j] = fade * A[i, j] + weight * slope[i] * slope[j]
+        A[i, i] += (1.0 - fade) * RIDGE
     solve(A, slope, work.step, work.root)
     for h in range(n):
         beta[h] = min(BOUND, max(-BOUND, beta[h] - weight * work.step[h]))

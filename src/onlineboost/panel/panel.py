@@ -32,10 +32,11 @@ from onlineboost.panel.neighbours import (
     RECENT,
     SOME,
     NeighboursWork,
-    add_columns,
+    add_scores,
     nearest,
     new_neighbours_work,
     remember_neighbour,
+    start_distances,
     vote,
 )
 from onlineboost.panel.newton import NewtonWork, combine, learn_newton, logits_of, new_newton_work
@@ -83,7 +84,7 @@ def new_panel_work(panel: Panel, k: int) -> PanelWork:
         np.zeros((3, max(n, scores))),
         np.zeros(panel.width),
         new_eager_work(n),
-        new_neighbours_work(len(panel.neighbours.y)),
+        new_neighbours_work(len(panel.neighbours.y), max(n, scores)),
         new_refits_work(len(panel.neighbours.y), n + scores, k),
         new_newton_work(VOICES, k),
     )
@@ -129,11 +130,11 @@ def ask_row(panel, x, k, work, s):
     n = panel.used[COLUMNS]
     densify(panel.dense, panel.seed, x, panel.columns.total.mean, n, work.values, work.there)
     ask_least_squares(panel, n, k, work)
-    ask_eager(panel.eager, work.eager, work.values, k, work.p)
-    logits_of(work.p, k, work.newton.logits[TREES])
     ask_neighbours(panel, n, k, work)
     ask_refits(panel.refits, work.refits, work.values, work.folded, k, work.p)
     logits_of(work.p, k, work.newton.logits[REFITTED])
+    ask_eager(panel.eager, work.eager, work.values, k, work.p)  # last: the leaves are then at hand when it learns
+    logits_of(work.p, k, work.newton.logits[TREES])
     combine(panel.newton, work.newton, k)
     for c in range(k):
         s[c] = min(max(work.newton.total[c], -REACH), REACH)
@@ -158,17 +159,16 @@ def ask_least_squares(panel, n, k, work):
 @bare_kernel
 def ask_neighbours(panel, n, k, work):
     neighbours, near, logits = panel.neighbours, work.neighbours, work.newton.logits
-    rows = min(panel.used[ROWS], RECENT)
-    for row in range(rows):
-        near.distance[row] = 0.0
-    add_columns(near, neighbours.values, work.values, panel.columns.weight, n, rows)
-    found = nearest(near, rows, SOME)
+    rows, weight = min(panel.used[ROWS], RECENT), panel.columns.weight
+    start_distances(near, neighbours.values, work.values, panel.columns, n, rows)
+    found = nearest(near, neighbours.values, work.values, weight, rows, SOME)
     vote(neighbours, near, min(found, FEW), k, work.p)
     logits_of(work.p, k, logits[NEAREST])
     vote(neighbours, near, found, k, work.p)
     logits_of(work.p, k, logits[NEAR])
-    add_columns(near, neighbours.scores, work.folded, panel.scores.weight, 2 * min(k, FOLD), rows)
-    vote(neighbours, near, nearest(near, rows, MANY), k, work.p)
+    add_scores(near, neighbours.scores, work.folded, panel.scores.weight, 2 * min(k, FOLD), rows)
+    found = nearest(near, neighbours.values, work.values, weight, rows, MANY)
+    vote(neighbours, near, found, k, work.p)
     logits_of(work.p, k, logits[ALIKE])
 
 

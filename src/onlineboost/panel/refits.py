@@ -289,12 +289,19 @@ def fill_histograms(work, j, first, n_rows):
     for row in range(n_rows):
         at = node[row] - first
         if at >= 0:
-            for m in range(SKETCHES + 1):
-                slope = slopes[row, m]
-                h0[at, b0[row], m] += slope
-                h1[at, b1[row], m] += slope
-                h2[at, b2[row], m] += slope
-                h3[at, b3[row], m] += slope
+            slope = slopes[row]
+            add_slopes(h0[at, b0[row]], slope)
+            add_slopes(h1[at, b1[row]], slope)
+            add_slopes(h2[at, b2[row]], slope)
+            add_slopes(h3[at, b3[row]], slope)
+
+
+@small_kernel
+def add_slopes(sums, slope):
+    """All at once: read, add, write."""
+    s0, s1, s2, s3 = slope[0], slope[1], slope[2], slope[3]
+    a0, a1, a2, a3 = sums[0], sums[1], sums[2], sums[3]
+    sums[0], sums[1], sums[2], sums[3] = a0 + s0, a1 + s1, a2 + s2, a3 + s3
 
 
 @bare_kernel

@@ -6,6 +6,7 @@ is makes no difference to what is learned; copies and pickles have none to spare
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,6 +24,8 @@ MOST_COLUMNS = 150  # dense columns
 FEWEST_NOMINAL = 22  # of them for nominal values, whatever the number of numeric columns
 FOLD = 32  # classes whose scores are columns of their own; beyond, they share these
 VOICES = 7  # two kinds of trees, three of neighbours, two least squares
+
+FIRST_ROOM = {"memory": 512, "recent": 512, "nodes": 1024}  # as soon as there are rows: to grow takes time
 
 ROWS, COLUMNS, N_CLASSES = range(3)  # Panel.used
 OWN_AXES = "classes", "columns", "memory", "recent", "nodes"  # others follow from these
@@ -169,7 +172,7 @@ def with_room(state: State, **wanted: int) -> State:
     for axis in have.keys() & wanted.keys():
         limit = most.get(axis, 1 << 60)
         if wanted[axis] > have[axis]:
-            sizes[axis] = min(limit, max(wanted[axis], 2 * have[axis]))
+            sizes[axis] = min(limit, max(wanted[axis], 2 * have[axis], FIRST_ROOM.get(axis, 0)))
     return state if sizes == have else resized(state, sizes)
 
 
@@ -223,7 +226,7 @@ def _bytes(group: Any, axes: Any, sizes: Mapping[str, int]) -> int:
     if not isinstance(group, np.ndarray):
         return 0
     shape = [sizes.get(axis, have) for axis, have in zip(axes or [""] * group.ndim, group.shape, strict=True)]
-    return int(np.prod(shape)) * group.itemsize
+    return math.prod(shape) * group.itemsize
 
 
 def _fitted(group: Any, axes: Any, sizes: Mapping[str, int]) -> Any:

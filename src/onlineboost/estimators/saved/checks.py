@@ -66,7 +66,7 @@ def check_model(name: str, model: Model) -> None:
             dense = chain.panel.dense
             check(len(dense.origin) <= dense.offset == chain.n_numeric, "the columns of the panel")
             check(len(dense.place) <= len(model.encoder.nominal), "the columns of the panel")
-            check_finite(*chain.newton, chain.recency, chain.mixture.lost)
+            check_finite(*chain.newton, *chain.slow, chain.recency, chain.mixture.lost)
             share = chain.mixture.share
             check((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6, "the shares of the mixture")
     check_finite(*chain.log_vs)

@@ -322,7 +322,8 @@ def _make_one_vs_all(given: dict[str, Any]) -> OneVsAllChain:
 
 def _take_panelled(chain: PanelChain) -> dict[str, Any]:
     own = {name: getattr(chain, name) for name in (*CHAIN, "log_v", "n_learners", "panel", "recency")}
-    return {**own, "segments": [chain.whole()], **chain.newton._asdict(), **chain.mixture._asdict()}
+    slow = {f"slow_{name}": part for name, part in chain.slow._asdict().items()}
+    return {**own, "segments": [chain.whole()], **chain.newton._asdict(), **slow, **chain.mixture._asdict()}
 
 
 def _make_panelled(given: dict[str, Any]) -> PanelChain:
@@ -331,6 +332,7 @@ def _make_panelled(given: dict[str, Any]) -> PanelChain:
         raise DamagedModelFile("there are no learners")
     chain = PanelChain(whole, 0, 0, given["seed"])
     given["newton"] = Newton(given.pop("beta"), given.pop("A"))
+    given["slow"] = Newton(given.pop("slow_beta"), given.pop("slow_A"))
     given["mixture"] = Mixture(given.pop("share"), given.pop("lost"))
     if (
         len(given["newton"].beta) != len(chain.newton.beta)
@@ -346,6 +348,7 @@ STATES.add("chain", Chain, SEGMENTED, _take_chain, _make_chain(Chain))
 STATES.add("independent", IndependentChain, SEGMENTED, _take_chain, _make_chain(IndependentChain))
 STATES.add("one-vs-all", OneVsAllChain, CHAIN | {"boosters": "[class-booster]"}, _take_one_vs_all, _make_one_vs_all)
 PANELLED = SEGMENTED | {"panel": "panel", "beta": "f8[h]", "A": "f8[h,h]", "recency": "f8[2,k]"}
+PANELLED |= {"slow_beta": "f8[h]", "slow_A": "f8[h,h]"}
 PANELLED |= {"share": f"f8[{FORECASTS}]", "lost": f"f8[{FORECASTS + 1}]"}
 STATES.add("panel", Panel, PANEL, take, make_panel, fresh=True)
 STATES.add("panelled", PanelChain, PANELLED, _take_panelled, _make_panelled)

@@ -23,7 +23,7 @@ START = "what the trees say of any row"
 ROUNDED = "what becomes of it as votes"
 UNTOLD = "learners of another make"
 MEMBERS = "members of the panel, which weigh up all columns at once"
-MIXED = "panel alone, chain alone"  # their shares of the mixture
+MIXED = "slow combiner, panel alone, chain alone"  # their shares of the mixture
 MOST_PATHS = 3
 
 

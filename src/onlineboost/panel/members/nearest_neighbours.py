@@ -10,11 +10,11 @@ from onlineboost.panel.neighbours import (
     RECENT,
     Neighbours,
     NeighboursWork,
-    add_columns,
     nearest,
     new_neighbours,
     new_neighbours_work,
     remember_neighbour,
+    start_distances,
     vote,
 )
 from onlineboost.panel.state import ROWS, Ground
@@ -33,7 +33,7 @@ class NeighboursMember(NamedTuple):
         return new_nearest_neighbours(ground, self.many)
 
     def new_work(self, k: int) -> NeighboursWork:
-        return new_neighbours_work(RECENT, self.many)
+        return new_neighbours_work(RECENT, len(self.ground.columns.centre), self.many)
 
 
 def new_nearest_neighbours(ground: Ground, many: int) -> NeighboursMember:
@@ -43,10 +43,10 @@ def new_nearest_neighbours(ground: Ground, many: int) -> NeighboursMember:
 @bare_kernel
 def say(member, n, k, work, p):
     near, rows = work.own, min(member.ground.used[ROWS], RECENT)
-    for row in range(rows):
-        near.distance[row] = 0.0
-    add_columns(near, member.neighbours.values, work.values, member.ground.columns.weight, n, rows)
-    vote(member.neighbours, near, nearest(near, rows, member.many), k, p)
+    stored, metric = member.neighbours.values, member.ground.columns
+    start_distances(near, stored, work.values, metric, n, rows)
+    found = nearest(near, stored, work.values, metric.weight, rows, member.many)
+    vote(member.neighbours, near, found, k, p)
 
 
 @bare_kernel

@@ -18,6 +18,7 @@ from onlineboost.chain.diary import RESTART
 from onlineboost.cli.main import main
 from onlineboost.cluster import Cluster, ClusterError, Here, each
 from onlineboost.cluster import line as line_module
+from onlineboost.cluster.address import check_address
 from onlineboost.data import Table
 from onlineboost.evaluation import cut, resumable, tune
 
@@ -335,6 +336,26 @@ def test_without_ray_the_command_line_says_how_to_get_it(command, monkeypatch):
     said = CliRunner().invoke(main, [*command, "--ray"])
     assert said.exit_code == 2
     assert "pip install 'onlineboost[ray]'" in said.output
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [("127.0.0.1:1", "no Ray cluster answers"), ("nowhere", "HOST:PORT"), ("127.0.0.1:99999", "no Ray")],
+)
+def test_an_address_where_nobody_answers_is_told_at_once(address, told):
+    with pytest.raises(ClusterError, match=told):
+        check_address(address)
+
+
+def test_the_command_line_tells_what_is_wrong_with_a_cluster(monkeypatch):
+    def fail(*_, **__):
+        raise ClusterError("no Ray cluster answers")
+
+    monkeypatch.setattr("onlineboost.cli.clusters.find_spec", lambda name: True)
+    monkeypatch.setattr(Cluster, "__enter__", fail)
+    said = CliRunner().invoke(main, ["run", "balance", "--learners", "2", "--limit", "9", "--ray", "10.0.0.1:6379"])
+    assert said.exit_code == 2
+    assert "no Ray cluster answers" in said.output
 
 
 def test_a_bad_block_leaves_the_run_as_it_was(stream):

@@ -21,6 +21,7 @@ from onlineboost.cluster import line as line_module
 from onlineboost.cluster.address import check_address
 from onlineboost.data import Table
 from onlineboost.evaluation import cut, resumable, tune
+from soak.strikes import Struck, struck_after
 
 PANELS = [kind for kind in every_kind() if "panel=True" in str(kind)]
 
@@ -263,6 +264,20 @@ def test_a_folder_that_is_lost(stream, tmp_path, monkeypatch):
         run._line._workers[0]["part"] = None
         with pytest.raises(ClusterError, match="No such file"):
             run.result()
+
+
+def test_an_interrupt_while_a_result_is_fetched_does_no_harm(stream, monkeypatch):
+    """A part is lost, so that all is sent again meanwhile."""
+    monkeypatch.setattr(line_module.time, "sleep", lambda seconds: None)
+    X, y, _ = stream
+    want = saved(AdaBoostOLM(6, learner=TREE).partial_fit(X[:90], y[:90]))
+    for moment in (300, 900, 1_500, 2_100):
+        with Cluster(AdaBoostOLM(6, learner=TREE), 2, rows=20, engine=Here()) as run:
+            run.partial_fit(X[:90], y[:90])
+            run._line._workers[0]["part"] = None
+            with pytest.raises(Struck):
+                struck_after(moment, run.result)
+            assert saved(run.result()) == want
 
 
 def test_a_checkpoint_while_one_is_being_made(stream):

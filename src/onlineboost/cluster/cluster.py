@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from onlineboost.chain.learners import TreeLearners
+from onlineboost.chain.threads import Interrupt
 from onlineboost.cluster.away import Away, AwayChain, gathered
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of
@@ -177,8 +178,9 @@ class Cluster:
         clf.__dict__.pop("_classes_sent_", None)
         if "_model" in clf.__dict__ and isinstance(clf._model.chain, AwayChain):
             self._check_open()
-            self._look_at_memory()
-            whole, here = gathered(clf._model.chain), clf._model.chain
+            with Interrupt():  # what is said of rows on their way, and a recovery, must not stop half way
+                self._look_at_memory()
+                whole, here = gathered(clf._model.chain), clf._model.chain
             clf._model.chain = None
             try:
                 clf = deepcopy(clf)

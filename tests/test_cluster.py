@@ -18,8 +18,10 @@ from onlineboost.chain.diary import RESTART
 from onlineboost.cli.main import main
 from onlineboost.cluster import Cluster, ClusterError, Here, each
 from onlineboost.cluster import line as line_module
+from onlineboost.cluster.address import check_address
 from onlineboost.data import Table
 from onlineboost.evaluation import cut, resumable, tune
+from soak.strikes import Struck, struck_after
 
 PANELS = [kind for kind in every_kind() if "panel=True" in str(kind)]
 
@@ -124,6 +126,20 @@ def test_new_columns_costs_and_a_memory_limit(stream, monkeypatch):
     assert saved(both) == saved(one)
 
 
+def test_a_result_has_all_that_was_noted_of_the_rows_on_their_way(stream, monkeypatch):
+    monkeypatch.setattr(notices, "NOTICE", 128)
+    X, y, _ = stream
+    settings = {"learner": TREE, "memory_limit": 60_000}
+    one = AdaBoostOLM(6, **settings)
+    with Cluster(AdaBoostOLM(6, **settings), 3, rows=32, engine=Here()) as run:
+        for part in (slice(0, 120), slice(120, 160)):  # the user knows of the limit before it is noted
+            for clf in (one, run):
+                clf.partial_fit(X[part], y[part])
+            found = run.result()
+    assert one._model.chain.diary.limited
+    assert found._model.chain.diary.events.tolist() == one._model.chain.diary.events.tolist()
+
+
 def test_threads_within_a_part_change_nothing(stream):
     X, y, weight = stream
     want = saved(AdaBoostOLM(8, learner=TREE).partial_fit(X, y, sample_weight=weight))
@@ -195,10 +211,82 @@ def test_messages_since_a_checkpoint_are_dropped_after_it(stream, in_files, tmp_
         assert len(run._line._log) > 5
         run._line.checkpoint()
         assert run._line._log == []
-        assert len(list(tmp_path.iterdir())) == (2 if in_files else 0)
+        assert len(list(tmp_path.glob("*/*"))) == (2 if in_files else 0)
         want = saved(run.result())
         run._line._workers[0]["part"] = None
         assert saved(run.result()) == want
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_that_share_a_folder_have_files_of_their_own(stream, tmp_path, monkeypatch):
+    """And no file stays there that a process has left behind: one dies while it tells what it has learned."""
+    monkeypatch.setattr(line_module.time, "sleep", lambda seconds: None)
+    X, y, _ = stream
+    calls = []
+
+    def fault(method, index):
+        calls.extend([method] * (method == "learned"))
+        return method == "learned" and len(calls) == 2
+
+    makes = [partial(AdaBoostOLM, 6, learner=TREE, random_state=seed) for seed in (0, 1)]
+    runs = [Cluster(make(), 2, rows=20, folder=tmp_path, engine=Here(fault)) for make in makes]
+    with runs[0], runs[1]:
+        for part in (slice(0, 130), slice(130, None)):
+            for run in runs:
+                run.partial_fit(X[part], y[part])
+                run._line.checkpoint()
+            for run in runs:
+                run._line._workers[0]["part"] = None
+        for run, make in zip(runs, makes, strict=True):
+            assert saved(run.result()) == saved(make().partial_fit(X, y))
+            run.partial_fit(X[:20], y[:20])
+            run._line.checkpoint()
+        assert len(list(tmp_path.glob("*/*"))) == 4
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_lost(stream, tmp_path, monkeypatch):
+    """What cannot be written there travels. A checkpoint that was there cannot be had again, and that is told."""
+    monkeypatch.setattr(line_module.time, "sleep", lambda seconds: None)
+    X, y, _ = stream
+    folder = tmp_path / "new"
+    with Cluster(AdaBoostOLM(6, learner=TREE), 2, rows=20, folder=folder, engine=Here()) as run:
+        run.partial_fit(X[:100], y[:100])
+        shutil.rmtree(folder)
+        folder.write_text("a file in its place")
+        run.partial_fit(X[100:], y[100:])._line.checkpoint()
+        run._line._workers[0]["part"] = None
+        assert saved(run.result()) == saved(AdaBoostOLM(6, learner=TREE).partial_fit(X, y))
+    folder.unlink()
+    with Cluster(AdaBoostOLM(6, learner=TREE), 2, rows=20, folder=folder, engine=Here()) as run:
+        run.partial_fit(X, y)._line.checkpoint()
+        shutil.rmtree(folder)
+        run._line._workers[0]["part"] = None
+        with pytest.raises(ClusterError, match="No such file"):
+            run.result()
+
+
+def test_an_interrupt_while_a_result_is_fetched_does_no_harm(stream, monkeypatch):
+    """A part is lost, so that all is sent again meanwhile."""
+    monkeypatch.setattr(line_module.time, "sleep", lambda seconds: None)
+    X, y, _ = stream
+    want = saved(AdaBoostOLM(6, learner=TREE).partial_fit(X[:90], y[:90]))
+    for moment in (300, 900, 1_500, 2_100):
+        with Cluster(AdaBoostOLM(6, learner=TREE), 2, rows=20, engine=Here()) as run:
+            run.partial_fit(X[:90], y[:90])
+            run._line._workers[0]["part"] = None
+            with pytest.raises(Struck):
+                struck_after(moment, run.result)
+            assert saved(run.result()) == want
+
+
+def test_a_checkpoint_while_one_is_being_made(stream):
+    X, y, _ = stream
+    with Cluster(AdaBoostOLM(6, learner=TREE), 2, engine=Here()) as run:
+        run.partial_fit(X, y)
+        run._line._save()
+        run._line.checkpoint()
+        assert run._line._log == []
 
 
 def test_a_driver_that_died_goes_on_from_a_checkpoint_on_a_cluster_or_without(stream, tmp_path):
@@ -249,6 +337,12 @@ def test_what_a_cluster_cannot_do_is_told():
         run.partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="segments"):
         Cluster(BestTree(3), 0)
+    with Cluster(BestTree(3), engine=Here()) as run:
+        run.partial_fit(X, y)
+    with pytest.raises(RuntimeError, match="not open"):
+        run.result()
+    with pytest.raises(RuntimeError, match="was closed"), run:
+        pass
 
 
 @pytest.mark.parametrize("command", [["run", "balance"], ["tune", "balance"], ["reproduce"]])
@@ -257,6 +351,26 @@ def test_without_ray_the_command_line_says_how_to_get_it(command, monkeypatch):
     said = CliRunner().invoke(main, [*command, "--ray"])
     assert said.exit_code == 2
     assert "pip install 'onlineboost[ray]'" in said.output
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [("127.0.0.1:1", "no Ray cluster answers"), ("nowhere", "HOST:PORT"), ("127.0.0.1:99999", "no Ray")],
+)
+def test_an_address_where_nobody_answers_is_told_at_once(address, told):
+    with pytest.raises(ClusterError, match=told):
+        check_address(address)
+
+
+def test_the_command_line_tells_what_is_wrong_with_a_cluster(monkeypatch):
+    def fail(*_, **__):
+        raise ClusterError("no Ray cluster answers")
+
+    monkeypatch.setattr("onlineboost.cli.clusters.find_spec", lambda name: True)
+    monkeypatch.setattr(Cluster, "__enter__", fail)
+    said = CliRunner().invoke(main, ["run", "balance", "--learners", "2", "--limit", "9", "--ray", "10.0.0.1:6379"])
+    assert said.exit_code == 2
+    assert "no Ray cluster answers" in said.output
 
 
 def test_a_bad_block_leaves_the_run_as_it_was(stream):

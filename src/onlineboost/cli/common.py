@@ -54,6 +54,13 @@ def friendly_errors() -> Iterator[None]:
     except (ValueError, OverflowError) as error:
         _tell(str(error))
         raise SystemExit(2) from None
+    except RuntimeError as error:
+        from onlineboost.cluster.errors import ClusterError
+
+        if not isinstance(error, ClusterError):
+            raise
+        _tell(str(error))
+        raise SystemExit(2) from None
     except KeyboardInterrupt:
         err.print("Stopped.")
         raise SystemExit(130) from None

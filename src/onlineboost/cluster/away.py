@@ -161,9 +161,9 @@ def gathered(chain: AwayChain) -> Any:
     """A chain with all that the parts have learned so far."""
     kind: Any = type(chain).__mro__[2]  # what it was before `AwayChain` was put in front
     whole: Any = kind.__new__(kind)
+    parts = [unpickled(part) for part in chain.line.ask("learned", chain.line.folder)]  # all is known here after this
     whole.__dict__ = {name: value for name, value in chain.__dict__.items() if name not in OWN}
     whole.diary, whole.watch, whole.heard = chain.diary.copy(), deepcopy(chain.watch), None
-    parts = [unpickled(part) for part in chain.line.ask("learned", chain.line.folder)]
     whole.segments = [None] * len(chain.segments)
     whole.log_v = chain.log_v.copy()
     log_vs = {}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from copy import deepcopy
-from os import PathLike, fspath
+from os import PathLike
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
 
 from onlineboost.chain.learners import TreeLearners
+from onlineboost.chain.threads import Interrupt
 from onlineboost.cluster.away import Away, AwayChain, gathered
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of
@@ -37,8 +40,9 @@ class Cluster:
     rows : int
         Rows that travel together. The result does not depend on it.
     folder : path, optional
-        A folder that all machines share, for checkpoints. Without it they are kept in the memory of this process, as
-        large as the model; or, where the cluster is on this machine alone, among its temporary files.
+        A folder that all machines share, for checkpoints. They go to a new folder in it, which is gone in the end.
+        Without it they are kept in the memory of this process, as large as the model; or, where the cluster is on this
+        machine alone, among its temporary files.
     engine : optional
         Something else than Ray to run the processes: see `onlineboost.cluster.line.Engine`.
 
@@ -65,7 +69,7 @@ class Cluster:
         engine: Engine | None = None,
     ) -> None:
         self.segments, self.rows, self.address = count("segments", segments), count("rows", rows), address
-        self.folder = None if folder is None else fspath(folder)
+        self.folder = None if folder is None else str(Path(folder).absolute())
         self._engine = engine
         self._line: Line | None = None
         self._kind: Any = type(classifier)
@@ -73,30 +77,40 @@ class Cluster:
         own = {"_line_up": lambda _, chain: self._away(chain)}
         front.__class__ = type(self._kind.__name__, (Away, self._kind), own)
         self._front = front
-        self._open = self._wanted = False
+        self._open = self._closed = self._wanted = False
         self._own_folder: TemporaryDirectory[str] | None = None
         self._result: Any = None  # of now, if someone has asked for it
 
     # ------------------------------------------------------------------------------------------------------ opening
 
     def __enter__(self) -> Self:
+        if self._closed:
+            raise RuntimeError("this cluster was closed: go on with another one, of its result()")
+        if self.folder is not None:
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
+            self._own_folder = self._new_folder()
         if self._engine is None:
             from onlineboost.cluster.ray_engine import RayEngine
 
             self._engine = RayEngine(self.segments, self.address)
             if self._engine.is_local and self.folder is None:
-                self._own_folder = TemporaryDirectory(prefix="onlineboost-")
+                self._own_folder = self._new_folder()
         self._open = True
         return self
 
+    def _new_folder(self) -> TemporaryDirectory[str]:
+        """Of this run alone: others may have been given the same one."""
+        return TemporaryDirectory(prefix="onlineboost-", dir=self.folder, ignore_cleanup_errors=True)
+
     def __exit__(self, *_: object) -> None:
-        self._open = False
-        if self._line is not None:
-            self._line.close()
-        if self._engine is not None:
-            self._engine.close()
-        if self._own_folder is not None:
-            self._own_folder.cleanup()
+        self._open, self._closed = False, True
+        with ExitStack() as last:  # whatever goes wrong in one of them, with a cluster that is gone
+            if self._own_folder is not None:
+                last.callback(self._own_folder.cleanup)
+            if self._engine is not None:
+                last.callback(self._engine.close)
+            if self._line is not None:
+                last.callback(self._line.close)
 
     def _away(self, chain: Any) -> AwayChain:
         """Send the learners of a chain away."""
@@ -108,7 +122,7 @@ class Cluster:
         owners = divide(chain, parts, threads)
         settings = self._kind(**self._front.get_params(deep=False))
         states = states_of(settings, chain, owners, parts)
-        folder = self.folder if self._own_folder is None else self._own_folder.name
+        folder = None if self._own_folder is None else self._own_folder.name
         self._line = Line(self._engine, states, parts + AHEAD, threads, folder)
         chain.__class__ = type(type(chain).__name__, (AwayChain, type(chain)), {})
         chain.line, chain.rows, chain.wanted, chain.owed = self._line, self.rows, self._wanted, False
@@ -134,11 +148,14 @@ class Cluster:
         return self._front.test_then_train(X, y, classes=classes, sample_weight=sample_weight, proba=proba)
 
     def _want(self, predictions: bool) -> None:
-        if not self._open:
-            raise RuntimeError("the cluster is not open: use it in a with statement")
+        self._check_open()
         self._wanted, self._result = predictions, None
         if "_model" in self._front.__dict__ and isinstance(self._front._model.chain, AwayChain):
             self._front._model.chain.wanted = predictions
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise RuntimeError("the cluster is not open: use it in a with statement")
 
     # -------------------------------------------------------------------------------------------------- what it knows
 
@@ -160,8 +177,10 @@ class Cluster:
         clf.__dict__ = self._front._without_gate()
         clf.__dict__.pop("_classes_sent_", None)
         if "_model" in clf.__dict__ and isinstance(clf._model.chain, AwayChain):
-            self._look_at_memory()
-            whole, here = gathered(clf._model.chain), clf._model.chain
+            self._check_open()
+            with Interrupt():  # what is said of rows on their way, and a recovery, must not stop half way
+                self._look_at_memory()
+                whole, here = gathered(clf._model.chain), clf._model.chain
             clf._model.chain = None
             try:
                 clf = deepcopy(clf)

@@ -8,4 +8,4 @@ class Lost(Exception):
 
 
 class ClusterError(RuntimeError):
-    """The line could not be put together again."""
+    """There is no cluster, or the line could not be put together again."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -83,7 +84,7 @@ class Line:
     ) -> None:
         self.engine, self.window, self.threads = engine, window, threads
         self.parts = len(states)
-        self.folder = folder  # for checkpoints; None: they are kept in memory, here
+        self.folder = folder  # for checkpoints, of this line alone; None: they are kept in memory, here
         self.figures = Figures()
         self._states = states  # of the last complete checkpoint
         self._log: list[Message] = []  # since then
@@ -132,7 +133,7 @@ class Line:
         """Make a checkpoint now, and wait for it."""
         while self._saving is not None or self._log:
             self.drain()
-            if self._saving is None:
+            if self._saving is None and self._log:
                 self._save()
             self._finish_saving()
 
@@ -207,16 +208,23 @@ class Line:
         except Lost as lost:
             self._put_together(lost)
             return
-        old, self._states = self._states, [state for state, _ in states]
-        for state in old:
-            if isinstance(state, str):
-                Path(state).unlink(missing_ok=True)
+        self._states = [state for state, _ in states]
+        self._sweep()
         kept = [message for message in self._log if message.number > number]
         self._sent -= len(self._log) - len(kept)
         self._log, self._saving, self._saved_at = kept, None, time.monotonic()
         self._failures = 0  # it will not have to go back as far as before
         self.figures.checkpoints += 1
         self.figures.checkpoint_seconds += max(seconds for _, seconds in states)
+
+    def _sweep(self) -> None:
+        """Files of older checkpoints go, and those that nobody has asked for since a process was lost."""
+        if self.folder is None:
+            return
+        with suppress(OSError):
+            for path in Path(self.folder).iterdir():
+                if str(path) not in self._states:
+                    path.unlink()
 
     # ---------------------------------------------------------------------------------------------------- recovery
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
@@ -111,14 +112,18 @@ class Part:
             with path.open("wb") as file:
                 file.writelines(content)
         except OSError:  # the disk is full, say: it has to travel
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
             return b"".join(content)
         return str(path)
 
     @classmethod
     def of_state(cls, state: State, epoch: int = 0) -> Part:
         """What was once saved, for a line that has been put together so many times. Messages of before do not count."""
-        kind, fields, own = loads(np.memmap(state, np.uint8, "r") if isinstance(state, str) else state)
+        try:
+            kind, fields, own = loads(np.memmap(state, np.uint8, "r") if isinstance(state, str) else state)
+        except OSError as error:  # the folder is not there, or not yet
+            raise Lost(str(error)) from error
         part = cls.__new__(cls)
         chain = kind.__new__(kind)
         Chain.__setstate__(chain, fields)  # in the segments that it is in

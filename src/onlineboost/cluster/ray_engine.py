@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from onlineboost.cluster.errors import Lost
+from onlineboost.cluster.address import check_address
+from onlineboost.cluster.errors import ClusterError, Lost
 from onlineboost.cluster.parts import Part, State
 from onlineboost.cluster.travel import Block
 
@@ -24,19 +25,41 @@ LEAST = 0.01  # of a processor, for an actor: none goes to a machine that is to 
 LOOK_UP = 10.0  # seconds after which a driver that waits looks for Ctrl-C
 
 
+_users: list[object] = []  # of the cluster that this process belongs to, if it is `joined` that has joined it
+
+
 @contextmanager
 def joined(address: str | None, **local: Any) -> Iterator[None]:
-    """Belong to the cluster at this address, or to a new one on this machine; unless this process belongs to one."""
-    if ray.is_initialized():
+    """Belong to the cluster at this address, or to a new one on this machine; unless this process belongs to one.
+
+    Several may, at a time: the last one to go leaves the cluster.
+    """
+    if ray.is_initialized() and not _users:
         yield
         return
-    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # what was asked before a recovery is of no interest
-    own = {"object_store_memory": STORE, "include_dashboard": False, **local}
-    ray.init(**QUIET, **(own if address is None else {"address": address}))
+    if not ray.is_initialized():
+        _users.clear()
+        _join(address, local)
+    me = object()
+    _users.append(me)
     try:
         yield
     finally:
-        ray.shutdown()
+        if me in _users:
+            _users.remove(me)
+            if not _users:
+                ray.shutdown()
+
+
+def _join(address: str | None, local: dict[str, Any]) -> None:
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # what was asked before a recovery is of no interest
+    own = {"object_store_memory": STORE, "include_dashboard": False, **local}
+    if address is not None:
+        check_address(address)
+    try:
+        ray.init(**QUIET, **(own if address is None else {"address": address}))
+    except ConnectionError as error:
+        raise ClusterError(f"no Ray cluster to join: {error}") from error
 
 
 class Worker:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from helpers import number_stream
 from onlineboost import AdaBoostOLM, load_dataset, prequential
 from onlineboost.cli.main import COMMANDS, main
-from onlineboost.cli.models import MODELS, make_model
+from onlineboost.cli.models import COMPARED, make_model
 from onlineboost.datasets.catalogue import dataset_names
 from onlineboost.estimators import lookup
 
@@ -79,7 +79,7 @@ def test_compare_runs_the_models_it_is_given_in_that_order(events):
     assert [row["model"] for row in answer["results"]] == ["last-class", "hoeffding-tree"]
     assert answer["classes"] == ["class 0", "class 1", "class 2"]
     everything = call("compare", events, "--target", "label", *QUICK, "--json")
-    assert [row["model"] for row in json.loads(everything.stdout)["results"]] == list(MODELS)
+    assert [row["model"] for row in json.loads(everything.stdout)["results"]] == list(COMPARED)
 
 
 def test_settings_reach_the_model(events):

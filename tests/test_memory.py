@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from contract.kinds import SETTINGS_OF_ALL, every_estimator, with_little_memory
+from contract.kinds import STANDS_FOR_ALL, every_estimator, with_little_memory
 from helpers import (
     assert_same_tree,
     forest_of,
@@ -121,7 +121,7 @@ def test_no_model_ever_takes_more_than_its_limit(kind, seed):
         assert_accounts(forest)
     memory = clf.memory_
     assert memory["limit"] == clf.memory_limit
-    if not kind.name.startswith(("online-boost", SETTINGS_OF_ALL)):  # the most that a panel takes is not yet needed
+    if not kind.name.startswith(("online-boost", STANDS_FOR_ALL)):  # the most that a panel takes is not yet needed
         assert memory["leaves without statistics"] + memory["trees without room to split"] > 0
     assert sum(memory["bytes"].values()) == clf.nbytes_
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential, report
 from onlineboost.cli.main import main
-from onlineboost.cli.models import MODELS
+from onlineboost.cli.models import COMPARED
 from onlineboost.evaluation.ranks import critical_difference, mean_ranks
 from onlineboost.paper.cells import Cell
 from onlineboost.paper.summary import summarise
@@ -221,7 +221,7 @@ def test_a_browser_draws_all_charts(which, request, tmp_path):
 
 def test_comparison_has_every_model_once(comparison):
     rows = re.findall(r'<th class="row">(.*?)</th>', comparison)
-    assert len(rows) == len(set(rows)) == len(MODELS)
+    assert len(rows) == len(set(rows)) == len(COMPARED)
     assert {"adaboost-olm", "best-tree", "majority"} <= set(rows)
 
 

@@ -55,9 +55,8 @@ def friendly_errors() -> Iterator[None]:
         _tell(str(error))
         raise SystemExit(2) from None
     except RuntimeError as error:
-        from onlineboost.cluster.errors import ClusterError
-
-        if not isinstance(error, ClusterError):
+        errors = sys.modules.get("onlineboost.cluster.errors")  # to import it takes long, and --help ends here, too
+        if errors is None or not isinstance(error, errors.ClusterError):
             raise
         _tell(str(error))
         raise SystemExit(2) from None

@@ -337,6 +337,11 @@ def test_what_a_cluster_cannot_do_is_told():
         run.partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="segments"):
         Cluster(BestTree(3), 0)
+    for no_model in (BestTree, GaussianNB()):
+        with pytest.raises(ValueError, match="of this package"):
+            Cluster(no_model)
+    with pytest.raises(ValueError, match=r"Here\(\)"):
+        Cluster(BestTree(3), engine=Here)
     with Cluster(BestTree(3), engine=Here()) as run:
         run.partial_fit(X, y)
     with pytest.raises(RuntimeError, match="not open"):

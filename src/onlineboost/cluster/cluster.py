@@ -16,6 +16,7 @@ from onlineboost.chain.threads import Interrupt
 from onlineboost.cluster.away import Away, AwayChain, gathered
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of
+from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.memory import tell_limit
 from onlineboost.estimators.settings import count
 
@@ -68,6 +69,11 @@ class Cluster:
         folder: str | PathLike[str] | None = None,
         engine: Engine | None = None,
     ) -> None:
+        if not isinstance(classifier, OnlineClassifier):
+            brackets = f": {classifier.__name__}()" if isinstance(classifier, type) else ""
+            raise ValueError(f"a cluster takes a classifier of this package, an object{brackets}; got {classifier!r}")
+        if isinstance(engine, type):
+            raise ValueError(f"engine must be an object, not a class: {engine.__name__}()")
         self.segments, self.rows, self.address = count("segments", segments), count("rows", rows), address
         self.folder = None if folder is None else str(Path(folder).absolute())
         self._engine = engine
@@ -116,7 +122,7 @@ class Cluster:
         """Send the learners of a chain away."""
         assert self._engine is not None
         if not all(isinstance(segment.learners, TreeLearners) for segment in chain.segments):
-            raise ValueError("a cluster takes trees as weak learners: learners of another make stay in one process")
+            raise ValueError("a cluster takes boosted Hoeffding trees: all other learners stay in one process")
         parts = self.segments if not chain.segments else min(self.segments, chain.n_learners)
         threads = self._front._threads()
         owners = divide(chain, parts, threads)
@@ -155,7 +161,8 @@ class Cluster:
 
     def _check_open(self) -> None:
         if not self._open:
-            raise RuntimeError("the cluster is not open: use it in a with statement")
+            closed = "it was closed: take `result()` before the end of the with statement"
+            raise RuntimeError(f"the cluster is not open: {closed if self._closed else 'use it in a with statement'}")
 
     # -------------------------------------------------------------------------------------------------- what it knows
 

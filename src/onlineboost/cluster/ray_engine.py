@@ -59,7 +59,10 @@ def _join(address: str | None, local: dict[str, Any]) -> None:
     try:
         ray.init(**QUIET, **(own if address is None else {"address": address}))
     except ConnectionError as error:
-        raise ClusterError(f"no Ray cluster to join: {error}") from error
+        advice = "start one (ray start --head), check the address, or leave it out for a cluster on this machine"
+        raise ClusterError(f"no Ray cluster to join: {advice}. Ray says: {error}") from error
+    except Exception as error:  # of a machine that is too busy, say: Ray has no class of its own for these
+        raise ClusterError(f"Ray could not be started here: try again. Ray says: {error}") from error
 
 
 class Worker:

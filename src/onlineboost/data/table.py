@@ -55,6 +55,8 @@ class Table:
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> Table:
         """The table of some rows: a slice, an array of row numbers or a mask."""
+        if isinstance(rows, int | np.integer):
+            raise DataError(f"a table is cut by slices and arrays: for a single row, [{rows}:{rows + 1}]")
         return Table(self.names, tuple(column[rows] for column in self.columns), self.categories, self.named)
 
     def __repr__(self) -> str:

@@ -53,7 +53,8 @@ def run(code, env=None, cwd=None, **options):
     env = {**os.environ, "NUMBA_CACHE_DIR": "", **(env or {})}
     done = subprocess.run([sys.executable, "-c", code], env=env, cwd=cwd, capture_output=True, text=True, **options)
     assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
+    told = done.stderr.partition("Exception ignored on calling ctypes callback")[0]  # Ctrl-C within the compiler
+    assert "Traceback" not in told
     return done
 
 

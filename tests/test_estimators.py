@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
+from contract.kinds import TRIED
 from helpers import (
     assert_finite,
     assert_same_tree,
@@ -30,7 +31,7 @@ from onlineboost import AdaBoostOLM, EagerTrees, HoeffdingTree, NearestNeighbour
 from onlineboost._compile.random import SAMPLE, SETTING, uniform
 from onlineboost.estimators import lookup
 
-KINDS = [lookup.make(name, n_learners=4) for name in lookup.names()]
+KINDS = [lookup.make(entry.name, n_learners=4) for entry in TRIED]
 
 
 @pytest.fixture(params=KINDS, ids=lambda clf: type(clf).__name__)

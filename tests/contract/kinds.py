@@ -80,9 +80,11 @@ def _kind(name: str, label: str, **settings: Any) -> Kind:
 
 
 MEMBERS = tuple(entry.name for entry in ENTRIES if issubclass(lookup.load(entry.name), PanelMember))
-STANDS_FOR_ALL = "least-squares"  # what holds for one member holds for all: `make soak` tries the others, too
-VARIED = [entry for entry in ENTRIES if entry.name not in MEMBERS or entry.name == STANDS_FOR_ALL]
-TRIED = ENTRIES if os.environ.get("ONLINEBOOST_ALL_MEMBERS") else VARIED
+STANDS_FOR_ALL = "least-squares"  # what holds for one member holds for all
+WITH_ONE = [entry for entry in ENTRIES if entry.name not in MEMBERS or entry.name == STANDS_FOR_ALL]
+WHOLE = bool(os.environ.get("ONLINEBOOST_ALL_MEMBERS"))  # `make soak` tries all members, and one with all settings
+TRIED = ENTRIES if WHOLE else WITH_ONE
+VARIED = WITH_ONE if WHOLE else [entry for entry in ENTRIES if entry.name not in MEMBERS]
 
 
 def every_kind() -> list[Kind]:

@@ -238,11 +238,10 @@ class Chain:
 
     def _through(self, segment: Segment, block: Block, y: np.ndarray, weight: np.ndarray) -> None:
         """A segment learns a block; its experts come in, and their weights learn."""
-        rows, first = block.rows, segment.booster.offset
+        rows, place = block.rows, segment.place
         segment.learn(rows, y, weight)
-        own = self.log_v[first : first + len(segment)]
         of_rows = rows.experts, y, weight, self.costs, *block.following
-        play_part(int(block.combiner), own, first, self.seed, rows.t, *of_rows)
+        play_part(int(block.combiner), self.log_v[place], place.start, self.seed, rows.t, *of_rows)
 
     def leave(self, block: Any, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
         """A block at the end of the chain: what was predicted."""

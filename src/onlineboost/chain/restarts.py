@@ -76,11 +76,11 @@ class Plan:
 
     def carry_out(self, segment: Segment) -> None:
         """Start the learners of this segment again whose turn it is."""
-        first, learners = segment.booster.offset, segment.learners
-        own = (self.chosen >= first) & (self.chosen < first + len(segment))
+        place, learners = segment.place, segment.learners
+        own = (self.chosen >= place.start) & (self.chosen < place.stop)
         if not own.any():
             return
-        for learner, settings in zip(self.chosen[own] - first, self.settings[own], strict=True):
+        for learner, settings in zip(self.chosen[own] - place.start, self.settings[own], strict=True):
             given = {name: value for name, value in zip(learners.settings(), settings, strict=True) if value == value}
             segment.booster.restart(learner, self.at - HEAD_START)
             learners.restart(learner, self.at, given)
@@ -109,7 +109,7 @@ class Watch:
 class Told(NamedTuple):
     """What a census is told of the learners of a segment."""
 
-    first: int  # its first learner
+    place: slice  # of its learners in the chain
     sums: dict[str, np.ndarray]  # (learners,) of the booster
     settings: dict[str, np.ndarray]  # (learners,)
 
@@ -118,7 +118,7 @@ def told_by(segment: Segment) -> Told:
     """The learners of a segment as they are now."""
     booster = segment.booster
     sums = {name: getattr(booster, name) for name in ("vote_cost", "right_cost", "born")}
-    return Told(booster.offset, sums, segment.learners.settings())
+    return Told(segment.place, sums, segment.learners.settings())
 
 
 class Census:
@@ -136,11 +136,10 @@ class Census:
 
     def put(self, told: Told) -> None:
         """The same, for a segment that is elsewhere."""
-        own = slice(told.first, told.first + len(told.sums["born"]))
         for name, values in told.sums.items():
-            getattr(self, name)[own] = values
+            getattr(self, name)[told.place] = values
         for name, values in told.settings.items():
-            self.settings.setdefault(name, np.zeros(len(self.born)))[own] = values
+            self.settings.setdefault(name, np.zeros(len(self.born)))[told.place] = values
 
     def foresee(self, plan: Plan) -> None:
         """Let it be as if this plan, which is for this very round, had been carried out before the census."""

@@ -35,6 +35,11 @@ class Segment:
     def __len__(self) -> int:
         return len(self.booster.scale)
 
+    @property
+    def place(self) -> slice:
+        """Which of the learners of the chain are in it, and with them which experts."""
+        return slice(self.booster.offset, self.booster.offset + len(self))
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "booster": self.booster.without_cache()}
 

@@ -6,6 +6,7 @@ and gives it a *visit* along, which each segment gets to see before and after it
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from onlineboost.chain.segments import Segment
@@ -45,26 +46,26 @@ class Visits(list[Visit]):
             visit.leave()
 
 
-class Visitor:
+class Visitor(ABC):
     """Who sends visits along while rows stream through a chain. Blocks enter and leave in order, in two threads."""
 
+    @abstractmethod
     def rows(self, threads: int) -> int:
         """Rows that the coming block may have, at most, if there are so many threads."""
-        raise NotImplementedError
 
     def waits(self) -> bool:
         """Whether the coming block must not enter yet."""
         return False
 
+    @abstractmethod
     def visit(self, before: int, after: int) -> Visit:
         """What a block takes along that has entered: the rounds after `before`, up to `after`."""
-        raise NotImplementedError
 
     def settled(self) -> bool:
         """Whether all that was sent along has come back, as far as `end` needs it."""
         return True
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027 (most have nothing to do then)
         """All rows have gone through."""
 
 

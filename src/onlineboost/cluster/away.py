@@ -22,7 +22,7 @@ from onlineboost.chain.restarts import Census, Plan, Told
 from onlineboost.chain.reviews import Review
 from onlineboost.chain.visits import Visitor, any_waits
 from onlineboost.cluster.line import Line
-from onlineboost.cluster.parts import Change, Said, State, own_experts
+from onlineboost.cluster.parts import Change, Said, State
 from onlineboost.cluster.travel import Block, new_block
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.model import Model
@@ -177,7 +177,7 @@ def gathered(chain: AwayChain) -> Any:
         whole.boosters = [type(old)(segment, log_vs[i]) for i, (old, segment) in enumerate(kinds)]
     else:
         for i, segment in enumerate(whole.segments):
-            whole.log_v[own_experts(segment)] = log_vs[i]
+            whole.log_v[segment.place] = log_vs[i]
     if whole.can_join:
         whole.join_up()
     return whole

@@ -235,18 +235,12 @@ class Part:
         """The log weights of the experts of segment i."""
         if isinstance(self.chain, OneVsAllChain):
             return self.chain.log_vs[i]
-        return self.chain.log_v[own_experts(self.chain.segments[i])]
+        return self.chain.log_v[self.chain.segments[i].place]
 
     def _own_segments(self) -> list[int]:
         if isinstance(self.chain, OneVsAllChain):
             return list(range(self.index, len(self.chain.segments), self.parts))
         return [i for i, owner in enumerate(self.owners) if owner == self.index]
-
-
-def own_experts(segment: Segment) -> slice:
-    """Which experts come with a segment."""
-    first = segment.booster.offset
-    return slice(first, first + len(segment))
 
 
 # ------------------------------------------------------------------------------------------------ cutting a chain

@@ -14,7 +14,7 @@ import numpy as np
 
 import reference
 from onlineboost._compile.random import EAGER, FREQUENCY, uniform
-from onlineboost.panel import eager, least_squares, metric, neighbours, newton, panel, recency
+from onlineboost.panel import alarm, eager, least_squares, metric, neighbours, newton, panel, recency
 from reference_refits import RefittedTrees, softmax
 
 # ------------------------------------------------------------------------------------------------------ dense rows
@@ -264,8 +264,9 @@ def neighbours_vote(distances, memory, many, k):
 class Newton:
     """Online Newton steps on -log p[y]."""
 
-    def __init__(self, beta, fade=newton.FADE):
-        self.beta, self.A, self.fade = np.array(beta), newton.RIDGE * np.eye(len(beta)), fade
+    def __init__(self, beta, fade=newton.FADE, ridge=newton.RIDGE):
+        self.beta, self.A, self.fade = np.array(beta), ridge * np.eye(len(beta)), fade
+        self.ridge = ridge
 
     def combine(self, logits):
         """Sum and probabilities of the voices' logits, (voices, k)."""
@@ -276,7 +277,7 @@ class Newton:
     def learn(self, logits, y, weight):
         p = self.combine(logits)[1]
         g = logits @ p - logits[:, y]
-        self.A = self.fade * self.A + (1.0 - self.fade) * newton.RIDGE * np.eye(len(g)) + weight * np.outer(g, g)
+        self.A = self.fade * self.A + (1.0 - self.fade) * self.ridge * np.eye(len(g)) + weight * np.outer(g, g)
         self.beta = self.beta - weight * np.linalg.solve(self.A, g)
 
 
@@ -304,7 +305,9 @@ class Panel:
         self.memory = []  # (values, y, weight) of all rows
         self.said = []  # scores of all rows
         self.refits = RefittedTrees(seed)
-        self.newton = Newton([1.0 / 7.0] * 7)
+        self.newton = Newton([1.0 / 7.0] * 7, ridge=newton.PANEL_RIDGE)
+        self.labels = []  # (y, weight) of all rows
+        self.ahead = [0.0]  # after each row, how far the frequencies of the labels are ahead since the first one
 
     def meet(self, x):
         self.dense.meet(x)
@@ -325,7 +328,7 @@ class Panel:
         voices += [centred(least_squares.SHARPNESS * np.array(said)) for said in self.now]
         voices.append(logits_of(self.refits.distribution((self.values, self.folded), k)))
         self.logits = np.array(voices)
-        total, _ = self.newton.combine(self.logits)
+        total, self.p = self.newton.combine(self.logits)
         return np.clip(total, -panel.REACH, panel.REACH).tolist()
 
     def tilt(self):
@@ -361,6 +364,23 @@ class Panel:
         turns = ((plain, neighbours.FEW), (plain, neighbours.SOME), (both, neighbours.MANY))
         return [logits_of(neighbours_vote(distances, self.memory, many, k)) for distances, many in turns]
 
+    def is_lost(self, y, weight):
+        """Whether the frequencies of the labels are too far ahead, with this row."""
+        k = len(self.p)
+        own = sum(w for label, w in self.labels if label == y)
+        frequency = (own + 1.0 / k) / (sum(w for _, w in self.labels) + 1.0)
+        step = min(-math.log(max(self.p[y], 1e-9)), alarm.WORST) + math.log(frequency) - alarm.SLACK * math.log(k)
+        self.labels.append((y, weight))
+        self.ahead.append(self.ahead[-1] + min(weight, 1.0) * step)
+        return self.ahead[-1] - min(self.ahead) > alarm.TOO_MUCH  # since the row that is best for the frequencies
+
+    def begun_anew(self):
+        """One that knows the columns, and nothing else."""
+        fresh = Panel(self.dense.n_numeric, self.dense.n_nominal, self.seed)
+        fresh.dense = self.dense
+        fresh.columns.grow(len(self.dense.owners))
+        return fresh
+
     def learn(self, y, weight):
         self.newton.learn(self.logits, y, weight)
         self.linear.learn(self.inputs[0], y, weight)
@@ -392,6 +412,7 @@ class Panelled(reference.AdaboostOLM):
         start = [1.0] + [0.0] * len(recency.FADES) + [0.15] * n
         self.newtons = Newton(start), Newton(start, newton.SLOW_FADE)
         self.share, self.rounds, self.lost = np.full(4, 0.25), 0, np.zeros(5)
+        self.begun = []  # rounds after which another panel took over
 
     def ask(self, x, k):
         self.start = self.panel.ask(x, k)
@@ -414,7 +435,11 @@ class Panelled(reference.AdaboostOLM):
         logits, forecasts = self.ask(x, k)
         prediction = reference.argmax(forecasts[-1].tolist())
         super().round(x, y, k, weight)
-        self.panel.learn(y, weight)
+        if self.panel.is_lost(y, weight):
+            self.panel = self.panel.begun_anew()
+            self.begun.append(self.rounds + 1)
+        else:
+            self.panel.learn(y, weight)
         for combiner in self.newtons:
             combiner.learn(logits, y, weight)
         self.rounds += 1

@@ -43,7 +43,7 @@ MEMBERS = {
 VOICES = {
     TREES: EagerTrees(),
     NEAREST: NearestNeighbours(n_neighbours=1),
-    NEAR: NearestNeighbours(n_neighbours=4),
+    NEAR: NearestNeighbours(n_neighbours=10),
     LINEAR: LeastSquares(cosines=False),
     CURVED: LeastSquares(),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import reference
 from helpers import arrays_of, in_blocks, mixed_stream, number_stream, plain, twins_of
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
 from onlineboost.panel import eager, newton, refits
+from onlineboost.panel.alarm import TOO_MUCH
 from onlineboost.panel.least_squares import (
     MOST,
     N_COSINES,
@@ -74,9 +77,20 @@ def test_all_members_are_those_of_the_twin_on_every_row(seed):
     np.testing.assert_allclose(panel.newton.beta, twin.newton.beta, atol=1e-3)
 
 
-def test_a_whole_run_is_that_of_the_twin():
-    """Panel, boosted trees and the last combiner; classes turn up on the way."""
-    X, y, weight = mixed_stream(130, seed=5)
+def swapped_stream(n, change, seed=0):
+    """Classes that are easy to tell, with missing values; after `change` rows each has the name of the next one."""
+    rng = np.random.default_rng(seed)
+    X, y, weight = mixed_stream(n, seed=seed, n_classes=3)
+    code = np.array(["abc".index(label) for label in y])
+    X[:, 1], X[:, 3] = code + rng.normal(0.0, 0.1, n), 10.0 * (code == 1)
+    y = np.where(np.arange(n) < change, y, np.array(["b", "c", "a"])[code])
+    return X, y, weight
+
+
+@pytest.mark.parametrize("change", [None, 90])
+def test_a_whole_run_is_that_of_the_twin(change):
+    """Panel, boosted trees and the last combiner; classes turn up on the way, or the panel has to begin anew."""
+    X, y, weight = mixed_stream(130, seed=5) if change is None else swapped_stream(150, change)
     tree = HoeffdingTree(grace_period=15, tie_threshold=0.4)
     clf = OnlineBoostClassifier(5, learner=tree, weight_scale=(0.7, 3.0), restart="never", random_state=SEED)
     fresh_clf = OnlineBoostClassifier(**clf.get_params(deep=False)).partial_fit(X[:1], y[:1])
@@ -94,6 +108,8 @@ def test_a_whole_run_is_that_of_the_twin():
     np.testing.assert_allclose(clf._model.chain.slow.beta, twin.newtons[1].beta, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.mixture.share, twin.share, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.mixture.lost, twin.lost, rtol=1e-3)
+    assert [event.row for event in clf.events_ if event.kind == "new panel"] == twin.begun
+    assert len(twin.begun) == (0 if change is None else 1)
 
 
 @pytest.mark.parametrize("rows", [5, 300, 900])
@@ -200,6 +216,36 @@ def test_predicting_says_what_learning_says_and_changes_nothing():
         np.testing.assert_array_equal(a, b)
     _, _, learned = learn(panel, X[100:101], y[100:101], weight[100:101], k)
     np.testing.assert_array_equal(s, learned)
+
+
+def test_the_panel_begins_anew_when_it_is_of_no_use_any_more():
+    """Soon after all classes have swapped their names; blocks, threads, copies and files make no difference."""
+    X, y, weight = swapped_stream(900, 500)
+    clf = OnlineBoostClassifier(5)
+    said = np.array(in_blocks(clf, X, y, 900, weight))
+    (event,) = [event for event in clf.events_ if event.kind == "new panel"]
+    assert 500 < event.row <= 530
+    assert str(event) == f"row {event.row}: what the panel knew was of no use any more, and it began anew"
+    assert clf._model.chain.panel.used[ROWS] == 900 - event.row
+    assert np.mean(said[600:] == y[600:]) > 0.97
+    for size, jobs in ((1, None), (7, None), (64, 2)):
+        other = OnlineBoostClassifier(5, n_jobs=jobs)
+        assert in_blocks(other, X, y, size, weight) == said.tolist()
+        assert other.events_ == clf.events_
+    half = OnlineBoostClassifier(5)
+    half.partial_fit(X[: event.row], y[: event.row], sample_weight=weight[: event.row])
+    half = pickle.loads(pickle.dumps(half))
+    assert in_blocks(half, X[event.row :], y[event.row :], 50, weight[event.row :]) == said[event.row :].tolist()
+
+
+def test_a_still_stream_never_makes_the_panel_begin_anew():
+    """Not even labels at random, in any number of classes, or rare ones."""
+    rng = np.random.default_rng(0)
+    for k in (2, 5):
+        X, y = rng.normal(size=(3000, 3)), rng.choice(k, 3000, p=rng.dirichlet(np.ones(k)))
+        clf = OnlineBoostClassifier(2).partial_fit(X, y)
+        assert all(event.kind != "new panel" for event in clf.events_)
+        assert clf._model.chain.panel.alarm.lead[0] < TOO_MUCH / 2
 
 
 def test_memory_is_bounded_and_trees_start_again_at_different_times():

@@ -20,8 +20,8 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import Rows
+from onlineboost.panel.alarm import TOO_MUCH
 from onlineboost.panel.ground import HEAVIEST, LIGHTEST
-from onlineboost.panel.least_squares import start_phases
 from onlineboost.panel.mixture import (
     CHAIN,
     COMBINED,
@@ -47,9 +47,18 @@ from onlineboost.panel.newton import (
     new_newton_work,
     softmax,
 )
-from onlineboost.panel.panel import NAMES, ask_panel, learn_panel, new_panel_work, start_columns
+from onlineboost.panel.panel import NAMES, ask_panel, begin, learn_panel, new_panel_work
 from onlineboost.panel.recency import FADES, learn_recency, new_recency
-from onlineboost.panel.state import Panel, most_bytes, new_panel, packed, room_for_rows, with_classes, with_room
+from onlineboost.panel.state import (
+    Panel,
+    begun_anew,
+    most_bytes,
+    new_panel,
+    packed,
+    room_for_rows,
+    with_classes,
+    with_room,
+)
 
 FIFTHS = 5
 START = 1  # place in Stages.votes: of the panel 0, at the head of the chain 1, after fifth i 1 + i
@@ -157,8 +166,7 @@ class PanelChain(Chain):
         self.ends = [len(segment) * i // n for i in range(1, n + 1)]  # learners up to each fifth
         super().__init__(self._fifths(segment), n_numeric, seed)
         self.panel = new_panel(n_numeric, n_nominal, seed)
-        start_columns(self.panel, 0, self.panel.dense.n_numbers)
-        start_phases(seed, self.panel.phases)
+        begin(self.panel)
         self.newton, self.slow = (new_newton([1.0] + [0.0] * len(FADES) + [OF_A_FIFTH] * n) for _ in range(2))
         self.recency = new_recency(0)
         self.mixture = new_mixture()
@@ -270,10 +278,15 @@ class PanelChain(Chain):
         return [(None, self._start), *map(through, self.segments, self._stages())]
 
     def _start(self, block: Stages, y: np.ndarray, weight: np.ndarray) -> None:
-        """The panel's votes, and the panel learns."""
-        rows = block.rows
-        self.panel = room_for_rows(self.panel, len(y))
-        learn_panel(self.panel, rows.X, y, weight, rows.k, new_panel_work(self.panel, rows.k), rows.s)
+        """The panel's votes, and the panel learns. In mid-block another may take its place."""
+        rows, k, done = block.rows, block.rows.k, 0
+        while done < len(y):
+            self.panel = room_for_rows(self.panel, len(y) - done)
+            left = rows.X[done:], y[done:], weight[done:]
+            done += learn_panel(self.panel, *left, k, new_panel_work(self.panel, k), rows.s[done:])
+            if self.panel.alarm.lead[0] > TOO_MUCH:
+                self.panel = begun_anew(self.panel, rows.t + done - 1)
+                begin(self.panel)
         block.votes[0] = rows.s
         block.votes[START] = self.set_out(rows)
 

@@ -18,7 +18,7 @@ from onlineboost._compile.fastmath import exp
 from onlineboost._compile.jit import bare_kernel, fused_kernel, small_kernel
 
 RECENT = 4096
-FEW, SOME, MANY = 1, 4, 12
+FEW, SOME, MANY = 1, 10, 12
 FOUR = 4  # columns compared at once
 GROUPS = 256  # rows with the same number modulo this are looked at together when the nearest are picked
 MINOR = 0.25  # a column tells little if its eta^2 is less than so much of the mean,

@@ -4,7 +4,7 @@ With L_h the logits of voice h (centred: they add up to 0 over the classes) and 
 
     p = softmax(sum_h beta_h L_h)
     g_h = E_p L_h - L_h[y]                          the slope of -log p[y]
-    A <- f A + (1 - f) 5 I + g g'
+    A <- f A + (1 - f) r I + g g'                   at first r I
     beta <- beta - A^-1 g
 
 A sum of logits is a product of distributions: voices that see different things add up, those that repeat each other
@@ -23,7 +23,7 @@ from onlineboost._compile.jit import bare_kernel, small_kernel
 
 FADE = 0.998  # f: what a slope still counts in A one row later
 SLOW_FADE = 0.9998  # likewise, for coefficients that hardly move any more after a while
-RIDGE = 5.0
+RIDGE, PANEL_RIDGE = 5.0, 20.0  # r: behind the chain, and for the members of the panel
 BOUND = 20.0  # no coefficient is larger
 LEAST = 0.01  # probabilities count as so much more before their logarithm is taken
 
@@ -46,8 +46,8 @@ class NewtonWork(NamedTuple):
     root: np.ndarray  # float64 (voices, voices) Cholesky's L
 
 
-def new_newton(beta: list[float]) -> Newton:
-    return Newton(np.array(beta, np.float64), RIDGE * np.eye(len(beta)))
+def new_newton(beta: list[float], ridge: float = RIDGE) -> Newton:
+    return Newton(np.array(beta, np.float64), ridge * np.eye(len(beta)))
 
 
 def new_newton_work(voices: int, k: int) -> NewtonWork:
@@ -99,7 +99,7 @@ def combine(newton, work, k):
 
 
 @bare_kernel
-def learn_newton(newton, work, k, y, weight, fade=FADE):
+def learn_newton(newton, work, k, y, weight, fade=FADE, ridge=RIDGE):
     """One Newton step on -log p[y], after `combine`."""
     A, beta, slope = newton.A, newton.beta, work.slope
     n = beta.size
@@ -110,7 +110,7 @@ def learn_newton(newton, work, k, y, weight, fade=FADE):
     for i in range(n):
         for j in range(i + 1):
             A[i, j] = fade * A[i, j] + weight * slope[i] * slope[j]
-        A[i, i] += (1.0 - fade) * RIDGE
+        A[i, i] += (1.0 - fade) * ridge
     solve(A, slope, work.step, work.root)
     for h in range(n):
         beta[h] = min(BOUND, max(-BOUND, beta[h] - weight * work.step[h]))

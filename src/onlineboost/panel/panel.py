@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, entry_kernel
+from onlineboost.panel.alarm import is_lost
 from onlineboost.panel.dense import densify
 from onlineboost.panel.eager import EagerWork, ask_eager, learn_eager, new_eager_work, remember_row
 from onlineboost.panel.ground import HEAVIEST, LIGHTEST, learn_columns, meet_columns, rescale, tilt_columns
@@ -24,6 +25,7 @@ from onlineboost.panel.least_squares import (
     standardise,
     start_frequencies,
     start_input,
+    start_phases,
 )
 from onlineboost.panel.metric import learn_metric, refresh
 from onlineboost.panel.neighbours import (
@@ -39,14 +41,22 @@ from onlineboost.panel.neighbours import (
     start_distances,
     vote,
 )
-from onlineboost.panel.newton import NewtonWork, combine, learn_newton, logits_of, new_newton_work
+from onlineboost.panel.newton import (
+    FADE,
+    PANEL_RIDGE,
+    NewtonWork,
+    combine,
+    learn_newton,
+    logits_of,
+    new_newton_work,
+)
 from onlineboost.panel.refits import RefitsWork, ask_refits, learn_refits, new_refits_work
 from onlineboost.panel.state import COLUMNS, FOLD, ROWS, VOICES, Panel
 
 REACH = 8.0  # of the votes that the chain starts from
 
 TREES, NEAREST, NEAR, ALIKE, LINEAR, CURVED, REFITTED = range(VOICES)
-NAMES = "trees", "nearest", "nearest 4", "nearest 12", "linear", "cosines", "refitted trees"
+NAMES = "trees", "nearest", "nearest 10", "nearest 12", "linear", "cosines", "refitted trees"
 
 
 class PanelWork(NamedTuple):
@@ -99,6 +109,12 @@ def start_columns(panel, first, stop):
         start_frequencies(panel.frequencies, j, panel.seed, panel.width)
 
 
+def begin(panel: Panel) -> None:
+    """What a panel that has learned nothing draws: cosines of the columns that are in use."""
+    start_columns(panel, 0, int(panel.used[COLUMNS]))
+    start_phases(panel.seed, panel.phases)
+
+
 @entry_kernel
 def ask_panel(panel, X, k, work, s):
     """s[b] for every row, as if it came next. Changes nothing else."""
@@ -108,11 +124,15 @@ def ask_panel(panel, X, k, work, s):
 
 @entry_kernel
 def learn_panel(panel, X, y, weight, k, work, s):
-    """s[b] for every row, before it is learned."""
+    """s[b] for every row, before it is learned. Returns how many: up to a row after which the panel must begin anew."""
     for b in range(X.shape[0]):
         meet_row(panel, X[b], k)
         ask_row(panel, X[b], k, work, s[b])
-        learn_row(panel, k, y[b], min(max(weight[b], LIGHTEST), HEAVIEST), work)
+        w = min(max(weight[b], LIGHTEST), HEAVIEST)
+        if is_lost(panel.alarm, work.newton.p, k, y[b], w):
+            return b + 1
+        learn_row(panel, k, y[b], w, work)
+    return X.shape[0]
 
 
 @bare_kernel
@@ -176,7 +196,7 @@ def ask_neighbours(panel, n, k, work):
 def learn_row(panel, k, y, weight, work):
     """Learn the row that `ask_row` was last asked about."""
     n, t, scores = panel.used[COLUMNS], panel.used[ROWS], 2 * min(k, FOLD)
-    learn_newton(panel.newton, work.newton, k, y, weight)
+    learn_newton(panel.newton, work.newton, k, y, weight, FADE, PANEL_RIDGE)
     learn_squares(panel.linear, work.linear, 1 + n, work.said[0], k, y, weight, work.u)
     learn_squares(panel.curved, work.curved, 1 + N_COSINES + n, work.said[1], k, y, weight, work.u)
     remember_row(panel.eager, work.values, n, y, weight, t)

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from onlineboost.panel.alarm import Alarm, new_alarm
 from onlineboost.panel.dense import WIDE, Dense, new_dense
 from onlineboost.panel.eager import MEMORY, N_NODES, NODES, Eager, new_eager
 from onlineboost.panel.least_squares import N_COSINES, LeastSquares, new_least_squares
 from onlineboost.panel.metric import Metric, new_metric
 from onlineboost.panel.neighbours import RECENT, Neighbours, new_neighbours
-from onlineboost.panel.newton import Newton, new_newton
+from onlineboost.panel.newton import PANEL_RIDGE, Newton, new_newton
 from onlineboost.panel.refits import Refits, new_refits
 
 MOST_COLUMNS = 150  # dense columns
@@ -67,6 +68,7 @@ class Panel(NamedTuple):
     neighbours: Neighbours
     refits: Refits
     newton: Newton
+    alarm: Alarm
 
 
 def _metric_axes(columns: str) -> dict[str, Any]:
@@ -105,6 +107,7 @@ AXES: dict[str, Any] = {
         "weight": ("recent",),
     },
     "refits": {"votes": ("", "", "classes"), "said": ("recent", "classes")},
+    "alarm": {"counts": ("classes",)},
 }
 
 
@@ -140,8 +143,19 @@ def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
         eager=new_eager(n),
         neighbours=new_neighbours(n, 0),
         refits=new_refits(),
-        newton=new_newton([1.0 / VOICES] * VOICES),
+        newton=new_newton([1.0 / VOICES] * VOICES, PANEL_RIDGE),
+        alarm=new_alarm(0),
     )
+
+
+def begun_anew(panel: Panel, t: int) -> Panel:
+    """A panel for the same columns and classes that has learned nothing. Round t was the last one of the old one."""
+    fresh = new_panel(len(panel.dense.origin), len(panel.dense.place), panel.seed)
+    fresh = resized(fresh._replace(width=panel.width, most=panel.most, dense=panel.dense), sizes_of(panel))
+    fresh.used[:] = panel.used
+    fresh.used[ROWS] = 0
+    fresh.alarm.rounds[:] = [t, *panel.alarm.rounds[:-1]]
+    return fresh
 
 
 def ground_of(state: Any) -> Any:

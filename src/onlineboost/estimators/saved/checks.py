@@ -62,7 +62,10 @@ def check_model(name: str, model: Model) -> None:
         check(len(chain.log_v) == len(whole) == chain.n_learners > 0, "the weights of the experts")
         check_segment(whole, holds, model, classes=k)
         if isinstance(chain, PanelChain):
-            check(chain.panel.used[N_CLASSES] == k and chain.panel.used[ROWS] == chain.t, "the rows of the panel")
+            begun = chain.panel.alarm.rounds
+            check(((begun >= 0) & (begun <= chain.t)).all(), "when the panel has begun anew")
+            check(chain.panel.used[N_CLASSES] == k, "the classes of the panel")
+            check(chain.panel.used[ROWS] == chain.t - begun[0], "the rows of the panel")
             dense = chain.panel.dense
             check(len(dense.origin) <= dense.offset == chain.n_numeric, "the columns of the panel")
             check(len(dense.place) <= len(model.encoder.nominal), "the columns of the panel")

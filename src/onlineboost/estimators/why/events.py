@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from onlineboost.chain.diary import MEMORY, NEW_CLASS, NEW_COLUMN, RESTART
+from onlineboost.chain.panelled import PanelChain
 from onlineboost.estimators.model import Model
 
 KINDS = {RESTART: "restart", NEW_CLASS: "new class", NEW_COLUMN: "new column", MEMORY: "memory"}
@@ -15,8 +16,10 @@ class Event(NamedTuple):
     """Something that has happened."""
 
     row: int  # number of the row that was learned then; the first one is row 1
-    kind: str  # "restart", "new class", "new column" or "memory"
-    what: tuple[Any, ...]  # numbers of learners, labels, names of columns, or how many trees went without memory
+    kind: str  # "restart", "new class", "new column", "memory" or "new panel"
+    what: tuple[
+        Any, ...
+    ]  # numbers of learners, labels, names of columns, how many trees went without memory; or nothing
 
     def __str__(self) -> str:
         what = ", ".join(map(str, self.what))
@@ -25,6 +28,7 @@ class Event(NamedTuple):
             "new class": f"the first row of class {what}",
             "new column": f"the first row with column {what}",
             "memory": f"{what} trees have reached their share of the memory limit",
+            "new panel": "what the panel knew was of no use any more, and it began anew",
         }
         return f"row {self.row:,}: {words[self.kind]}"
 
@@ -40,4 +44,6 @@ def events(model: Model) -> list[Event]:
         elif kind == NEW_COLUMN:
             what = [model.encoder.names[number] for number in numbers]
         found.append(Event(row, KINDS[kind], tuple(what)))
-    return found
+    if isinstance(model.chain, PanelChain):
+        found += [Event(row, "new panel", ()) for row in model.chain.panel.alarm.rounds.tolist() if row]
+    return sorted(found, key=lambda event: event.row)

@@ -1,0 +1,53 @@
+"""When the panel is of no use any more: the frequencies of the labels would have done better.
+
+Let p be what the panel says of a row, and q the frequencies of the labels that it has learned. With every label y of
+weight w,
+
+    lead <- max(0, lead + min(w, 1) (min(-log p[y], WORST) + log q[y] - SLACK log k))
+
+which is how far, in log loss, the frequencies are ahead of the panel since the row from which on they are ahead most,
+less what the panel may always lose: where labels cannot be told from columns, learning to do so costs something.
+As soon as `lead` is above TOO_MUCH, what the panel has learned is about a world that is gone, and it begins anew: a
+panel that knows nothing is right sooner than one that has to unlearn. As long as the panel's probabilities are right,
+this happens once in exp(TOO_MUCH) = 480 million rows, or less often (docs/theory.md).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.jit import bare_kernel
+
+TOO_MUCH = 20.0
+WORST = 4.0  # no row counts as a greater loss of the panel
+SLACK = 0.3  # in parts of the log loss of guessing, log k
+KEPT = 16  # rounds that are remembered
+
+
+class Alarm(NamedTuple):
+    """How the panel does beside the frequencies of the labels."""
+
+    lead: np.ndarray  # float64 (1,)
+    counts: np.ndarray  # float64 (classes,) weight of the rows of each class that the panel has learned
+    rounds: np.ndarray  # int64 (KEPT,) after which it has begun anew, the last one first; 0: not so often
+
+
+def new_alarm(classes: int) -> Alarm:
+    return Alarm(np.zeros(1), np.zeros(classes), np.zeros(KEPT, np.int64))
+
+
+@bare_kernel
+def is_lost(alarm, p, k, y, weight):
+    """Whether the panel, which has said p[:k] of a row of class y, should begin anew."""
+    counts, total = alarm.counts, 1.0
+    for c in range(k):
+        total += counts[c]
+    frequency = (counts[y] + 1.0 / k) / total
+    loss = min(-math.log(max(p[y], 1e-9)), WORST)
+    step = loss + math.log(frequency) - SLACK * math.log(float(k))
+    alarm.lead[0] = max(0.0, alarm.lead[0] + min(weight, 1.0) * step)
+    counts[y] += weight
+    return alarm.lead[0] > TOO_MUCH

@@ -11,7 +11,7 @@ import reference
 from helpers import arrays_of, in_blocks, mixed_stream, number_stream, plain, twins_of
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
 from onlineboost.panel import eager, newton, refits
-from onlineboost.panel.alarm import TOO_MUCH
+from onlineboost.panel.alarm import TOO_MUCH, is_lost, new_alarm
 from onlineboost.panel.least_squares import (
     MOST,
     N_COSINES,
@@ -246,6 +246,20 @@ def test_a_still_stream_never_makes_the_panel_begin_anew():
         clf = OnlineBoostClassifier(2).partial_fit(X, y)
         assert all(event.kind != "new panel" for event in clf.events_)
         assert clf._model.chain.panel.alarm.lead[0] < TOO_MUCH / 2
+
+
+def test_a_panel_that_is_right_is_rarely_taken_for_lost():
+    """Probabilities that are right: `lead` is above h after e^h rows in the mean, or later. Those of others: much sooner."""
+    rng, waits = np.random.default_rng(0), {True: [], False: []}
+    for right, found in waits.items():
+        for _ in range(100):
+            alarm, t = new_alarm(3), 0
+            while alarm.lead[0] <= 3.0 and t < 300:
+                p = rng.dirichlet(np.ones(3))
+                is_lost(alarm, p, 3, int(rng.choice(3, p=p) if right else rng.integers(3)), 1.0)
+                t += 1
+            found.append(t)
+    assert np.mean(waits[False]) < np.exp(3.0) <= np.mean(waits[True])
 
 
 def test_memory_is_bounded_and_trees_start_again_at_different_times():

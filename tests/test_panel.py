@@ -249,7 +249,7 @@ def test_a_still_stream_never_makes_the_panel_begin_anew():
 
 
 def test_a_panel_that_is_right_is_rarely_taken_for_lost():
-    """Probabilities that are right: `lead` is above h after e^h rows in the mean, or later. Those of others: much sooner."""
+    """If its probabilities are right, `lead` is above h after e^h rows in the mean, or later; if not, much sooner."""
     rng, waits = np.random.default_rng(0), {True: [], False: []}
     for right, found in waits.items():
         for _ in range(100):

@@ -6,8 +6,9 @@
     python benchmarks/flagship.py --model "least-squares cosines=False" --model adaboost-olm:5/eager-trees
 
 `name:n` is a model with n learners, to which settings may be added; the weak learner comes after a slash. Order o is
-the data set shuffled with seed o, run by a model with seed o; streams in the order of time run once. Each run is a line
-of the file `--out`. Runs that are in it already are not done again, so it can be stopped at any time.
+the data set shuffled with seed o, run by a model with seed o; of streams in the order of time the model's seed alone
+differs. Each run is a line of the file `--out`. Runs that are in it already are not done again, so it can be stopped at
+any time.
 """
 
 from __future__ import annotations
@@ -132,8 +133,7 @@ def main(models: tuple[str, ...], datasets: str, orders: int, first_order: int, 
             Console(stderr=True).print(f"[yellow]{name} left out:[/] {error}", highlight=False)
             continue
         most = min(int(rows) if rows else SETS.get(name) or len(data.y), len(data.y))
-        repeats = orders if data.order == "shuffle" else 1
-        work += [(name, most, order, model) for order in range(first_order, first_order + repeats) for model in models]
+        work += [(name, most, order, model) for order in range(first_order, first_order + orders) for model in models]
     for run in track(work, console=Console(stderr=True)):
         if run not in done:
             done[run] = one(*run)

@@ -63,6 +63,7 @@ STREAMS = (
     "agrawal",
     "led",
 )
+ENOUGH = 2_000  # rows of a run that is compared with ours, if its stream is not shorter
 RESULTS = Path(__file__).parent / "results" / "whole_streams.jsonl"
 
 Lines = list[dict[str, Any]]
@@ -102,7 +103,7 @@ class Cell(NamedTuple):
     all: float | None  # None: it predicts the last 20 % only
     last: float
     errors: tuple[float, float]  # standard errors of all and last; 0 with one order
-    ours: tuple[float, float] | None  # all and last; None: ours has not run
+    ours: tuple[float, float] | None  # all and last; None: ours has not run, or it has done too few rows
 
     @property
     def whole(self) -> bool:
@@ -141,6 +142,7 @@ def cells_of(lines: Lines) -> list[Cell]:
         figures = [(None, line["last"]) if line["all"] is None else accuracies(line, done) for line in members]
         beside = [ours[stream, line["order"]] for line in members if (stream, line["order"]) in ours]
         at_hand = len(beside) == len(members) and all(line["done"] >= done for line in beside)
+        at_hand = at_hand and done >= min(ENOUGH, members[0]["rows"])
         mine = tuple(np.mean([accuracies(line, done) for line in beside], axis=0).tolist()) if at_hand else None
         everywhere = [first for first, _ in figures if first is not None]
         last = [second for _, second in figures]

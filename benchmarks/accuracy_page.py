@@ -235,8 +235,9 @@ Every row is predicted, then learned. The figures are shares of right prediction
 last 20 %. Speed and memory are on another page: [benchmarks.md](benchmarks.md)."""
 
 SHORT = """Two systems are compared on the same rows in the same orders. A system that was too slow for a whole stream
-is compared on the rows it did. The table says on how many streams `OnlineBoostClassifier` is ahead of each of the
-others, and by how much in the mean; its mean rank is that among all systems on the streams it ran on."""
+is compared on the rows it did, if these are 2,000 or more: less would say little. The table says on how many streams
+`OnlineBoostClassifier` is ahead of each of the others, and by how much in the mean; its mean rank is that among all
+systems on the streams it ran on."""
 
 PICTURE = """![How far each system is ahead of OnlineBoostClassifier on each stream](pictures/accuracy.png)
 

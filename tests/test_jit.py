@@ -22,7 +22,7 @@ from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
 
 X, y, weight = mixed_stream(60, seed=1)
 clf = OnlineBoostClassifier(3)
-print(in_blocks(clf, X[:40], y[:40], 20, weight[:40]), np.round(clf.predict_proba(X[:5]), 5).tolist())
+print(in_blocks(clf, X[:40], y[:40], 20, weight[:40]), np.round(clf.predict_proba(X[:5]), 3).tolist())
 for loss in ("logistic", "exponential", "squared_hinge"):
     tree = HoeffdingTree(grace_period=8, tie_threshold=0.5, max_features=0.5)
     clf = AdaBoostOLM(3, loss=loss, learner=tree, weight_scale=3.0)

@@ -71,6 +71,10 @@ class Kind:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def has_defaults(self) -> bool:
+        return " " not in self.name
+
 
 def _kind(name: str, label: str, **settings: Any) -> Kind:
     def make(**more: Any) -> Any:

@@ -104,7 +104,8 @@ def _why(clf: Any) -> dict[str, Any]:
     from onlineboost.estimators.why.summary import lines
 
     known = dict(lines(clf, clf._model, clf._combiner()))
-    told = {name: known[name] for name in ("that count most", "columns that matter", "restarts") if name in known}
+    asked = "learners that count most", "columns that matter", "restarts", "panel began anew"
+    told = {name: known[name] for name in asked if name in known}
     happened = [str(event) for event in clf.events_]
     return told | ({"last events": happened[-5:]} if happened else {})
 

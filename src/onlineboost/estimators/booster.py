@@ -78,7 +78,10 @@ def boosted_chain(learner: Any, booster: Booster, columns: Columns, k: int, pane
 
 
 def voices_of(model: Model) -> dict[str, float]:
-    """Coefficients of the combiners."""
+    """Coefficients of the two combiners: of the panel's members, then of panel, labels and fifths of the chain.
+
+    One that is negative corrects another voice that repeats it.
+    """
     if not isinstance(model.chain, PanelChain):
         raise AttributeError("without panel=True there are no voices_")
     return model.chain.voices()

@@ -31,14 +31,19 @@ def lines(clf: Any, model: Model, combiner: Combiner) -> list[tuple[str, str]]:
         ("learners", _learners(model)),
     ]
     if chain.t and model.k:
-        found.append(("that count most", _best(model, combiner)))
+        if chain.n_learners > 1:
+            found.append(("learners that count most", _best(model, combiner)))
         found.append(("columns that matter", _top(model, combiner)))
     happened = events(model)
     restarts = [event for event in happened if event.kind == "restart"]
     if chain.watch is not None:
         last = f", the last in row {restarts[-1].row:,}" if restarts else ""
         found.append(("restarts", f"{sum(len(event.what) for event in restarts)} kept in events_{last}"))
-    others = [str(event) for event in happened if event.kind != "restart"][-3:]
+    begun = [event.row for event in happened if event.kind == "new panel"]
+    if begun:
+        times = "once" if len(begun) == 1 else f"{len(begun)} times"
+        found.append(("panel began anew", f"{times}, the last time after row {begun[-1]:,}"))
+    others = [str(event) for event in happened if event.kind not in ("restart", "new panel")][-3:]
     if others:
         found.append(("last events", "; ".join(others)))
     limit = "no limit" if model.limit is None else f"limit {_size(model.limit)}"

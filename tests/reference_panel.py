@@ -369,7 +369,9 @@ class Panel:
         k = len(self.p)
         own = sum(w for label, w in self.labels if label == y)
         frequency = (own + 1.0 / k) / (sum(w for _, w in self.labels) + 1.0)
-        step = min(-math.log(max(self.p[y], 1e-9)), alarm.WORST) + math.log(frequency) - alarm.SLACK * math.log(k)
+        slack = alarm.SLACK * math.log(k)
+        worst = max(alarm.WORST, alarm.ABOVE + math.log(k) + slack)
+        step = min(-math.log(max(self.p[y], 1e-9)), worst) + math.log(frequency) - slack
         self.labels.append((y, weight))
         self.ahead.append(self.ahead[-1] + min(weight, 1.0) * step)
         return self.ahead[-1] - min(self.ahead) > alarm.TOO_MUCH  # since the row that is best for the frequencies

@@ -25,7 +25,7 @@ import mutations
 import onlineboost
 from helpers import mixed_stream, model_state, number_stream
 from make_golden_files import FOLDER, HALF, ROWS, digest, go_on
-from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, OzaBoost, storage
+from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier, OnlineMBBM, OzaBoost, storage
 from onlineboost.data.labels import object_array
 from onlineboost.estimators.saved.states import STATES
 from test_golden import AGREE, machine
@@ -343,6 +343,30 @@ def test_the_watch_of_the_restarts_is_checked(forged, tmp_path):
     (tmp_path / "forged.olb").write_bytes(mutations.joined(header, arrays))
     with pytest.raises(storage.DamagedModelFile):
         onlineboost.load(tmp_path / "forged.olb")
+
+
+ALARMS = {
+    "lead": [np.nan, -1.0, 20.5, 1e300],
+    "counts": [np.nan, -1.0, 1e308],  # of the first class
+    "rounds": [-1, 39, 41],  # the last one: the panel has learned 40 rows
+}
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_when_a_panel_begins_anew_is_checked(name, tmp_path):
+    X, y = number_stream(40)
+    OnlineBoostClassifier(2).fit(X, y).save(tmp_path / "model.olb")
+    header, arrays = mutations.parts((tmp_path / "model.olb").read_bytes())
+    number = header["content"]["estimator"]["model"]["model"]["chain"]["panelled"]["panel"]["panel"][f"alarm.{name}"]
+    good = np.frombuffer(bytes(arrays[number]), np.int64 if name == "rounds" else np.float64)
+    changed = [np.append(value, good[1:]) for value in ALARMS[name]]
+    if name == "rounds":
+        changed.append(np.append(good[:-1], 7))  # the one 16 times ago alone
+    for forged in changed:
+        arrays[number] = bytearray(forged.astype(good.dtype).tobytes())
+        (tmp_path / "forged.olb").write_bytes(mutations.joined(header, arrays))
+        with pytest.raises(storage.DamagedModelFile, match="panel"):
+            onlineboost.load(tmp_path / "forged.olb")
 
 
 def test_memory_while_reading_is_bounded_by_the_file(tmp_path):

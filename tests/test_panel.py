@@ -262,6 +262,15 @@ def test_a_panel_that_is_right_is_rarely_taken_for_lost():
     assert np.mean(waits[False]) < np.exp(3.0) <= np.mean(waits[True])
 
 
+@pytest.mark.parametrize("k", [2, 10, 26, 300])
+def test_a_panel_of_no_use_is_lost_soon_in_any_number_of_classes(k):
+    alarm, p = new_alarm(k), np.full(k, 1e-6)
+    alarm.counts[:] = 100.0
+    lost = [is_lost(alarm, p, k, t % k, 1.0) for t in range(30)]
+    assert not any(lost[:5])
+    assert lost[-1]
+
+
 def test_memory_is_bounded_and_trees_start_again_at_different_times():
     """Labels at random: trees split at every other row."""
     rng = np.random.default_rng(0)

@@ -3,10 +3,12 @@
 Let p be what the panel says of a row, and q the frequencies of the labels that it has learned. With every label y of
 weight w,
 
-    lead <- max(0, lead + min(w, 1) (min(-log p[y], WORST) + log q[y] - SLACK log k))
+    lead <- max(0, lead + min(w, 1) (min(-log p[y], worst) + log q[y] - SLACK log k))
 
 which is how far, in log loss, the frequencies are ahead of the panel since the row from which on they are ahead most,
 less what the panel may always lose: where labels cannot be told from columns, learning to do so costs something.
+No row counts as a greater loss of the panel than `worst`. That is WORST or, in many classes, ABOVE more than what the
+frequencies and the slack take away where all classes are as frequent: the panel could not be lost there otherwise.
 As soon as `lead` is above TOO_MUCH, what the panel has learned is about a world that is gone, and it begins anew: a
 panel that knows nothing is right sooner than one that has to unlearn. As long as the panel's probabilities are right,
 this happens once in exp(TOO_MUCH) = 480 million rows, or less often (docs/theory.md).
@@ -22,7 +24,7 @@ import numpy as np
 from onlineboost._compile.jit import bare_kernel
 
 TOO_MUCH = 20.0
-WORST = 4.0  # no row counts as a greater loss of the panel
+WORST, ABOVE = 4.0, 1.0  # the second counts for more than 10 classes
 SLACK = 0.3  # in parts of the log loss of guessing, log k
 KEPT = 16  # rounds that are remembered
 
@@ -46,8 +48,9 @@ def is_lost(alarm, p, k, y, weight):
     for c in range(k):
         total += counts[c]
     frequency = (counts[y] + 1.0 / k) / total
-    loss = min(-math.log(max(p[y], 1e-9)), WORST)
-    step = loss + math.log(frequency) - SLACK * math.log(float(k))
+    guess = math.log(float(k))
+    loss = min(-math.log(max(p[y], 1e-9)), max(WORST, (1.0 + SLACK) * guess + ABOVE))
+    step = loss + math.log(frequency) - SLACK * guess
     alarm.lead[0] = max(0.0, alarm.lead[0] + min(weight, 1.0) * step)
     counts[y] += weight
     return alarm.lead[0] > TOO_MUCH

@@ -26,6 +26,8 @@ from onlineboost.estimators.model import Model
 from onlineboost.estimators.nearest_neighbours import MOST as MOST_NEIGHBOURS
 from onlineboost.estimators.saved.fields import check
 from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
+from onlineboost.panel.alarm import TOO_MUCH
+from onlineboost.panel.ground import HEAVIEST
 from onlineboost.panel.state import N_CLASSES, ROWS
 from onlineboost.trees.state import N_LEAVES, NOT_BORN, UNLIMITED, Forest, nominal_layout
 
@@ -62,17 +64,27 @@ def check_model(name: str, model: Model) -> None:
         check(len(chain.log_v) == len(whole) == chain.n_learners > 0, "the weights of the experts")
         check_segment(whole, holds, model, classes=k)
         if isinstance(chain, PanelChain):
-            begun = chain.panel.alarm.rounds
-            check(((begun >= 0) & (begun <= chain.t)).all(), "when the panel has begun anew")
-            check(chain.panel.used[N_CLASSES] == k, "the classes of the panel")
-            check(chain.panel.used[ROWS] == chain.t - begun[0], "the rows of the panel")
-            dense = chain.panel.dense
-            check(len(dense.origin) <= dense.offset == chain.n_numeric, "the columns of the panel")
-            check(len(dense.place) <= len(model.encoder.nominal), "the columns of the panel")
-            check_finite(*chain.newton, *chain.slow, chain.recency, chain.mixture.lost)
-            share = chain.mixture.share
-            check((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6, "the shares of the mixture")
+            check_panelled(chain, model)
     check_finite(*chain.log_vs)
+
+
+def check_panelled(chain: PanelChain, model: Model) -> None:
+    """The panel, which has learned the rows since it last began anew, and the combiners behind the chain."""
+    panel = chain.panel
+    lead, counts, begun = panel.alarm
+    check(((begun >= 0) & (begun <= chain.t)).all(), "when the panel has begun anew")
+    check(((np.diff(begun) < 0) | (begun[1:] == 0)).all(), "when the panel has begun anew")
+    check(panel.used[N_CLASSES] == model.k, "the classes of the panel")
+    check(panel.used[ROWS] == chain.t - begun[0], "the rows of the panel")
+    check(0.0 <= lead[0] <= TOO_MUCH, "the lead of the frequencies over the panel")
+    heaviest = HEAVIEST * int(panel.used[ROWS]) * (1.0 + 1e-9)  # sums are rounded
+    check(((counts >= 0.0) & (counts <= heaviest)).all(), "the labels that the panel has learned")
+    dense = panel.dense
+    check(len(dense.origin) <= dense.offset == chain.n_numeric, "the columns of the panel")
+    check(len(dense.place) <= len(model.encoder.nominal), "the columns of the panel")
+    check_finite(*chain.newton, *chain.slow, chain.recency, chain.mixture.lost)
+    share = chain.mixture.share
+    check((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6, "the shares of the mixture")
 
 
 def check_plan(plan: Plan | None, chain: Chain) -> None:

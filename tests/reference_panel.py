@@ -307,7 +307,7 @@ class Panel:
         self.refits = RefittedTrees(seed)
         self.newton = Newton([1.0 / 7.0] * 7, ridge=newton.PANEL_RIDGE)
         self.labels = []  # (y, weight) of all rows
-        self.ahead = [0.0]  # after each row, how far the frequencies of the labels are ahead since the first one
+        self.leads = [0.0]  # after each row, how far the frequencies of the labels are ahead
 
     def meet(self, x):
         self.dense.meet(x)
@@ -373,8 +373,10 @@ class Panel:
         worst = max(alarm.WORST, alarm.ABOVE + math.log(k) + slack)
         step = min(-math.log(max(self.p[y], 1e-9)), worst) + math.log(frequency) - slack
         self.labels.append((y, weight))
-        self.ahead.append(self.ahead[-1] + min(weight, 1.0) * step)
-        return self.ahead[-1] - min(self.ahead) > alarm.TOO_MUCH  # since the row that is best for the frequencies
+        lead = self.leads[-1] + min(weight, 1.0) * step
+        self.leads.append(min(max(lead, 0.0), alarm.TOO_MUCH + alarm.SPARE))
+        calm = max(i for i, lead in enumerate(self.leads) if lead <= alarm.TOO_MUCH / 2.0)
+        return sum(lead > alarm.TOO_MUCH for lead in self.leads[calm:]) >= alarm.PATIENCE
 
     def begun_anew(self):
         """One that knows the columns, and nothing else."""

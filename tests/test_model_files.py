@@ -346,7 +346,7 @@ def test_the_watch_of_the_restarts_is_checked(forged, tmp_path):
 
 
 ALARMS = {
-    "lead": [np.nan, -1.0, 20.5, 1e300],
+    "lead": [np.nan, -1.0, 25.5, 1e300],
     "counts": [np.nan, -1.0, 1e308],  # of the first class
     "rounds": [-1, 39, 41],  # the last one: the panel has learned 40 rows
 }

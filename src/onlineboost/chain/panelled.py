@@ -20,7 +20,7 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import Rows
-from onlineboost.panel.alarm import TOO_MUCH
+from onlineboost.panel.alarm import PATIENCE
 from onlineboost.panel.ground import HEAVIEST, LIGHTEST
 from onlineboost.panel.mixture import (
     CHAIN,
@@ -284,7 +284,7 @@ class PanelChain(Chain):
             self.panel = room_for_rows(self.panel, len(y) - done)
             left = rows.X[done:], y[done:], weight[done:]
             done += learn_panel(self.panel, *left, k, new_panel_work(self.panel, k), rows.s[done:])
-            if self.panel.alarm.lead[0] > TOO_MUCH:
+            if self.panel.alarm.late[0] >= PATIENCE:
                 self.panel = begun_anew(self.panel, rows.t + done - 1)
                 begin(self.panel)
         block.votes[0] = rows.s

@@ -9,9 +9,11 @@ which is how far, in log loss, the frequencies are ahead of the panel since the 
 less what the panel may always lose: where labels cannot be told from columns, learning to do so costs something.
 No row counts as a greater loss of the panel than `worst`. That is WORST or, in many classes, ABOVE more than what the
 frequencies and the slack take away where all classes are as frequent: the panel could not be lost there otherwise.
-As soon as `lead` is above TOO_MUCH, what the panel has learned is about a world that is gone, and it begins anew: a
-panel that knows nothing is right sooner than one that has to unlearn. As long as the panel's probabilities are right,
-this happens once in exp(TOO_MUCH) = 480 million rows, or less often (docs/theory.md).
+When `lead` has been above TOO_MUCH for PATIENCE rows, what the panel has learned is about a world that is gone, and it
+begins anew: a panel that knows nothing is right sooner than one that has to unlearn. A few rows with wrong labels are
+no reason: `lead` is never above TOO_MUCH by more than SPARE, so it falls as soon as they are over, and once it has
+fallen to half of TOO_MUCH the rows count from 0 again. As long as the panel's probabilities are right, this happens
+once in exp(TOO_MUCH) = 480 million rows, or less often (docs/theory.md).
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ import numpy as np
 
 from onlineboost._compile.jit import bare_kernel
 
-TOO_MUCH = 20.0
+TOO_MUCH, SPARE = 20.0, 5.0
+PATIENCE = 32
 WORST, ABOVE = 4.0, 1.0  # the second counts for more than 10 classes
 SLACK = 0.3  # in parts of the log loss of guessing, log k
 KEPT = 16  # rounds that are remembered
@@ -33,12 +36,13 @@ class Alarm(NamedTuple):
     """How the panel does beside the frequencies of the labels."""
 
     lead: np.ndarray  # float64 (1,)
+    late: np.ndarray  # int64 (1,) rows that it has been above TOO_MUCH
     counts: np.ndarray  # float64 (classes,) weight of the rows of each class that the panel has learned
     rounds: np.ndarray  # int64 (KEPT,) after which it has begun anew, the last one first; 0: not so often
 
 
 def new_alarm(classes: int) -> Alarm:
-    return Alarm(np.zeros(1), np.zeros(classes), np.zeros(KEPT, np.int64))
+    return Alarm(np.zeros(1), np.zeros(1, np.int64), np.zeros(classes), np.zeros(KEPT, np.int64))
 
 
 @bare_kernel
@@ -51,6 +55,11 @@ def is_lost(alarm, p, k, y, weight):
     guess = math.log(float(k))
     loss = min(-math.log(max(p[y], 1e-9)), max(WORST, (1.0 + SLACK) * guess + ABOVE))
     step = loss + math.log(frequency) - SLACK * guess
-    alarm.lead[0] = max(0.0, alarm.lead[0] + min(weight, 1.0) * step)
+    lead = min(max(0.0, alarm.lead[0] + min(weight, 1.0) * step), TOO_MUCH + SPARE)
+    alarm.lead[0] = lead
+    if lead > TOO_MUCH:
+        alarm.late[0] += 1
+    elif lead <= 0.5 * TOO_MUCH:
+        alarm.late[0] = 0
     counts[y] += weight
-    return alarm.lead[0] > TOO_MUCH
+    return alarm.late[0] >= PATIENCE

@@ -26,7 +26,7 @@ from onlineboost.estimators.model import Model
 from onlineboost.estimators.nearest_neighbours import MOST as MOST_NEIGHBOURS
 from onlineboost.estimators.saved.fields import check
 from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
-from onlineboost.panel.alarm import TOO_MUCH
+from onlineboost.panel.alarm import PATIENCE, SPARE, TOO_MUCH
 from onlineboost.panel.ground import HEAVIEST
 from onlineboost.panel.state import N_CLASSES, ROWS
 from onlineboost.trees.state import N_LEAVES, NOT_BORN, UNLIMITED, Forest, nominal_layout
@@ -71,12 +71,13 @@ def check_model(name: str, model: Model) -> None:
 def check_panelled(chain: PanelChain, model: Model) -> None:
     """The panel, which has learned the rows since it last began anew, and the combiners behind the chain."""
     panel = chain.panel
-    lead, counts, begun = panel.alarm
+    lead, late, counts, begun = panel.alarm
     check(((begun >= 0) & (begun <= chain.t)).all(), "when the panel has begun anew")
     check(((np.diff(begun) < 0) | (begun[1:] == 0)).all(), "when the panel has begun anew")
     check(panel.used[N_CLASSES] == model.k, "the classes of the panel")
     check(panel.used[ROWS] == chain.t - begun[0], "the rows of the panel")
-    check(0.0 <= lead[0] <= TOO_MUCH, "the lead of the frequencies over the panel")
+    lead_is_good = 0.0 <= lead[0] <= TOO_MUCH + SPARE and 0 <= late[0] < PATIENCE
+    check(lead_is_good, "the lead of the frequencies over the panel")
     heaviest = HEAVIEST * int(panel.used[ROWS]) * (1.0 + 1e-9)  # sums are rounded
     check(((counts >= 0.0) & (counts <= heaviest)).all(), "the labels that the panel has learned")
     dense = panel.dense

@@ -222,7 +222,9 @@ def added_text(cells: list[Cell]) -> str:
     names = f" ({', '.join(idle)})" if idle else ""
     first = f"Mean over {len(whole)} streams, all rows / last 20 %: a single naive Bayes leaf {means[0]},"
     second = f"`AdaBoostOLM` {means[1]}, `OnlineBoostClassifier` {means[2]}. On {len(idle)} of them{names}"
-    third = "boosting adds nothing to its first leaf: `AdaBoostOLM` is not ahead of it over all rows, or by .001 at most."
+    third = (
+        "boosting adds nothing to its first leaf: `AdaBoostOLM` is not ahead of it over all rows, or by .001 at most."
+    )
     fourth = "`OnlineBoostClassifier` has other kinds of learners for such streams."
     return textwrap.fill(f"{first} {second} {third} {fourth}", 118, break_on_hyphens=False, break_long_words=False)
 

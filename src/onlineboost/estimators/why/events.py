@@ -17,9 +17,7 @@ class Event(NamedTuple):
 
     row: int  # number of the row that was learned then; the first one is row 1
     kind: str  # "restart", "new class", "new column", "memory" or "new panel"
-    what: tuple[
-        Any, ...
-    ]  # numbers of learners, labels, names of columns, how many trees went without memory; or nothing
+    what: tuple[Any, ...]  # numbers of learners, labels, names of columns, how many trees went without memory; or none
 
     def __str__(self) -> str:
         what = ", ".join(map(str, self.what))

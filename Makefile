@@ -42,7 +42,7 @@ CHECKED := NUMBA_BOUNDSCHECK=1 $(BIN)/python
 soak: $(VENV)/installed-dev
 	$(BIN)/python tests/soak/run.py --operations 100000 $(SOAK)
 	$(CHECKED) tests/soak/run.py --operations 20000 $(SOAK)
-	ONLINEBOOST_ALL_MEMBERS=1 $(CHECKED) -m pytest tests/contract tests/test_estimators.py
+	ONLINEBOOST_ALL_MEMBERS=1 $(CHECKED) -m pytest tests/contract tests/test_estimators.py tests/test_evaluate.py tests/test_river.py
 
 # 10,000 changed model files: a clean error or a good model, with all indices checked; five minutes.
 fuzz: $(VENV)/installed-dev

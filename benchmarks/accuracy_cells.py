@@ -129,8 +129,9 @@ def accuracies(line: dict[str, Any], rows: int) -> tuple[float, float]:
     return 1 - wrong[:steps].sum() / rows, 1 - wrong[4 * steps // 5 : steps].sum() / (rows - 4 * steps // 5 * step)
 
 
-def cells_of(lines: Lines) -> list[Cell]:
+def cells_of(lines: Lines, enough: int | None = None) -> list[Cell]:
     """Every system on every stream, in the order of the streams' sizes and of the systems."""
+    enough = ENOUGH if enough is None else enough
     runs = [line for line in lines if "error" not in line]
     ours = {(line["stream"], line["order"]): line for line in runs if line["model"] == FLAGSHIP}
     groups: dict[tuple[str, str, int], Lines] = {}
@@ -142,7 +143,7 @@ def cells_of(lines: Lines) -> list[Cell]:
         figures = [(None, line["last"]) if line["all"] is None else accuracies(line, done) for line in members]
         beside = [ours[stream, line["order"]] for line in members if (stream, line["order"]) in ours]
         at_hand = len(beside) == len(members) and all(line["done"] >= done for line in beside)
-        at_hand = at_hand and done >= min(ENOUGH, members[0]["rows"])
+        at_hand &= done >= min(enough, members[0]["rows"])
         mine = tuple(np.mean([accuracies(line, done) for line in beside], axis=0).tolist()) if at_hand else None
         everywhere = [first for first, _ in figures if first is not None]
         last = [second for _, second in figures]

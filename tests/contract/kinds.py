@@ -72,8 +72,9 @@ class Kind:
         return self.name
 
     @property
-    def has_defaults(self) -> bool:
-        return " " not in self.name
+    def thoroughly(self) -> bool:
+        """Whether it is cut in all ways: with its defaults, and in `make soak`."""
+        return WHOLE or " " not in self.name
 
 
 def _kind(name: str, label: str, **settings: Any) -> Kind:

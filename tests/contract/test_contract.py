@@ -64,7 +64,7 @@ def learned(kind, X, y, weight=None, block=60, **settings):
 def test_how_the_stream_is_cut_into_blocks_makes_no_difference(kind):
     X, y, weight = stream(1)
     whole, want = learned(kind, X, y, weight, block=len(y))
-    for block in (1, 7, 100) if kind.has_defaults else (7,):
+    for block in (1, 7, 100) if kind.thoroughly else (7,):
         clf, said = learned(kind, X, y, weight, block=block)
         assert said == want
         assert model_state(clf) == model_state(whole)
@@ -77,7 +77,7 @@ def test_the_number_of_threads_makes_no_difference(kind):
     one, want = learned(kind, X, y, weight, block=80)
     if "n_jobs" not in one.get_params():
         pytest.skip("a single tree has nothing to share")
-    for n_jobs in (2, 3) if kind.has_defaults else (3,):
+    for n_jobs in (2, 3) if kind.thoroughly else (3,):
         clf, said = learned(kind, X, y, weight, block=80, n_jobs=n_jobs)
         assert said == want
         assert model_state(clf) == model_state(one)
@@ -103,7 +103,7 @@ def test_the_number_of_threads_may_change_on_the_way(kind):
 def test_the_number_of_segments_makes_no_difference(kind):
     X, y, weight = stream(8)
     one, want = learned(kind, X, y, weight)
-    for n_segments, block in ((2, 1), (3, 37), (6, 100)) if kind.has_defaults else ((3, 37),):
+    for n_segments, block in ((2, 1), (3, 37), (6, 100)) if kind.thoroughly else ((3, 37),):
         clf = kind.make()
         said = in_blocks(clf, X[:40], y[:40], 40, weight[:40])
         clf._model.chain.cut(n_segments)

@@ -5,8 +5,6 @@ What they are made of is that of the panel's twin; a member has columns and rows
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 import numpy as np
 
 from onlineboost._compile.random import FREQUENCY, uniform
@@ -19,13 +17,9 @@ class Member(Panel):
     """A row that weighs nothing is not learned, and leaves no trace."""
 
     def distribution(self, x, k):
-        before = deepcopy((self.dense, self.columns))
-        said = self.ask(x, k)
-        self.dense, self.columns = before
-        return said
+        return self.ask(x, k)
 
     def ask(self, x, k):
-        self.meet(x)
         self.values, self.there = self.dense.values(x, self.columns.means())
         self.k = k
         return list(self.say(k))
@@ -34,12 +28,16 @@ class Member(Panel):
         if weight == 0.0:
             return
         weight = min(max(weight, ground.LIGHTEST), ground.HEAVIEST)
+        self.meet(x)
         self.ask(x, self.k)
         self.memory.append((self.values, y, weight))
         self.take(y, weight)
         self.columns.learn(self.values, self.there, y, weight)
         if len(self.memory) <= metric.OFTEN or len(self.memory) % metric.PERIOD == 0:
             self.columns.refresh()
+
+    def move(self, j, factor, shift):
+        """What becomes of what this kind knows of dense column j."""
 
     def take(self, y, weight):
         """What this kind learns of the row that was last asked about; it is in the memory."""
@@ -49,6 +47,10 @@ class EagerTrees(Member):
     def __init__(self, *shape):
         super().__init__(*shape)
         self.trees = [EagerTree(i, self.seed) for i in range(eager.N_TREES)]
+
+    def move(self, j, factor, shift):
+        for tree in self.trees:
+            tree.move(j, factor, shift)
 
     def say(self, k):
         return np.mean([tree.distribution(self.values, k) for tree in self.trees], axis=0)
@@ -75,6 +77,10 @@ class Linear(Member):
     def inputs(self):
         return np.concatenate([[1.0], self.standardised(self.values)])
 
+    def move(self, j, factor, shift):
+        n = len(self.dense.owners)
+        self.squares.forget(len(self.x) - len(self.values) + j, len(self.x) - len(self.values) + n, self.k)
+
     def say(self, k):
         self.x = self.inputs()
         return softmax(centred(least_squares.SHARPNESS * np.array(self.squares.scores(self.x, k))))
@@ -95,6 +101,9 @@ class Refitted(Member):
     def __init__(self, *shape):
         super().__init__(*shape)
         self.refits = RefittedTrees(self.seed)
+
+    def move(self, j, factor, shift):
+        self.refits.move(j, factor, shift)
 
     def say(self, k):
         return self.refits.distribution((self.values, []), k)

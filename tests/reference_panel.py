@@ -14,7 +14,7 @@ import numpy as np
 
 import reference
 from onlineboost._compile.random import EAGER, FREQUENCY, uniform
-from onlineboost.panel import alarm, eager, least_squares, metric, neighbours, newton, panel, recency
+from onlineboost.panel import alarm, dense, eager, least_squares, metric, neighbours, newton, panel, recency
 from reference_refits import RefittedTrees, softmax
 
 # ------------------------------------------------------------------------------------------------------ dense rows
@@ -25,17 +25,50 @@ class Dense:
 
     def __init__(self, n_numeric, n_nominal):
         self.n_numeric, self.n_nominal = n_numeric, n_nominal
-        self.numbers = [[] for _ in range(n_numeric)]  # of each column, in the order they came
+        self.origin, self.unit = [0.0] * n_numeric, [0.0] * n_numeric
+        self.met = [0] * n_numeric  # numbers of each column
+        self.numbers = [[] for _ in range(n_numeric)]  # of each column, since origin and unit were taken
+        self.lately = [[] for _ in range(n_numeric)]  # and since the last look
+        self.sure = [False] * n_numeric
         self.places = {}  # (nominal column, code): dense column
 
     def meet(self, x):
-        for numbers, value in zip(self.numbers, x, strict=False):
+        """Whether the row brings anything new; columns with another unit, and what becomes of v: v * factor + shift."""
+        moved, before = [], (list(self.origin), list(self.unit), len(self.places))
+        for c, value in enumerate(x[: self.n_numeric]):
             if value is not None:
-                numbers.append(value)
+                if not self.met[c]:
+                    self.origin[c] = value
+                elif self.unit[c] == 0.0 and value != self.origin[c]:
+                    self.unit[c] = unit_of(abs(value - self.origin[c]))
+                self.met[c] += 1
+                self.numbers[c].append(value)
+                self.lately[c].append(value)
+                if self.met[c] >= 8 and (self.met[c] % 8192 == 0 or math.log2(self.met[c]).is_integer()):
+                    moved += self.look(c)
+                    self.lately[c] = [value]
         for q in range(self.n_nominal):
             code = x[self.n_numeric + q]
             if code is not None:
                 self.places.setdefault((q, code), self.n_numeric + len(self.places))
+        return before != (self.origin, self.unit, len(self.places)), moved
+
+    def look(self, c):
+        """Whether origin and unit of a column fit: as in `meet`, of one column or none."""
+        low, high = min(self.lately[c]), max(self.lately[c])
+        if high == low:
+            return []
+        fits = abs((low + high) / 2.0 - self.origin[c]) <= dense.FAR * (high - low)
+        fits = fits and dense.FAR**-2.0 <= (high - low) * self.unit[c] <= dense.FAR**2.0
+        if not self.sure[c]:
+            fits = fits and max(self.numbers[c]) - min(self.numbers[c]) <= dense.ODD * (high - low)
+            self.sure[c] = self.met[c] >= dense.SURE
+        if fits:
+            return []
+        before, self.origin[c], factor = self.origin[c], (low + high) / 2.0, unit_of(high - low) / self.unit[c]
+        self.unit[c] *= factor
+        self.numbers[c] = list(self.lately[c])
+        return [(c, factor, (before - self.origin[c]) * self.unit[c])]
 
     @property
     def owners(self):
@@ -55,12 +88,17 @@ class Dense:
         return [float(np.float32(v)) for v in values], there
 
     def _scaled(self, c, value):
-        numbers = self.numbers[c]
-        first = numbers[0] if numbers else value
-        other = next((v for v in numbers if v != first), None)
-        if other is None:
-            return 0.0
-        return (value - first) * 2.0 ** -math.frexp(abs(other - first))[1]
+        return min(max((value - self.origin[c]) * self.unit[c], -dense.LARGEST), dense.LARGEST)
+
+
+def unit_of(width):
+    """The power of two that makes this width about 1."""
+    return 2.0 ** -math.frexp(width)[1]
+
+
+def moved(v, factor, shift):
+    """A dense number in another unit from another origin."""
+    return float(np.float32(min(max(v * factor + shift, -dense.LARGEST), dense.LARGEST)))
 
 
 # ---------------------------------------------------------------------------------------------------------- metric
@@ -81,6 +119,12 @@ class Metric:
         for derived in (self.centre, self.variance, self.weight, self.pull):
             derived += [0.0] * (n - self.n)
         self.n = n
+
+    def forget(self, j):
+        """Nothing is known of column j."""
+        for values, _, _ in self.rows:
+            values[j] = None
+        self.centre[j] = self.variance[j] = self.weight[j] = self.pull[j] = 0.0
 
     def learn(self, values, there, y, weight):
         self.rows.append(([v if is_there else None for v, is_there in zip(values, there, strict=True)], y, weight))
@@ -124,17 +168,32 @@ class LeastSquares:
 
     def __init__(self):
         self.rows = []
+        self.start = np.zeros((0, 0)), np.zeros((0, 0))  # what the equations were before the first of them
 
     def scores(self, x, k):
-        n = len(x)
+        return (np.linalg.solve(*self.equations(len(x), k)).T @ x).tolist()
+
+    def equations(self, n, k):
         ages = [sum(len(past) > j for past, _, _ in self.rows) for j in range(n)]
         A, B = np.diag(least_squares.FORGET ** np.array(ages, float)), np.zeros((n, k))
+        known, classes = self.start[1].shape
+        A[:known, :known] = self.start[0] * least_squares.FORGET ** len(self.rows)
+        B[:known, :classes] = self.start[1] * least_squares.FORGET ** len(self.rows)
         for age, (past, y, weight) in enumerate(reversed(self.rows)):
             past = np.pad(past, (0, n - len(past)))
             fade = least_squares.FORGET**age * weight
             A += fade * np.outer(past, past)
             B[:, y] += fade * past
-        return (np.linalg.solve(A, B).T @ x).tolist()
+        return A, B
+
+    def forget(self, j, n, k):
+        """Input j, of n, is as if it were new; the coefficients of the others stay, and how sure they are."""
+        A, B = self.equations(n, k)
+        P, W = np.linalg.inv(A), np.linalg.solve(A, B)
+        P[j], P[:, j], W[j] = 0.0, 0.0, 0.0
+        P[j, j] = 1.0
+        A = np.linalg.inv(P)
+        self.start, self.rows = (A, A @ W), []
 
     def learn(self, x, y, weight):
         self.rows.append((np.array(x), y, weight))
@@ -173,6 +232,14 @@ class EagerTree:
             way.append(at)
             at = at[2] if values[at[0]] <= at[1] else at[3]
         return at, way
+
+    def move(self, j, factor, shift, at=None):
+        """Thresholds of column j in another unit, below node `at`."""
+        at = self.root if at is None else at
+        if isinstance(at, list):
+            at[1] = moved(at[1], factor, shift) if at[0] == j else at[1]
+            for child in at[2:]:
+                self.move(j, factor, shift, child)
 
     def distribution(self, values, k):
         weights = self.find(values)[0].weights
@@ -310,11 +377,27 @@ class Panel:
         self.leads = [0.0]  # after each row, how far the frequencies of the labels are ahead
 
     def meet(self, x):
-        self.dense.meet(x)
+        new, changed = self.dense.meet(x)
         self.columns.grow(len(self.dense.owners))
+        for j, factor, shift in changed:
+            self.columns.forget(j)
+            for values, _, _ in self.memory:
+                values[j] = moved(values[j], factor, shift)
+            self.move(j, factor, shift)
+        return new
+
+    def move(self, j, factor, shift):
+        """What was v in dense column j is v * factor + shift from here on, and nothing else is known of it."""
+        n, k = len(self.dense.owners), len(self.now[0])
+        self.linear.forget(1 + j, 1 + n, k)
+        self.curved.forget(129 + j, 129 + n, k)
+        for tree in self.trees:
+            tree.move(j, factor, shift)
+        self.refits.move(j, factor, shift)
 
     def ask(self, x, k):
         """The votes for a row of k classes; what the members say is kept for `learn`."""
+        self.x = x
         self.scores.grow(2 * k)
         self.values, self.there = self.dense.values(x, self.columns.means())
         z = self.standardised(self.values)
@@ -386,7 +469,10 @@ class Panel:
         return fresh
 
     def learn(self, y, weight):
+        """The row that was asked about. The members meet it first: what is new in it is nothing that was known."""
         self.newton.learn(self.logits, y, weight)
+        if self.meet(self.x):
+            self.ask(self.x, len(self.now[0]))
         self.linear.learn(self.inputs[0], y, weight)
         # The cosines come before z, which grows with the nominal values.
         self.curved.learn(self.inputs[1], y, weight)
@@ -431,11 +517,9 @@ class Panelled(reference.AdaboostOLM):
         return logits, np.array([*forecasts, self.share @ forecasts])
 
     def predict(self, x, k):
-        self.panel.meet(x)
         return reference.argmax(self.ask(x, k)[1][-1].tolist())
 
     def round(self, x, y, k, weight=1.0):
-        self.panel.meet(x)
         logits, forecasts = self.ask(x, k)
         prediction = reference.argmax(forecasts[-1].tolist())
         super().round(x, y, k, weight)

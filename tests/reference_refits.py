@@ -12,6 +12,7 @@ import numpy as np
 
 from onlineboost._compile.random import REFIT, uniform
 from onlineboost.panel import refits
+from onlineboost.panel.dense import LARGEST
 
 
 class RefittedTrees:
@@ -30,6 +31,19 @@ class RefittedTrees:
                 tree = right if value_of(row, column) > threshold else left
             total[: len(tree)] += tree
         return total
+
+    def move(self, j, factor, shift):
+        """Thresholds of column j in another unit, from another origin."""
+
+        def changed(tree):
+            if not isinstance(tree, tuple):
+                return tree
+            column, threshold, left, right = tree
+            if column == j:
+                threshold = float(np.float32(min(max(threshold * factor + shift, -LARGEST), LARGEST)))
+            return column, threshold, changed(left), changed(right)
+
+        self.trees = [changed(tree) for tree in self.trees]
 
     def distribution(self, row, k):
         return softmax(self.votes(row, k, self.trees))

@@ -61,15 +61,23 @@ def learn(panel, X, y, weight, k):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_all_members_are_those_of_the_twin_on_every_row(seed):
-    """Numbers, nominal values that turn up, missing values, weights; from the first row on, past the rare refreshes."""
+    """Numbers, nominal values that turn up, missing values, weights; from the first row on, past the rare refreshes.
+
+    The second stream begins with a glitch, a difference that is no more than rounding, and numbers in another unit.
+    """
     rows, X, y, weight = encoded(90, seed)
+    if seed == 1:
+        X[0, 0], X[:2, 1], X[:12, 2] = 1e6, [0.3, 0.1 + 0.2], 1e9 + X[:12, 2]
+        rows = [[None if v != v else v for v in row] for row in X.tolist()]
     k, n_numeric = int(y.max()) + 1, 3
     panel, twin = fresh(n_numeric, 2, k, n_values=20), Panel(n_numeric, 2, SEED)
     for b, x in enumerate(rows):
-        twin.meet(x)
         want = twin.ask(x, k)
-        panel, work, s = learn(panel, X[b : b + 1], y[b : b + 1], weight[b : b + 1], k)
+        work, before = new_panel_work(panel, k), np.zeros((1, k))
+        ask_panel(panel, X[b : b + 1], k, work, before)
         np.testing.assert_allclose(work.newton.logits, twin.logits, atol=2e-4, err_msg=f"row {b}")
+        panel, _, s = learn(panel, X[b : b + 1], y[b : b + 1], weight[b : b + 1], k)
+        np.testing.assert_array_equal(s, before)
         np.testing.assert_allclose(s[0], want, atol=1e-3)
         twin.learn(int(y[b]), weight[b])
     n = panel.used[COLUMNS]

@@ -2,6 +2,16 @@
 
 A number becomes (x - origin) * unit. The origin is the first number of its column, the unit a power of two that makes
 the first difference to it about 1: then single precision is enough to tell values apart, whatever the column is about.
+The first numbers may be odd ones: a glitch, 0.1 + 0.2 beside 0.3, the unit of another sensor. So a column is looked at
+after FIRST_LOOK numbers, each time their number has doubled, and every LAST_LOOK in the end. By the range of the
+numbers since the last look, origin and unit do not fit any more
+
+* if the origin is more than FAR ranges away: single precision would not tell the numbers apart,
+* if the range in units is below 1 / FAR^2 or above FAR^2,
+* if the range of all numbers is more than ODD times as wide: the first ones were glitches. This is judged up to the
+  first look after SURE numbers at which the column varies. Later glitches do not get here: see `chain.numbers`.
+
+They are then taken from the range since the last look, and what was known of the column starts again (`ground`).
 A nominal value becomes a 1 in a column of its own. These are given away in the order in which the values come; once
 there are no more, values share them, with a sign, by a hash. A missing value becomes the mean of the column. Of more
 than WIDE numeric columns several share a dense one: it is their sum, each with a sign that is drawn.
@@ -19,7 +29,12 @@ from onlineboost._compile.random import MIX, SHARED, uniform
 
 LARGEST = 1e12  # no dense number is larger
 VALUES = 256  # codes of a nominal column
+FIRST_LOOK, LAST_LOOK, SURE = 8, 8192, 128  # numbers
+FAR, ODD = 1024.0, 16.0
+SMALLEST_UNIT = 500  # and largest: powers of two
 WIDE = 1024  # dense columns for numbers at most: memory and time of least squares grow with the square
+
+EVER, LATELY = range(2)  # Dense.low and high
 
 
 class Dense(NamedTuple):
@@ -30,6 +45,10 @@ class Dense(NamedTuple):
     origin: np.ndarray  # float64 (numeric columns,)
     unit: np.ndarray  # float64 (numeric columns,) 0: all numbers so far were the same
     met: np.ndarray  # bool (numeric columns,) whether there was a number yet
+    count: np.ndarray  # int64 (numeric columns,) numbers so far
+    low: np.ndarray  # float64 (2, numeric columns) the least number of all, and since the last look
+    high: np.ndarray  # float64 (2, numeric columns) the largest
+    sure: np.ndarray  # bool (numeric columns,) whether the first numbers have been judged for good
     place: np.ndarray  # int32 (nominal columns, VALUES) dense column of each code, plus 1; 0: none yet
     sign: np.ndarray  # int8 (nominal columns, VALUES)
     owner: np.ndarray  # int32 (dense columns,) nominal column of a dense one; of numeric ones it is not used
@@ -41,6 +60,10 @@ def new_dense(n_numeric: int, n_nominal: int, columns: int) -> Dense:
         n_numeric,
         np.zeros(n_numeric),
         np.zeros(n_numeric),
+        np.zeros(n_numeric, np.bool_),
+        np.zeros(n_numeric, np.int64),
+        np.zeros((2, n_numeric)),
+        np.zeros((2, n_numeric)),
         np.zeros(n_numeric, np.bool_),
         np.zeros((n_nominal, VALUES), np.int32),
         np.zeros((n_nominal, VALUES), np.int8),
@@ -56,10 +79,65 @@ def meet_number(dense, c, x):
         dense.origin[c] = x
         return True
     if dense.unit[c] == 0.0 and x != dense.origin[c]:
-        _, exponent = math.frexp(abs(x - dense.origin[c]))
-        dense.unit[c] = math.ldexp(1.0, -max(-1000, min(1000, exponent)))
+        dense.unit[c] = unit_of(abs(x - dense.origin[c]))
         return True
     return False
+
+
+@small_kernel
+def unit_of(width):
+    """The power of two that makes this width about 1."""
+    _, exponent = math.frexp(width)
+    return math.ldexp(1.0, -max(-SMALLEST_UNIT, min(SMALLEST_UNIT, exponent)))
+
+
+@bare_kernel
+def is_misfit(dense, c, x):
+    """Number x of column c, which has been met, is counted; whether origin and unit do not fit any more."""
+    low, high = dense.low, dense.high
+    if dense.count[c] == 0:
+        for i in range(2):
+            low[i, c] = high[i, c] = x
+    dense.count[c] += 1
+    for i in range(2):
+        low[i, c], high[i, c] = min(low[i, c], x), max(high[i, c], x)
+    count = dense.count[c]
+    if count < FIRST_LOOK or (count % LAST_LOOK if count > LAST_LOOK else count & (count - 1)) != 0:
+        return False
+    width = high[LATELY, c] - low[LATELY, c]
+    misfit = False
+    if width > 0.0:
+        off = abs(0.5 * (low[LATELY, c] + high[LATELY, c]) - dense.origin[c])
+        units = width * dense.unit[c]
+        misfit = off > FAR * width or units > FAR * FAR or units * (FAR * FAR) < 1.0
+        if not dense.sure[c]:
+            misfit = misfit or high[EVER, c] - low[EVER, c] > ODD * width
+            dense.sure[c] = count >= SURE
+    if not misfit:
+        low[LATELY, c] = high[LATELY, c] = x
+    return misfit
+
+
+@bare_kernel
+def take_unit(dense, c, x):
+    """Origin and unit by the numbers since the last look, the last of which is x.
+
+    What was v is v * factor + shift from here on; both are returned.
+    """
+    low, high = dense.low[LATELY, c], dense.high[LATELY, c]
+    origin, unit = 0.5 * (low + high), unit_of(high - low)
+    factor = unit / dense.unit[c] if dense.unit[c] > 0.0 else 0.0
+    shift = (dense.origin[c] - origin) * unit
+    dense.origin[c], dense.unit[c] = origin, unit
+    dense.low[EVER, c], dense.high[EVER, c] = low, high
+    dense.low[LATELY, c] = dense.high[LATELY, c] = x
+    return factor, shift
+
+
+@small_kernel
+def moved(v, factor, shift):
+    """A dense number after `take_unit`, in single precision."""
+    return np.float32(min(max(v * factor + shift, -LARGEST), LARGEST))
 
 
 @bare_kernel
@@ -110,6 +188,12 @@ def densify(dense, seed, x, mean, n, values, there):
                 values[at] += dense.sign[q, int(code)]
 
 
+@small_kernel
+def dense_column(dense, seed, c):
+    """The dense column of numeric column c."""
+    return c if dense.origin.size <= dense.n_numbers else int(uniform(seed, MIX, 0, c) * dense.n_numbers)
+
+
 @bare_kernel
 def fold(dense, seed, x, values, there):
     """The numbers of a row that has too many columns; a missing one adds nothing."""
@@ -117,7 +201,7 @@ def fold(dense, seed, x, values, there):
         values[j], there[j] = 0.0, 1.0
     for c in range(dense.origin.size):
         if x[c] == x[c]:
-            at = int(uniform(seed, MIX, 0, c) * dense.n_numbers)
+            at = dense_column(dense, seed, c)
             number = scaled(dense, c, x[c])
             values[at] += number if uniform(seed, MIX, 1, c) < 0.5 else -number
     for j in range(dense.n_numbers):

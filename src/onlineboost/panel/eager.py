@@ -19,6 +19,7 @@ import numpy as np
 from onlineboost._compile.fastmath import bits_float, float_bits
 from onlineboost._compile.jit import bare_kernel, small_kernel
 from onlineboost._compile.random import EAGER, uniform
+from onlineboost.panel.dense import moved
 
 N_TREES = 24
 ROWS = 16  # a leaf remembers
@@ -149,6 +150,18 @@ def remember_row(eager, values, n, y, weight, t):
         eager.values[at, j] = 0.0
     eager.y[at] = y
     eager.weight[at] = weight
+
+
+@bare_kernel
+def move_eager(eager, j, factor, shift):
+    """What was v in dense column j is v * factor + shift from here on: in the memory, and in thresholds."""
+    for at in range(eager.values.shape[0]):
+        eager.values[at, j] = moved(eager.values[at, j], factor, shift)
+    for tree in range(N_TREES):
+        for at in range(eager.used[tree, N_NODES]):
+            node = eager.nodes[tree, at]
+            if column_of(node) == j:
+                node[SPLIT] = float_bits(np.float64(moved(bits_float(node[SPLIT]), factor, shift)))
 
 
 @bare_kernel

@@ -1,7 +1,7 @@
 """What every member stands on: rows as numbers, and what each column counts (`state.Ground`, or a panel).
 
-A row is met before it is learned: columns get their origins and units, new nominal values their dense columns. After it
-the moments of the columns are up to date, and now and then what follows from them.
+A row is met before it is learned, and after it was predicted: columns get their origins and units, new nominal values
+their dense columns. After it the moments of the columns are up to date, and now and then what follows from them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from onlineboost._compile.jit import bare_kernel
-from onlineboost.panel.dense import meet_number, meet_value
+from onlineboost.panel.dense import dense_column, is_misfit, meet_number, meet_value, take_unit
 from onlineboost.panel.metric import CONSTANT, LONGEST, is_due, learn_metric, refresh
 from onlineboost.panel.state import COLUMNS, ROWS
 
@@ -40,6 +40,37 @@ def meet_columns(ground, x, k):
                     columns.by_class.mass[c, before] = ground.class_seen[c]
                 ground.used[COLUMNS] = n
     return new
+
+
+@bare_kernel
+def misfit_number(ground, x, c):
+    """The first numeric column from c on whose origin and unit do not fit any more, by this row; -1: none.
+
+    To be called for a row that has been met, again from the column after the one that was found.
+    """
+    for column in range(c, ground.dense.origin.size):
+        if x[column] == x[column] and is_misfit(ground.dense, column, x[column]):
+            return column
+    return -1
+
+
+@bare_kernel
+def start_column_again(ground, c, x, k):
+    """Numeric column c gets another origin and unit by its last number x, and nothing is known of it any more.
+
+    Returns its dense column j, and what becomes of numbers v that are remembered of it: v * factor + shift. Where
+    several columns share a dense one, that cannot be said, and the numbers stay as they are.
+    """
+    dense, columns = ground.dense, ground.columns
+    j = dense_column(dense, ground.seed, c)
+    factor, shift = take_unit(dense, c, x)
+    columns.total.mass[j] = columns.total.mean[j] = columns.total.squares[j] = 0.0
+    for l in range(k):
+        columns.by_class.mass[l, j] = columns.by_class.mean[l, j] = columns.by_class.squares[l, j] = 0.0
+    columns.centre[j] = columns.variance[j] = columns.weight[j] = columns.pull[j] = 0.0
+    if dense.origin.size > dense.n_numbers:
+        factor, shift = 1.0, 0.0
+    return j, factor, shift
 
 
 # arguments: a row, and scratch

@@ -65,6 +65,18 @@ def start_input(squares, at):
 
 
 @bare_kernel
+def start_input_again(squares, at, n, k):
+    """Nothing is known of input `at` any more, out of n; what is known of the others stays."""
+    for i in range(at):
+        squares.P[at, i] = 0.0
+    for i in range(at + 1, n):
+        squares.P[i, at] = 0.0
+    for c in range(k):
+        squares.W[c, at] = 0.0
+    start_input(squares, at)
+
+
+@bare_kernel
 def start_frequencies(frequencies, column, seed, width):
     """The frequencies, in turns, of a column that is in use from here on."""
     for m in range(N_COSINES):

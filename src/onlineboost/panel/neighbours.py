@@ -16,6 +16,7 @@ import numpy as np
 
 from onlineboost._compile.fastmath import exp
 from onlineboost._compile.jit import bare_kernel, fused_kernel, small_kernel
+from onlineboost.panel.dense import moved
 
 RECENT = 4096
 FEW, SOME, MANY = 1, 10, 12
@@ -285,3 +286,10 @@ def remember_neighbour(neighbours, values, n, scores, n_scores, y, weight, t):
         neighbours.scores[j, at] = scores[j] if j < n_scores else 0.0
     neighbours.y[at] = y
     neighbours.weight[at] = weight
+
+
+@bare_kernel
+def move_neighbours(neighbours, j, factor, shift):
+    """What was v in dense column j is v * factor + shift from here on."""
+    for row in range(neighbours.values.shape[1]):
+        neighbours.values[j, row] = moved(neighbours.values[j, row], factor, shift)

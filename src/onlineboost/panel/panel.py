@@ -14,8 +14,17 @@ import numpy as np
 from onlineboost._compile.jit import bare_kernel, entry_kernel
 from onlineboost.panel.alarm import is_lost
 from onlineboost.panel.dense import densify
-from onlineboost.panel.eager import EagerWork, ask_eager, learn_eager, new_eager_work, remember_row
-from onlineboost.panel.ground import HEAVIEST, LIGHTEST, learn_columns, meet_columns, rescale, tilt_columns
+from onlineboost.panel.eager import EagerWork, ask_eager, learn_eager, move_eager, new_eager_work, remember_row
+from onlineboost.panel.ground import (
+    HEAVIEST,
+    LIGHTEST,
+    learn_columns,
+    meet_columns,
+    misfit_number,
+    rescale,
+    start_column_again,
+    tilt_columns,
+)
 from onlineboost.panel.least_squares import (
     N_COSINES,
     curve,
@@ -25,6 +34,7 @@ from onlineboost.panel.least_squares import (
     standardise,
     start_frequencies,
     start_input,
+    start_input_again,
     start_phases,
 )
 from onlineboost.panel.metric import learn_metric, refresh
@@ -35,6 +45,7 @@ from onlineboost.panel.neighbours import (
     SOME,
     NeighboursWork,
     add_scores,
+    move_neighbours,
     nearest,
     new_neighbours_work,
     remember_neighbour,
@@ -50,7 +61,7 @@ from onlineboost.panel.newton import (
     logits_of,
     new_newton_work,
 )
-from onlineboost.panel.refits import RefitsWork, ask_refits, learn_refits, new_refits_work
+from onlineboost.panel.refits import RefitsWork, ask_refits, learn_refits, move_refits, new_refits_work
 from onlineboost.panel.state import COLUMNS, FOLD, ROWS, VOICES, Panel
 
 REACH = 8.0  # of the votes that the chain starts from
@@ -71,6 +82,7 @@ class PanelWork(NamedTuple):
     folded: np.ndarray  # float64 (scores,) the same as columns
     whole: np.ndarray  # float64 (scores,) 1
     p: np.ndarray  # float64 (k,)
+    again: np.ndarray  # float64 (k,) votes for a row that is asked about twice
     sums: np.ndarray  # float64 (3, columns or scores)
     owners: np.ndarray  # float64 (nominal columns,)
     eager: EagerWork
@@ -90,6 +102,7 @@ def new_panel_work(panel: Panel, k: int) -> PanelWork:
         np.zeros((2, k)),
         np.zeros(scores),
         np.ones(scores),
+        np.zeros(k),
         np.zeros(k),
         np.zeros((3, max(n, scores))),
         np.zeros(panel.width),
@@ -126,22 +139,43 @@ def ask_panel(panel, X, k, work, s):
 def learn_panel(panel, X, y, weight, k, work, s):
     """s[b] for every row, before it is learned. Returns how many: up to a row after which the panel must begin anew."""
     for b in range(X.shape[0]):
-        meet_row(panel, X[b], k)
         ask_row(panel, X[b], k, work, s[b])
         w = min(max(weight[b], LIGHTEST), HEAVIEST)
         if is_lost(panel.alarm, work.newton.p, k, y[b], w):
             return b + 1
+        learn_newton(panel.newton, work.newton, k, y[b], w, FADE, PANEL_RIDGE)
+        if meet_row(panel, X[b], k, work):
+            ask_row(panel, X[b], k, work, work.again)
         learn_row(panel, k, y[b], w, work)
     return X.shape[0]
 
 
 @bare_kernel
-def meet_row(panel, x, k):
-    """Origins, units and new nominal values of a row that is to be learned."""
+def meet_row(panel, x, k, work):
+    """Origins, units and new nominal values of a row that is to be learned; whether there was anything new."""
     before = panel.used[COLUMNS]
-    meet_columns(panel, x, k)
+    new = meet_columns(panel, x, k)
     if panel.used[COLUMNS] > before:
         start_columns(panel, before, panel.used[COLUMNS])
+    c = misfit_number(panel, x, 0)
+    while c >= 0:
+        j, factor, shift = start_column_again(panel, c, x[c], k)
+        move_column(panel, j, k, factor, shift)
+        scale_columns(panel, panel.used[COLUMNS], work)
+        c = misfit_number(panel, x, c + 1)
+        new = True
+    return new
+
+
+@bare_kernel
+def move_column(panel, j, k, factor, shift):
+    """What was v in dense column j is v * factor + shift from here on, and nothing else is known of it."""
+    n = panel.used[COLUMNS]
+    start_input_again(panel.linear, 1 + j, 1 + n, k)
+    start_input_again(panel.curved, 1 + N_COSINES + j, 1 + N_COSINES + n, k)
+    move_eager(panel.eager, j, factor, shift)
+    move_neighbours(panel.neighbours, j, factor, shift)
+    move_refits(panel.refits, panel.neighbours, j, factor, shift, min(panel.used[ROWS], RECENT), k)
 
 
 @bare_kernel
@@ -194,9 +228,8 @@ def ask_neighbours(panel, n, k, work):
 
 @bare_kernel
 def learn_row(panel, k, y, weight, work):
-    """Learn the row that `ask_row` was last asked about."""
+    """The members learn the row that `ask_row` was last asked about."""
     n, t, scores = panel.used[COLUMNS], panel.used[ROWS], 2 * min(k, FOLD)
-    learn_newton(panel.newton, work.newton, k, y, weight, FADE, PANEL_RIDGE)
     learn_squares(panel.linear, work.linear, 1 + n, work.said[0], k, y, weight, work.u)
     learn_squares(panel.curved, work.curved, 1 + N_COSINES + n, work.said[1], k, y, weight, work.u)
     remember_row(panel.eager, work.values, n, y, weight, t)
@@ -207,5 +240,11 @@ def learn_row(panel, k, y, weight, work):
     learn_metric(panel.scores, work.folded, work.whole, scores, y, weight)
     if due:
         refresh(panel.scores, scores, k, work.sums[0], work.sums[1], work.sums[2])
-        rescale(panel, n, work.owners, panel.scale)
-        tilt_columns(panel, n, panel.scale, panel.tilt)
+        scale_columns(panel, n, work)
+
+
+@bare_kernel
+def scale_columns(panel, n, work):
+    """What follows for least squares from the weights of the columns."""
+    rescale(panel, n, work.owners, panel.scale)
+    tilt_columns(panel, n, panel.scale, panel.tilt)

@@ -22,6 +22,7 @@ import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, small_kernel
 from onlineboost._compile.random import REFIT, uniform
+from onlineboost.panel.dense import moved
 from onlineboost.panel.neighbours import RECENT
 from onlineboost.panel.newton import softmax
 
@@ -144,15 +145,39 @@ def learn_refits(refits, work, rows, n, n_scores, k, t, seed):
 
 
 @bare_kernel
+def move_refits(refits, rows, j, factor, shift, n_rows, k):
+    """What was v in dense column j is v * factor + shift from here on, as it is in the remembered rows already."""
+    for tree in range(TREES):
+        for at in range(NODES):
+            if refits.columns[tree, at] == j:
+                refits.thresholds[tree, at] = moved(refits.thresholds[tree, at], factor, shift)
+    for row in range(n_rows):  # numbers that were apart may be the same now
+        said = refits.said[row]
+        for c in range(k):
+            said[c] = 0.0
+        for tree in range(TREES):
+            at = leaf_of(refits, tree, rows, row)
+            for c in range(k):
+                said[c] += refits.votes[tree, at, c]
+
+
+@small_kernel
+def leaf_of(refits, tree, rows, row):
+    """The leaf of a tree that a remembered row is in."""
+    columns, thresholds, at = refits.columns[tree], refits.thresholds[tree], 1
+    while columns[at] != NONE:
+        column = columns[at]
+        value = rows.scores[column - SCORES, row] if column >= SCORES else rows.values[column, row]
+        at = 2 * at + (1 if value > thresholds[at] else 0)
+    return at
+
+
+@bare_kernel
 def take_out(refits, work, rows, tree, n_rows, k):
     """Votes and probabilities of the remembered rows without this tree."""
-    columns, thresholds, votes = refits.columns[tree], refits.thresholds[tree], refits.votes[tree]
+    votes = refits.votes[tree]
     for row in range(n_rows):
-        at = 1
-        while columns[at] != NONE:
-            column = columns[at]
-            value = rows.scores[column - SCORES, row] if column >= SCORES else rows.values[column, row]
-            at = 2 * at + (1 if value > thresholds[at] else 0)
+        at = leaf_of(refits, tree, rows, row)
         said = refits.said[row]
         for c in range(k):
             said[c] -= votes[at, c]

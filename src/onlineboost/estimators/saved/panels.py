@@ -28,13 +28,15 @@ def named_arrays(group: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]
             yield path + name, part
 
 
+LATER = {"dense.count", "dense.low", "dense.high", "dense.sure"}  # older files do not have these: 0 there
 NUMBERS = {"seed": "int", "width": "int", "most": "int", "offset": "int"}
 
 
 def fields_of(state: Any) -> dict[str, str]:
     """The fields of a panel or a member in files."""
     settings = dict.fromkeys(_settings(state), "int")
-    return NUMBERS | settings | {name: f"u1[{name.replace('.', '_')}]" for name, _ in named_arrays(state)}
+    kinds = {name: f"u1[{name.replace('.', '_')}]{'??' * (name in LATER)}" for name, _ in named_arrays(state)}
+    return NUMBERS | settings | kinds
 
 
 def _settings(state: Any) -> list[str]:
@@ -90,6 +92,8 @@ def _filled(fresh: Any, given: dict[str, Any]) -> Any:
     sizes = {"classes": classes, "columns": columns, "memory": min(rows, MEMORY), "recent": min(rows, RECENT)}
     state = resized(fresh, {**sizes, "nodes": nodes})
     for name, array in named_arrays(state):
+        if given[name] is None:
+            continue
         check(given[name].size == array.nbytes, f"the size of {name} of the panel")
         array.reshape(-1).view(np.uint8)[:] = given[name]
     check_state(state, columns, classes)

@@ -17,6 +17,7 @@ from onlineboost.panel.least_squares import (
     standardise,
     start_frequencies,
     start_input,
+    start_input_again,
     start_phases,
 )
 from onlineboost.panel.members.least_squares import SquaresWork, new_squares_work, say_scores
@@ -59,6 +60,11 @@ def start(member, first, stop):
 
 
 @bare_kernel
+def move(member, j, n, k, factor, shift):
+    start_input_again(member.curved, 1 + N_COSINES + j, 1 + N_COSINES + n, k)
+
+
+@bare_kernel
 def say(member, n, k, work, p):
     own = work.own
     standardise(work.values, member.ground.columns.centre, member.scale, n, own.z)
@@ -78,4 +84,4 @@ def refreshed(member, n, work):
     tilt_columns(member.ground, n, member.scale, member.tilt)
 
 
-implement(CosinesMember, start, say, learn, refreshed)
+implement(CosinesMember, start, move, say, learn, refreshed)

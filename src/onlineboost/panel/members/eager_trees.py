@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from onlineboost._compile.jit import bare_kernel
-from onlineboost.panel.eager import Eager, EagerWork, ask_eager, learn_eager, new_eager, new_eager_work, remember_row
+from onlineboost.panel.eager import (
+    Eager,
+    EagerWork,
+    ask_eager,
+    learn_eager,
+    move_eager,
+    new_eager,
+    new_eager_work,
+    remember_row,
+)
 from onlineboost.panel.members.member import implement
 from onlineboost.panel.state import ROWS, Ground
 
@@ -30,6 +39,11 @@ def new_eager_trees(ground: Ground) -> EagerMember:
 
 
 @bare_kernel
+def move(member, j, n, k, factor, shift):
+    move_eager(member.eager, j, factor, shift)
+
+
+@bare_kernel
 def say(member, n, k, work, p):
     ask_eager(member.eager, work.own, work.values, k, p)
 
@@ -41,4 +55,4 @@ def learn(member, n, k, y, weight, work):
     learn_eager(member.eager, work.own, ground.columns.pull, n, y, weight, t, ground.seed)
 
 
-implement(EagerMember, say, learn)
+implement(EagerMember, move, say, learn)

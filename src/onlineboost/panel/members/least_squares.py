@@ -16,6 +16,7 @@ from onlineboost.panel.least_squares import (
     score,
     standardise,
     start_input,
+    start_input_again,
 )
 from onlineboost.panel.members.member import implement
 from onlineboost.panel.newton import softmax
@@ -76,6 +77,11 @@ def start(member, first, stop):
 
 
 @bare_kernel
+def move(member, j, n, k, factor, shift):
+    start_input_again(member.linear, 1 + j, 1 + n, k)
+
+
+@bare_kernel
 def say(member, n, k, work, p):
     own = work.own
     standardise(work.values, member.ground.columns.centre, member.scale, n, own.x[1:])
@@ -93,4 +99,4 @@ def refreshed(member, n, work):
     rescale(member.ground, n, work.own.owners, member.scale)
 
 
-implement(LinearMember, start, say, learn, refreshed)
+implement(LinearMember, start, move, say, learn, refreshed)

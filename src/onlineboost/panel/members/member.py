@@ -15,7 +15,14 @@ from onlineboost._compile.dispatch import Contract
 from onlineboost._compile.jit import bare_kernel, entry_kernel, inlined_kernel
 from onlineboost.contracts import learner as contract
 from onlineboost.panel.dense import densify
-from onlineboost.panel.ground import HEAVIEST, LIGHTEST, learn_columns, meet_columns
+from onlineboost.panel.ground import (
+    HEAVIEST,
+    LIGHTEST,
+    learn_columns,
+    meet_columns,
+    misfit_number,
+    start_column_again,
+)
 from onlineboost.panel.state import COLUMNS
 
 MEMBER = Contract("member of a panel")
@@ -43,6 +50,12 @@ def new_member_work(member: Member, k: int) -> MemberWork:
 @MEMBER.optional
 def start(member, first, stop):
     """Dense columns first, ..., stop - 1 are in use from here on."""
+    return
+
+
+@MEMBER.optional
+def move(member, j, n, k, factor, shift):
+    """What was v in dense column j, of n, is v * factor + shift from here on, and nothing else is known of it."""
     return
 
 
@@ -85,10 +98,19 @@ def teach_member(member, x, k, y, weight, work):
     """Learn the row that `ask_member` was last asked about; asked again where it brings something new."""
     ground = member.ground
     before = ground.used[COLUMNS]
-    if meet_columns(ground, x, k):
-        start(member, before, ground.used[COLUMNS])
-        ask_member(member, x, k, work, work.p)
+    new = meet_columns(ground, x, k)
     n, weight = ground.used[COLUMNS], min(max(weight, LIGHTEST), HEAVIEST)
+    if new:
+        start(member, before, n)
+    c = misfit_number(ground, x, 0)
+    while c >= 0:
+        j, factor, shift = start_column_again(ground, c, x[c], k)
+        move(member, j, n, k, factor, shift)
+        refreshed(member, n, work)
+        c = misfit_number(ground, x, c + 1)
+        new = True
+    if new:
+        ask_member(member, x, k, work, work.p)
     learn(member, n, k, y, weight, work)
     if learn_columns(ground, work.values, work.there, n, k, y, weight, work.sums):
         refreshed(member, n, work)

@@ -10,6 +10,7 @@ from onlineboost.panel.neighbours import (
     RECENT,
     Neighbours,
     NeighboursWork,
+    move_neighbours,
     nearest,
     new_neighbours,
     new_neighbours_work,
@@ -41,6 +42,11 @@ def new_nearest_neighbours(ground: Ground, many: int) -> NeighboursMember:
 
 
 @bare_kernel
+def move(member, j, n, k, factor, shift):
+    move_neighbours(member.neighbours, j, factor, shift)
+
+
+@bare_kernel
 def say(member, n, k, work, p):
     near, rows = work.own, min(member.ground.used[ROWS], RECENT)
     stored, metric = member.neighbours.values, member.ground.columns
@@ -54,4 +60,4 @@ def learn(member, n, k, y, weight, work):
     remember_neighbour(member.neighbours, work.values, n, work.values, 0, y, weight, member.ground.used[ROWS])
 
 
-implement(NeighboursMember, say, learn)
+implement(NeighboursMember, move, say, learn)

@@ -6,8 +6,16 @@ from typing import NamedTuple
 
 from onlineboost._compile.jit import bare_kernel
 from onlineboost.panel.members.member import implement
-from onlineboost.panel.neighbours import RECENT, Neighbours, new_neighbours, remember_neighbour
-from onlineboost.panel.refits import Refits, RefitsWork, ask_refits, learn_refits, new_refits, new_refits_work
+from onlineboost.panel.neighbours import RECENT, Neighbours, move_neighbours, new_neighbours, remember_neighbour
+from onlineboost.panel.refits import (
+    Refits,
+    RefitsWork,
+    ask_refits,
+    learn_refits,
+    move_refits,
+    new_refits,
+    new_refits_work,
+)
 from onlineboost.panel.state import ROWS, Ground
 
 
@@ -32,6 +40,12 @@ def new_refitted_trees(ground: Ground) -> RefitsMember:
 
 
 @bare_kernel
+def move(member, j, n, k, factor, shift):
+    move_neighbours(member.neighbours, j, factor, shift)
+    move_refits(member.refits, member.neighbours, j, factor, shift, min(member.ground.used[ROWS], RECENT), k)
+
+
+@bare_kernel
 def say(member, n, k, work, p):
     ask_refits(member.refits, work.own, work.values, work.values, k, p)
 
@@ -43,4 +57,4 @@ def learn(member, n, k, y, weight, work):
     learn_refits(member.refits, work.own, member.neighbours, n, 0, k, t, ground.seed)
 
 
-implement(RefitsMember, say, learn)
+implement(RefitsMember, move, say, learn)

@@ -44,7 +44,8 @@ class Dense:
                 self.met[c] += 1
                 self.numbers[c].append(value)
                 self.lately[c].append(value)
-                if self.met[c] >= 8 and (self.met[c] % 8192 == 0 or math.log2(self.met[c]).is_integer()):
+                n = self.met[c]
+                if n >= dense.FIRST_LOOK and (n % dense.LAST_LOOK == 0 or math.log2(n).is_integer()):
                     moved += self.look(c)
                     self.lately[c] = [value]
         for q in range(self.n_nominal):

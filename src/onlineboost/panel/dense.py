@@ -29,7 +29,7 @@ from onlineboost._compile.random import MIX, SHARED, uniform
 
 LARGEST = 1e12  # no dense number is larger
 VALUES = 256  # codes of a nominal column
-FIRST_LOOK, LAST_LOOK, SURE = 8, 8192, 128  # numbers
+FIRST_LOOK, LAST_LOOK, SURE = 4, 8192, 128  # numbers
 FAR, ODD = 1024.0, 16.0
 SMALLEST_UNIT = 500  # and largest: powers of two
 WIDE = 1024  # dense columns for numbers at most: memory and time of least squares grow with the square

@@ -144,14 +144,14 @@ def learn_panel(panel, X, y, weight, k, work, s):
         if is_lost(panel.alarm, work.newton.p, k, y[b], w):
             return b + 1
         learn_newton(panel.newton, work.newton, k, y[b], w, FADE, PANEL_RIDGE)
-        if meet_row(panel, X[b], k, work):
+        if meet_row(panel, X[b], k):
             ask_row(panel, X[b], k, work, work.again)
         learn_row(panel, k, y[b], w, work)
     return X.shape[0]
 
 
 @bare_kernel
-def meet_row(panel, x, k, work):
+def meet_row(panel, x, k):
     """Origins, units and new nominal values of a row that is to be learned; whether there was anything new."""
     before = panel.used[COLUMNS]
     new = meet_columns(panel, x, k)
@@ -161,7 +161,6 @@ def meet_row(panel, x, k, work):
     while c >= 0:
         j, factor, shift = start_column_again(panel, c, x[c], k)
         move_column(panel, j, k, factor, shift)
-        scale_columns(panel, panel.used[COLUMNS], work)
         c = misfit_number(panel, x, c + 1)
         new = True
     return new
@@ -173,6 +172,8 @@ def move_column(panel, j, k, factor, shift):
     n = panel.used[COLUMNS]
     start_input_again(panel.linear, 1 + j, 1 + n, k)
     start_input_again(panel.curved, 1 + N_COSINES + j, 1 + N_COSINES + n, k)
+    panel.scale[j] = 0.0
+    tilt_columns(panel, n, panel.scale, panel.tilt)
     move_eager(panel.eager, j, factor, shift)
     move_neighbours(panel.neighbours, j, factor, shift)
     move_refits(panel.refits, panel.neighbours, j, factor, shift, min(panel.used[ROWS], RECENT), k)
@@ -240,11 +241,5 @@ def learn_row(panel, k, y, weight, work):
     learn_metric(panel.scores, work.folded, work.whole, scores, y, weight)
     if due:
         refresh(panel.scores, scores, k, work.sums[0], work.sums[1], work.sums[2])
-        scale_columns(panel, n, work)
-
-
-@bare_kernel
-def scale_columns(panel, n, work):
-    """What follows for least squares from the weights of the columns."""
-    rescale(panel, n, work.owners, panel.scale)
-    tilt_columns(panel, n, panel.scale, panel.tilt)
+        rescale(panel, n, work.owners, panel.scale)
+        tilt_columns(panel, n, panel.scale, panel.tilt)

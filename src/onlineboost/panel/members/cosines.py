@@ -62,6 +62,8 @@ def start(member, first, stop):
 @bare_kernel
 def move(member, j, n, k, factor, shift):
     start_input_again(member.curved, 1 + N_COSINES + j, 1 + N_COSINES + n, k)
+    member.scale[j] = 0.0
+    tilt_columns(member.ground, n, member.scale, member.tilt)
 
 
 @bare_kernel

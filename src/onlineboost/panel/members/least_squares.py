@@ -79,6 +79,7 @@ def start(member, first, stop):
 @bare_kernel
 def move(member, j, n, k, factor, shift):
     start_input_again(member.linear, 1 + j, 1 + n, k)
+    member.scale[j] = 0.0
 
 
 @bare_kernel

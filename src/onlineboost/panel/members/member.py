@@ -106,7 +106,6 @@ def teach_member(member, x, k, y, weight, work):
     while c >= 0:
         j, factor, shift = start_column_again(ground, c, x[c], k)
         move(member, j, n, k, factor, shift)
-        refreshed(member, n, work)
         c = misfit_number(ground, x, c + 1)
         new = True
     if new:

@@ -3,6 +3,7 @@
     python benchmarks/glitches.py                     # about ten minutes
     python benchmarks/glitches.py --quick --streams segment
     python benchmarks/glitches.py --models hoeffding-tree --streams electricity --orders 10
+    python benchmarks/glitches.py --first-rows --models all --learners 20 --rows 3000   # a quarter of an hour
 
 * glitch: in one row, all numeric columns or one of them are 1e6 or -1e160; mean over these, and over three places: row
   50, after 30 % and after 60 % of the stream.
@@ -10,6 +11,9 @@
   glitch changes beyond this is its own.
 * stuck: one column keeps its number for 5 % of the stream, from 40 % on.
 * unit: one column is multiplied by 1,000 from the middle of the stream on.
+
+With `--first-rows` the stream begins with odd rows instead: `odd_beginnings` lists twelve kinds. A line of the table
+is a model, a column a stream, and each figure the mean over the twelve; the last columns say which kind costs most.
 
 The column is the middle one. Short streams are run in several orders; if their order is time, with several seeds and
 without so many of their first rows. Means, and their standard errors over the orders.
@@ -29,6 +33,7 @@ from onlineboost.data.errors import DataError
 from onlineboost.data.table import Table as Columns
 from onlineboost.datasets import Dataset
 from onlineboost.estimators import lookup
+from onlineboost.estimators.registry import ENTRIES
 
 NAMES = ("segment", "keystroke", "waveform", "isolet", "electricity", "movement")
 ROWS = {"movement": 30_000}  # the first so many; all rows of the others
@@ -82,6 +87,55 @@ def disturbances(X: Columns, y: np.ndarray, *, quick: bool) -> dict[str, list[St
     }
 
 
+def odd_beginnings(X: Columns, y: np.ndarray) -> dict[str, Stream]:
+    """Twelve streams that begin with something odd."""
+    numeric = numeric_columns(X)
+    middle = [numeric[len(numeric) // 2]]
+
+    def first(values: list[float] | Callable[[np.ndarray], np.ndarray], n: int = 1) -> Change:
+        def change(column: np.ndarray) -> np.ndarray:
+            own = values(column[:n]) if callable(values) else np.array(values)
+            return np.concatenate([own, column[len(own) :]])
+
+        return change
+
+    zeros = [0.0] * 50
+    changes = {
+        "huge": (numeric, first([-1e160])),
+        "huge, one column": (middle, first([-1e160])),
+        "large": (numeric, first([1e6])),
+        "large, second row": (numeric, lambda column: glitch(1, 1e6)(column)),
+        "large, twice": (numeric, first([1e6, -1e6])),
+        "tiny": (numeric, first([1e-300])),
+        "rounding": (numeric, first([0.3, 0.1 + 0.2])),
+        "equal": (numeric, first(lambda part: np.full(len(part), part[0]), 20)),
+        "zeros, then a speck": (middle, first([*zeros, 1e-14])),
+        "missing": (numeric, first([np.nan])),
+        "another unit": (numeric, first(lambda part: 1000.0 * part)),
+        "whole numbers": (numeric, first(np.round)),
+    }
+    return {name: (disturbed(X, which, change), y) for name, (which, change) in changes.items()}
+
+
+def first_rows(models: list[str], streams: list[str], learners: int, orders: int, rows: int | None) -> Table:
+    """What odd first rows cost each model on each stream, in the mean, and the kind that costs most."""
+    table = Table("model", *streams, "all", "costs most", "", title="odd first rows")
+    for model in models:
+        losses = np.zeros((len(streams), orders, 12))
+        for s, name in enumerate(streams):
+            for order in range(orders):
+                X, y = in_order(load_dataset(name), order, rows)
+                base, odd = tail(model, learners, order, X, y), odd_beginnings(X, y)
+                losses[s, order] = [tail(model, learners, order, *stream) - base for stream in odd.values()]
+        kinds = losses.mean(axis=(0, 1))
+        worst = list(odd)[int(kinds.argmin())]
+        by_stream = [cell(own.mean(axis=1)) for own in losses]
+        of_worst = losses[:, :, kinds.argmin()].ravel()
+        table.add_row(model, *by_stream, cell(losses.mean(axis=2).ravel()), worst, cell(of_worst))
+        Console(stderr=True).print(model, table.columns[-3]._cells[-1], highlight=False)
+    return table
+
+
 def tail(model: str, learners: int, seed: int, X: Columns, y: np.ndarray) -> float:
     """Accuracy on the last 20 %."""
     clf = lookup.make(model, n_learners=learners, random_state=seed)
@@ -123,15 +177,24 @@ def cell(values: np.ndarray) -> str:
 @click.option("--models", default="adaboost-olm", show_default=True, help="Comma-separated, by their short names.")
 @click.option("--learners", default=100, show_default=True)
 @click.option("--orders", type=int, help="Of each stream; without it, one to three, by its length.")
+@click.option("--rows", type=int, help="The first so many rows of each stream.")
+@click.option("--first-rows", "beginnings", is_flag=True, help="Odd first rows instead. --models all: every model.")
 @click.option("--quick", is_flag=True, help="One glitch instead of six, the first 1,500 rows, one order.")
-def main(streams: str, models: str, learners: int, orders: int | None, quick: bool) -> None:
+# arguments: the options
+def main(
+    streams: str, models: str, learners: int, orders: int | None, rows: int | None, beginnings: bool, quick: bool
+) -> None:
     """Print accuracy on the last 20 %, and what each disturbance changes."""
+    if beginnings:
+        named = [entry.name for entry in ENTRIES] if models == "all" else models.split(",")
+        Console(width=180).print(first_rows(named, streams.split(","), learners, orders or 2, rows))
+        return
     for model in models.split(","):
         table = Table("stream", *HEADINGS, title=model)
         for name in streams.split(","):
             try:
-                rows = 1500 if quick else ROWS.get(name)
-                found = measure(model, learners, name, rows, orders=1 if quick else orders, quick=quick)
+                n = 1500 if quick else rows or ROWS.get(name)
+                found = measure(model, learners, name, n, orders=1 if quick else orders, quick=quick)
             except DataError as error:
                 Console(stderr=True).print(f"[yellow]{name} left out:[/] {error}", highlight=False)
                 continue

@@ -83,7 +83,7 @@ class Linear(Member):
 
     def say(self, k):
         self.x = self.inputs()
-        return softmax(centred(least_squares.SHARPNESS * np.array(self.squares.scores(self.x, k))))
+        return softmax(centred(least_squares.SHARPNESS * np.clip(self.squares.scores(self.x, k), -2.0, 2.0)))
 
     def take(self, y, weight):
         self.squares.learn(self.x, y, weight)

@@ -409,7 +409,7 @@ class Panel:
         self.folded = [score for pair in zip(*self.now, strict=True) for score in pair]
         p = np.mean([tree.distribution(self.values, k) for tree in self.trees], axis=0)
         voices = [logits_of(p), *self.neighbours(k)]
-        voices += [centred(least_squares.SHARPNESS * np.array(said)) for said in self.now]
+        voices += [centred(least_squares.SHARPNESS * np.clip(said, -2.0, 2.0)) for said in self.now]
         voices.append(logits_of(self.refits.distribution((self.values, self.folded), k)))
         self.logits = np.array(voices)
         total, self.p = self.newton.combine(self.logits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -51,6 +52,21 @@ def test_probabilities_while_learning_are_those_before_each_row(kind):
                 assert said[b] == one.predict(X[b : b + 1])[0]
             one.partial_fit(X[b : b + 1], y[b : b + 1], sample_weight=weight[b : b + 1])
     assert not p[0].any()
+
+
+@every_class
+def test_so_are_those_of_rows_with_values_never_met(kind):
+    """More values than the panel has columns for: a new one has none yet when it is predicted."""
+    rng = np.random.default_rng(0)
+    X, y = np.empty((250, 2), object), rng.integers(2, size=250)
+    X[:, 0], X[:, 1] = [f"merchant {i if i % 3 else i % 30}" for i in range(250)], rng.normal(y, 1.0)
+    one = kind.make().partial_fit(X[:200], y[:200])
+    said, p = deepcopy(one).test_then_train(X[200:], y[200:], proba=True)
+    for b in range(50):
+        row = X[200 + b : 201 + b]
+        np.testing.assert_allclose(p[b], one.predict_proba(row)[0], atol=1e-12)
+        assert said[b] == one.predict(row)[0]
+        one.partial_fit(row, y[200 + b : 201 + b])
 
 
 @every_calibrated

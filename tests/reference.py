@@ -287,6 +287,7 @@ class Past:
         self.n_numeric = n_numeric
         self.columns = [Column() for _ in range(n_numeric)]
         self.met = [{} for _ in range(n_nominal)]  # per nominal column: code -> round
+        self.again = []  # columns that are to be forgotten after the row that was met last
 
     def believe(self, x):
         """A row as it is believed now, to predict it."""
@@ -300,7 +301,10 @@ class Past:
             code = x[self.n_numeric + j]
             if code is not None:
                 met.setdefault(code, t)
-        self.spread = [column.variance for column in self.columns]
+        self.spread = [
+            column.variance if v is None else column.spread for column, v in zip(self.columns, x, strict=False)
+        ]
+        self.again = [c for c, column in enumerate(self.columns) if x[c] is not None and column.again]
         return believed + x[self.n_numeric :]
 
 
@@ -507,6 +511,13 @@ class Tree:
             variance = (squares + prior * self.past.spread[c]) / (w + prior)
             learned.variance[c] = variance if w > 0.0 and variance > 0.0 else None
 
+    def forget(self, columns):
+        """What is known of these numeric columns; the splits stay."""
+        for leaf in self.leaves():
+            for learned in leaf.learned.values():
+                for c in columns:
+                    learned.shown[c], learned.moments[c], learned.variance[c] = [], (0.0, 0.0, 0.0), None
+
     def candidates(self, key, n, t):
         """n_candidates of n columns, every choice as likely as any other (selection sampling)."""
         chosen = []
@@ -630,6 +641,18 @@ def plain_rows(columns, nominal):
     return [list(row) for row in zip(*numeric, *coded, strict=True)]
 
 
+def forget(thing, columns):
+    """All trees that a model is made of forget what they know of these columns."""
+    if isinstance(thing, Tree):
+        thing.forget(columns)
+    elif isinstance(thing, list | tuple):
+        for part in thing:
+            forget(part, columns)
+    elif hasattr(thing, "__dict__"):
+        for part in vars(thing).values():
+            forget(part, columns)
+
+
 def run(model, past, rows, y, weights, k=None):
     """Send a stream through a booster or tree; the prediction for every row just before it was learned.
 
@@ -643,5 +666,7 @@ def run(model, past, rows, y, weights, k=None):
         x = past.meet(x, model.t)
         early = model.predict(x, before) if before else None
         prediction = model.round(x, label, known, weight)
+        if past.again:
+            forget(model, past.again)
         predictions.append(prediction if before == known else early)
     return predictions

@@ -10,6 +10,8 @@ class Column:
         self.shown = []  # as they came
         self.believed = []  # as they were taken
         self.weights = []  # what they count for the variance
+        self.spread = 0.0  # the variance after the last row
+        self.again = False  # whether the last number has made it start again
 
     def range(self):
         """The range of the column, and how far beyond it a number is still believed."""
@@ -43,6 +45,14 @@ class Column:
             self.weights = [w * (1.0 - 1e-4) for w in self.weights]
         self.believed.append(believed)
         self.weights.append(1.0)
+        self.spread, self.again = self.variance, False
+        if len(self.shown) in (25, 50, 75) or len(self.shown) % 1000 == 0:
+            low, high, _ = self.range()
+            if high > low and self.spread > (4.0 * (high - low)) ** 2:
+                self.again = True
+                half, quarter = math.fsum(self.weights) / 2.0, (high - low) / 4.0
+                self.believed = [(low + high) / 2.0 - quarter, (low + high) / 2.0 + quarter]
+                self.weights = [half, half]
         return believed
 
     @property

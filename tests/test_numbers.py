@@ -34,9 +34,11 @@ def assert_is_its_twin(values, every=1):
     for b, x in enumerate(values):
         want = np.nan if x is None else twin.meet(x)
         np.testing.assert_equal(rows[b, 0], want)
+        assert (spread[b, 0] < 0.0) == (x is not None and twin.again)
         if b % every == 0:
             scale = max(map(abs, twin.believed), default=0.0)
-            assert spread[b, 0] == pytest.approx(twin.variance, rel=1e-7, abs=1e-13 * scale**2)
+            variance = twin.variance if x is None else twin.spread
+            assert abs(spread[b, 0]) == pytest.approx(variance, rel=1e-7, abs=1e-13 * scale**2)
 
 
 values = st.floats(-1e5, 1e5) | st.none() | st.sampled_from([0.0, 1.0, 1e6, -1e6, 1e30, 1e160, -1.7e308, 5e-324])

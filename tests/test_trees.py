@@ -62,10 +62,16 @@ def twin_of(clf, X, y, weight, nominal):
     return twin, past, [None if code is None else names[code] for code in predictions]
 
 
+def with_odd_first_rows(X, y, weight):
+    X[0, 1], X[1, 3], X[:3, 4] = 1e6, -1e9, 1e5
+    return X, y, weight
+
+
 STREAMS = {
     "mixed": (lambda seed: mixed_stream(400, seed), (0, 2)),
     "numeric": (lambda seed: (*number_stream(300, seed=seed), np.random.default_rng(seed).uniform(0.3, 2.0, 300)), ()),
     "glitches": (lambda seed: with_glitches(*mixed_stream(400, seed), seed, first=60), (0, 2)),
+    "odd first rows": (lambda seed: with_odd_first_rows(*mixed_stream(400, seed)), (0, 2)),
     "nominal": (lambda seed: (lambda X, y, w: (X[:, [0, 2]], y, w))(*mixed_stream(400, seed)), (0, 1)),
 }
 

@@ -25,7 +25,7 @@ from onlineboost.contracts.booster import (
     vote,
     weigh,
 )
-from onlineboost.contracts.learner import LEARNER, ask, find, is_ready, room, teach
+from onlineboost.contracts.learner import LEARNER, ask, find, forget, is_ready, room, teach
 from onlineboost.contracts.rows import Pass, in_round, keep_votes
 
 
@@ -78,6 +78,8 @@ def _learn_block(handle, from_i, from_b, first_round):
             if w > 0.0:
                 teach(learner, i, rows, b, y[b], w, t, what, scratch)
             settle(booster, learner, i, rows, b, y[b], weight[b], w, scratch, work)
+            if rows.again[b]:
+                forget(learner, i, rows, b)
         settle_block(booster, i, rows, y, weight)
         if rows.trace.shape[0] > 0:
             keep_votes(rows, booster.offset + i)

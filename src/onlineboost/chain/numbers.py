@@ -10,6 +10,11 @@ into. So a number far outside of what its column has shown is cut to the limit o
 * While a column has shown one number only, others are cut to that, but for the first FEW.
 * Glitches are forgotten every MEMORY numbers, so that a few now and then never add up to RANK.
 
+Odd first numbers are believed, for nothing is known yet, and would stay in variances and leaves. So a column *starts
+again* if its variance is more than (ODD widths of its range)^2, which no numbers inside the range can have: that is
+looked at whenever another rank is taken for the range, and every MEMORY numbers. Its variance is then guessed from the
+range, and the learners forget what they know of the column.
+
 The rule knows the past alone, and predicting follows it without learning. So how the stream is cut into blocks makes no
 difference. The variance of a column is that of its numbers after the cut, the last LONGEST or so counting most.
 """
@@ -28,6 +33,7 @@ SLACK, EARLY = 1.0, 50.0  # SLACK widths, times 1 + EARLY / (numbers known)
 FEW = 20
 MEMORY = 1_000
 LONGEST = 10_000.0
+ODD = 4.0
 LARGEST = 1e140  # no number is larger: sums of squares must not overflow
 
 COUNT, MEAN, SQUARES = range(3)  # the rows of Numbers.moments
@@ -118,10 +124,26 @@ def forget(numbers, c):
             numbers.ends[HIGH, rank, c] = numbers.ends[HIGH, min(rank + above, RANK - 1), c]
 
 
+@small_kernel
+def starts_again(numbers, c):
+    """Whether column c has shown odd numbers that are out of its range now; its mean and variance are mended then."""
+    count = int(numbers.moments[COUNT, c])
+    if count % MEMORY != 0 and (count % STEP != 0 or count >= STEP * RANK):
+        return False
+    low, high = column_range(numbers, c)
+    width, weight = high - low, min(count, LONGEST)
+    if not (width > 0.0 and numbers.moments[SQUARES, c] / weight > (ODD * width) ** 2):
+        return False
+    numbers.moments[MEAN, c] = low + 0.5 * width
+    numbers.moments[SQUARES, c] = weight * (0.25 * width) ** 2
+    return True
+
+
 @entry_kernel
 def learn_numbers(numbers, X, out, spread, start):
     """Learn the numbers of rows X, from number `start` on (row by row), and the variance after each of them.
 
+    Where a column starts again after a row, the variance there is negative.
     `out` gets what is believed where it differs from X. If `out` has no rows, the kernel stops before the first such
     number, and returns where it is; otherwise it returns how many there are.
     """
@@ -146,6 +168,8 @@ def learn_numbers(numbers, X, out, spread, start):
                 mean[c] += off / min(count[c], LONGEST)
                 squares[c] += off * (x - mean[c])
             spread[b, c] = squares[c] / max(min(count[c], LONGEST), 1.0)
+            if raw == raw and starts_again(numbers, c):
+                spread[b, c] = -spread[b, c]
     return X.shape[0] * n
 
 

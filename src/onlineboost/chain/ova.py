@@ -74,7 +74,8 @@ class ClassBooster:
     def head(self, rows: Rows, weight: np.ndarray | None) -> Rows:
         """The same rows at the head of this booster."""
         notes = self.segment.booster.new_notes(len(rows.X), 2, weight)
-        return new_rows(rows.X, rows.missing, rows.spread, rows.t, 2, len(self.log_v), notes)
+        own = new_rows(rows.X, rows.missing, rows.spread, rows.t, 2, len(self.log_v), notes)
+        return own._replace(again=rows.again)
 
     def learn(self, j: int, block: Scores, y: np.ndarray, weight: np.ndarray) -> None:
         """Learn a block as the booster of class j."""

@@ -43,6 +43,7 @@ class Ends(NamedTuple):
     X: np.ndarray  # as it is believed
     missing: np.ndarray  # as in Rows
     spread: np.ndarray
+    again: np.ndarray
     experts: np.ndarray
     y: np.ndarray  # int64 (rows,)
     weight: np.ndarray  # float64 (rows,)
@@ -77,6 +78,10 @@ def enter(handle, t):
         return False
     ends.begun[0] = t
     learn_numbers(ends.numbers, ends.raw, ends.X, ends.spread, 0)
+    for b in range(ends.spread.shape[0]):
+        ends.again[b] = False
+        for c in range(ends.spread.shape[1]):
+            ends.again[b] |= ends.spread[b, c] < 0.0
     return True
 
 
@@ -151,7 +156,7 @@ class Row:
         notes = chain.segments[0].booster.new_notes(1, k, self.weight)
         self.rows: Rows = new_rows(np.zeros((1, n_columns)), missing, spread, 0, k, len(chain.log_v), notes)
         rows, self.begun = self.rows, np.zeros(1, np.int64)
-        of_row = rows.X, rows.missing, rows.spread, rows.experts, self.y, self.weight
+        of_row = rows.X, rows.missing, rows.spread, rows.again, rows.experts, self.y, self.weight
         kept = chain.diary.X, chain.diary.y
         self.ends = hold(Ends(chain.numbers, self.raw, *of_row, chain.log_v, chain.seed, self.begun, *kept))
 

@@ -125,5 +125,5 @@ def sliced(block: Any, part: slice) -> Any:
 
 def _some(rows: Rows, part: slice) -> Rows:
     notes = None if rows.notes is None else type(rows.notes)(*(array[part] for array in rows.notes))
-    arrays = {name: getattr(rows, name)[part] for name in ("X", "missing", "spread", "s", "lead", "experts")}
+    arrays = {name: getattr(rows, name)[part] for name in ("X", "missing", "spread", "again", "s", "lead", "experts")}
     return rows._replace(**arrays, t=rows.t + part.start, notes=notes, trace=rows.trace[:, part])

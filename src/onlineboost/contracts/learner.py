@@ -41,6 +41,12 @@ def spare(learner, nodes, rows, stats):
     return True
 
 
+@LEARNER.optional
+def forget(learner, i, rows, b):
+    """After row b, learner i forgets what it knows of the columns whose `spread` is below 0 there."""
+    return
+
+
 @LEARNER.kernel
 def teach(learner, i, rows, b, y, weight, t, what, scratch):
     """Learner i learns row b with label y in round t."""

@@ -14,7 +14,9 @@ class Rows(NamedTuple):
 
     X: np.ndarray  # float64 (rows, columns), numeric columns first
     missing: np.ndarray  # bool (rows,) whether a numeric value is missing
-    spread: np.ndarray  # float64 (rows, numeric columns) variance of the column, lately, up to this row
+    spread: np.ndarray  # float64 (rows, numeric columns) variance of the column, lately, up to this row;
+    # below 0: after this row what is known of the column is to be forgotten (see `chain.numbers`)
+    again: np.ndarray  # bool (rows,) whether there is such a column
     t: int  # round of the first row
     k: int  # classes
     s: np.ndarray  # float64 (rows, k) votes so far
@@ -29,14 +31,14 @@ def new_rows(X, missing, spread, t: int, k: int, n_learners: int, notes: Any, *,
     n = len(X)
     trace = np.empty((n_learners, n, k) if traced else (0, 0, 0))
     lead, experts = np.zeros(n, np.int32), np.empty((n, n_learners), np.int32)
-    return Rows(X, missing, spread, t, k, np.zeros((n, k)), lead, experts, notes, trace)
+    return Rows(X, missing, spread, (spread < 0.0).any(axis=1), t, k, np.zeros((n, k)), lead, experts, notes, trace)
 
 
 @small_kernel
 def in_round(rows, t):
     """The same block, its first row in round t."""
     s, lead, experts, notes = rows.s, rows.lead, rows.experts, rows.notes
-    return Rows(rows.X, rows.missing, rows.spread, t, rows.k, s, lead, experts, notes, rows.trace)
+    return Rows(rows.X, rows.missing, rows.spread, rows.again, t, rows.k, s, lead, experts, notes, rows.trace)
 
 
 @small_kernel

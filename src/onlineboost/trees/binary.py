@@ -12,7 +12,7 @@ import numpy as np
 
 from onlineboost._compile.jit import inlined_kernel
 from onlineboost.contracts.learner import LEARNER
-from onlineboost.trees.learn import has_room, learn, room_allowed
+from onlineboost.trees.learn import forget_columns, has_room, learn, room_allowed
 from onlineboost.trees.predict import leaf_distribution, route
 from onlineboost.trees.state import Forest
 
@@ -87,4 +87,10 @@ def teach(learner, i, rows, b, y, weight, t, what, scratch):
         learn(forest, i * k + j, leaf, rows.X[b], rows.spread[b], mine, weight, majority, bayes, t)
 
 
-LEARNER.implement(BinaryTrees, ask, room, spare, teach)
+@inlined_kernel
+def forget(learner, i, rows, b):
+    for j in range(rows.k):
+        forget_columns(learner.forest, i * rows.k + j, rows.spread[b])
+
+
+LEARNER.implement(BinaryTrees, ask, room, spare, teach, forget)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from onlineboost._compile.fastmath import log
-from onlineboost._compile.jit import bare_kernel, inlined_kernel, small_kernel
+from onlineboost._compile.jit import bare_kernel, inlined_kernel, kernel, small_kernel
 from onlineboost._compile.random import child_key
 from onlineboost.trees.budget import ask_again, free_stat, may_split, wanted_stat
 from onlineboost.trees.predict import MANY, log_product, long_log_product
@@ -140,7 +140,7 @@ def set_variances(stat, spread, prior, n):
     squares = stat[SQUARES * n : (SQUARES + 1) * n]
     inverse = stat[INVERSE * n : (INVERSE + 1) * n]
     for c in range(n):
-        total, weight = squares[c] + prior * spread[c], w[c] + prior
+        total, weight = squares[c] + prior * abs(spread[c]), w[c] + prior
         inverse[c] = weight / total if (w[c] > 0.0) & (total > 1e-290 * weight) else 0.0
 
 
@@ -188,12 +188,56 @@ def learn_values(forest, i, row, x, spread, weight):
         if forest.leaf != LeafRule.MAJORITY:
             set_variances(stat, spread, PRIOR_EXAMPLES * forest.unit[i], n)
     if forest.leaf != LeafRule.MAJORITY:
-        inverse = stat[INVERSE * n : (INVERSE + 1) * n]
-        rows[row].prior = log(rows[row].mass) + 0.5 * (log_product(inverse) if n <= MANY else long_log_product(inverse))
+        rows[row].prior = prior_of(rows[row].mass, stat, n)
     for j in range(forest.offset.size - 1):
         if x[n + j] == x[n + j]:
             stat[forest.offset[j]] += weight
             stat[forest.offset[j] + 1 + int(x[n + j])] += weight
+
+
+@inlined_kernel
+def forget_columns(forest, i, spread):
+    """Tree i forgets what it knows of the numeric columns whose `spread` is below 0; its splits stay."""
+    bayes = forest.leaf != LeafRule.MAJORITY
+    _forget_columns(forest.nodes, forest.details, forest.rows, forest.stats, forest.roots[i], spread, bayes)
+
+
+@kernel
+def _forget_columns(nodes, details, rows, stats, root, spread, bayes):
+    waiting, left = np.empty(nodes.size, np.int64), 1
+    waiting[0] = root
+    while left > 0:
+        left -= 1
+        at = waiting[left]
+        if nodes[at].feature >= 0:
+            for child in range(details[at].n_children):
+                waiting[left] = nodes[at].first + child
+                left += 1
+        else:
+            row = np.int64(nodes[at].first)
+            while row >= 0:
+                if rows[row].stat >= 0:
+                    forget_in(stats[rows[row].stat], spread)
+                    if bayes:
+                        rows[row].prior = prior_of(rows[row].mass, stats[rows[row].stat], spread.size)
+                row = np.int64(rows[row].next)
+
+
+@bare_kernel
+def forget_in(stat, spread):
+    n = spread.size
+    for c in range(n):
+        if spread[c] < 0.0:
+            for stretch in (MEAN, INVERSE, WEIGHT, SQUARES):
+                stat[stretch * n + c] = 0.0
+            stat[LOW * n + c], stat[HIGH * n + c] = math.inf, -math.inf
+
+
+@small_kernel
+def prior_of(mass, stat, n):
+    """ROW.prior of a class row with this mass and these statistics."""
+    inverse = stat[INVERSE * n : (INVERSE + 1) * n]
+    return log(mass) + 0.5 * (log_product(inverse) if n <= MANY else long_log_product(inverse))
 
 
 @bare_kernel

@@ -8,7 +8,7 @@ import numpy as np
 
 from onlineboost._compile.jit import inlined_kernel
 from onlineboost.contracts.learner import LEARNER
-from onlineboost.trees.learn import has_room, learn, room_allowed, room_needed
+from onlineboost.trees.learn import forget_columns, has_room, learn, room_allowed, room_needed
 from onlineboost.trees.predict import fetch_leaf, find_leaves, leaf_distribution, route
 from onlineboost.trees.state import Forest
 
@@ -60,4 +60,9 @@ def teach(forest, i, rows, b, y, weight, t, what, scratch):
     learn(forest, i, leaf, rows.X[b], rows.spread[b], y, weight, majority, bayes, t)
 
 
-LEARNER.implement(Forest, find, ask, room, spare, teach)
+@inlined_kernel
+def forget(forest, i, rows, b):
+    forget_columns(forest, i, rows.spread[b])
+
+
+LEARNER.implement(Forest, find, ask, room, spare, teach, forget)

@@ -128,6 +128,11 @@ def every_estimator() -> list[Kind]:
     return [_kind(entry.name, entry.name) for entry in TRIED]
 
 
+def every_member_too() -> list[Kind]:
+    """Each estimator with its defaults, all members of the panel among them."""
+    return [_kind(entry.name, entry.name) for entry in ENTRIES]
+
+
 def with_costs() -> list[Kind]:
     """Each estimator with all settings that say what mistakes cost."""
     costs = {name: WORDS[name][0] for name in ("class_weight", "cost_matrix")}

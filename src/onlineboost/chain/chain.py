@@ -69,6 +69,7 @@ class Chain:
         self.n_learners = sum(len(segment) for segment in segments)
         self.numbers = new_numbers(n_numeric)
         self.t = 0  # examples learned
+        self.mean_weight: float | None = 0.0  # of them; None: weights count as they are, as in files of older versions
         self.log_v = np.zeros(self.n_learners)  # log weights of the experts; expert i is the vote of the first i
         self.costs: np.ndarray | None = None  # (k, k) what a mistake counts for the experts; None: 1
         self.watch: Any = None  # what reviews remember, if there are any (restarts.py)

@@ -20,6 +20,7 @@ from onlineboost.chain.calibration import new_calibration
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.relative_weights import relative
 from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.single_ova import rehearse
 from onlineboost.chain.threads import Interrupt, n_threads
@@ -272,6 +273,7 @@ class OnlineClassifier(
         if not model.compiled:
             with interrupt.let_through() if is_new(self) else nullcontext():  # Ctrl-C need not wait for the compiler
                 compiled_by(self._rehearse, model, type(self))
+        weight, means = relative(weight, model.chain.mean_weight, model.chain.t)
         own = weight
         if costs is not None:
             own = costs.weigh(model.counts, [*model.labels.names, *new], model.k, codes, weight)
@@ -283,6 +285,8 @@ class OnlineClassifier(
             raise
         finally:
             model.chain.heard = None
+        if len(out) and model.chain.mean_weight is not None:
+            model.chain.mean_weight = float(means[len(out) - 1])
         if costs is not None:
             model.counts = count(model.counts, codes[: len(out)], weight[: len(out)], model.k)
         if "_desk_" in self.__dict__:

@@ -290,6 +290,7 @@ CHAIN = {
     "costs": "f8[k,k]?",
     "watch": "watch?",
     "diary": "diary",
+    "mean_weight": "float??",
 }
 
 

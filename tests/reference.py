@@ -630,6 +630,11 @@ def plain_rows(columns, nominal):
     return [list(row) for row in zip(*numeric, *coded, strict=True)]
 
 
+def relative(weights):
+    """Weights relative to the mean of those so far."""
+    return [weight / np.mean(weights[: n + 1]) for n, weight in enumerate(weights)]
+
+
 def run(model, past, rows, y, weights, k=None):
     """Send a stream through a booster or tree; the prediction for every row just before it was learned.
 
@@ -638,7 +643,7 @@ def run(model, past, rows, y, weights, k=None):
     """
     known = k or 0
     predictions = []
-    for x, label, weight in zip(rows, y, weights, strict=True):
+    for x, label, weight in zip(rows, y, relative(weights), strict=True):
         before, known = known, max(known, label + 1)
         x = past.meet(x, model.t)
         early = model.predict(x, before) if before else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 from copy import deepcopy
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from contract.kinds import STANDS_FOR_ALL, every_estimator, with_little_memory
+from contract.kinds import STANDS_FOR_ALL, WHOLE, every_estimator, with_little_memory
 from helpers import (
     assert_same_tree,
     forest_of,
@@ -27,7 +28,18 @@ from helpers import (
     plain,
     twins_of,
 )
-from onlineboost import AdaBoostOLM, AdaBoostOVA, HoeffdingTree, OneVsAll
+from onlineboost import (
+    AdaBoostOLM,
+    AdaBoostOVA,
+    EagerTrees,
+    HoeffdingTree,
+    LeastSquares,
+    NearestNeighbours,
+    OneVsAll,
+    OnlineBoostClassifier,
+    OnlineMBBM,
+    RefittedTrees,
+)
 from onlineboost.chain.shares import capacity
 from onlineboost.estimators.memory import bytes_of
 from onlineboost.trees import shrink, tables
@@ -106,6 +118,45 @@ def test_a_tree_at_its_limit_is_its_twin(make, limit, leaf, seed):
 
 
 # ------------------------------------------------------------------------------------------------- kept at all times
+
+
+MEMBERS = EagerTrees(), NearestNeighbours(), LeastSquares(cosines=False), RefittedTrees()
+BOOSTERS = AdaBoostOLM, OnlineMBBM, OneVsAll, OnlineBoostClassifier
+PAIRS = (
+    [(booster, member) for booster in BOOSTERS for member in MEMBERS]
+    if WHOLE
+    else [(OneVsAll, EagerTrees()), *((booster, MEMBERS[2]) for booster in BOOSTERS)]
+)
+
+
+@pytest.mark.parametrize(("booster", "member"), PAIRS, ids=lambda part: getattr(part, "__name__", repr(part)))
+def test_members_of_late_classes_are_counted_however_the_stream_is_cut(booster, member):
+    """Classes come every five rows. The limit is enough for all of them, for the first three, or for none."""
+    X, _ = number_stream(40)
+    y = np.minimum(np.random.default_rng(0).integers(6, size=40), np.arange(40) // 5)
+    y[::5] = np.minimum(np.arange(8), 5)
+
+    def made(limit):
+        return booster(2, learner=member, memory_limit=limit)
+
+    def needed(k):
+        with pytest.raises(ValueError, match="too small") as error:
+            made(1_000).partial_fit(X[:1], y[:1], classes=range(k))
+        return int(re.search(r"needs ([\d,]+) at least", str(error.value))[1].replace(",", ""))
+
+    assert needed(3) < needed(4) < needed(6)
+    for limit, fails_at in ((needed(2) - 1, 0), (needed(3), 15), (needed(6), None)):
+        for block in (1, 7, 40):
+            clf, a = made(limit), 0
+            for a in range(0, 40, block):
+                rows = slice(a, a + block)
+                if fails_at is not None and rows.stop > fails_at:
+                    with pytest.raises(ValueError, match="too small"):
+                        clf.partial_fit(X[rows], y[rows])
+                    break
+                clf.partial_fit(X[rows], y[rows])
+                assert clf.nbytes_ <= limit
+            assert getattr(clf, "n_samples_seen_", 0) == (40 if fails_at is None else a)
 
 
 @pytest.mark.parametrize("kind", with_little_memory(), ids=str)

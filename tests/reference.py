@@ -632,7 +632,7 @@ def plain_rows(columns, nominal):
 
 def relative(weights):
     """Weights relative to the mean of those so far."""
-    return [weight / np.mean(weights[: n + 1]) for n, weight in enumerate(weights)]
+    return [weight / (sum(weights[:n]) / n) for n, weight in enumerate(weights, 1)]
 
 
 def run(model, past, rows, y, weights, k=None):

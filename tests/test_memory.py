@@ -8,6 +8,7 @@ import warnings
 from copy import deepcopy
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from helpers import (
     assert_same_tree,
     forest_of,
     forests,
+    frozen,
     in_blocks,
     leaf_rows,
     leaves,
@@ -175,6 +177,28 @@ def test_no_model_ever_takes_more_than_its_limit(kind, seed):
     if not kind.name.startswith(("online-boost", STANDS_FOR_ALL)):  # the most that a panel takes is not yet needed
         assert memory["leaves without statistics"] + memory["trees without room to split"] > 0
     assert sum(memory["bytes"].values()) == clf.nbytes_
+
+
+def test_a_class_and_a_column_without_memory_leave_the_model_as_it_was():
+    """For the column alone there would be memory."""
+
+    def made(limit):
+        return OneVsAll(3, memory_limit=limit)
+
+    X = pd.DataFrame({"a": [0.0, 1.0] * 3, "b": [np.nan] * 2 + [1.0] * 4})
+    y = ["x", "y", "x", "y", "x", "z"]
+    with pytest.raises(ValueError, match="too small") as error:
+        made(1_000).partial_fit(X[2:4], y[2:4], classes=["x", "y"])
+    clf = made(int(re.search(r"needs ([\d,]+) at least", str(error.value))[1].replace(",", "")) + 100)
+    clf.partial_fit(X[["a"]], ["x", "y"] * 3)
+    before = frozen(clf)
+    with pytest.raises(ValueError, match="3 classes"):
+        clf.learn_one({"a": 0.0, "b": 1.0}, "z")
+    assert frozen(clf) == before
+    with pytest.raises(ValueError, match="3 classes"):
+        clf.partial_fit(X, y)
+    assert frozen(clf) == before
+    assert clf.partial_fit(X[:5], y[:5]).n_features_in_ == 2
 
 
 @given(st.data())

@@ -79,7 +79,7 @@ class Learners(ABC):
         """Bytes in use, part by part."""
 
     def most_bytes(self, k: int) -> int:
-        """What they take at most with k classes, if there is an end to it by itself: a memory limit counts all of it."""
+        """What they take at most with k classes, if there is an end to it by itself: a limit counts all of it."""
         return 0
 
 

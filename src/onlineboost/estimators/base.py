@@ -102,7 +102,7 @@ class OnlineClassifier(
         y : array of shape (n_samples,)
             Labels of any type that can be hashed.
         sample_weight : array of shape (n_samples,), optional
-            How much each example counts; 0 leaves it out.
+            How much each example counts, relative to the mean of the weights so far; 0 leaves it out.
         """
         self._test_then_train(X, y, None, sample_weight, anew=True)
         return self

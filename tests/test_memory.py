@@ -183,7 +183,7 @@ def test_a_class_and_a_column_without_memory_leave_the_model_as_it_was():
     """For the column alone there would be memory."""
 
     def made(limit):
-        return OneVsAll(3, memory_limit=limit)
+        return OneVsAll(3, memory_limit=limit, columns="open")
 
     X = pd.DataFrame({"a": [0.0, 1.0] * 3, "b": [np.nan] * 2 + [1.0] * 4})
     y = ["x", "y", "x", "y", "x", "z"]

@@ -112,7 +112,7 @@ TINY_TREE = 8_000  # bytes for a tree: room for some 20 nodes
 TREES = {"hoeffding-tree": 1, "adaboost-ova": 24, "one-vs-all": 24}  # of streams with four classes; others have 6
 
 # The panel counts with all that it may ever take, and beside it there is room for the rows of a block.
-ROWS_OF_A_BLOCK = 1_600_000
+ROWS_OF_A_BLOCK = 1_700_000
 FIXED = {"online-boost": most_bytes(new_panel(3, 2, 0), 4) + ROWS_OF_A_BLOCK}
 FIXED[STANDS_FOR_ALL] = LeastSquares()._members(Columns(3, [0, 0]), [0], 4).most_bytes(4) + ROWS_OF_A_BLOCK
 

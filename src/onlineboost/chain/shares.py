@@ -70,7 +70,7 @@ class Shares:
         return int(max(wanted / parts, with_diary)) + 1
 
     def count_tables(self, limit: int) -> None:
-        """Count the tables that a booster will have with these classes, where the limit is so small that they matter."""
+        """Count the tables that a booster will have with these classes, if the limit is so small that they matter."""
         for booster in (segment.booster for segment in self.chain.segments[:1]):
             tables = booster.tables_of(self.k, limit - self.least)
             self.fixed += array_bytes(tables) - array_bytes(getattr(booster, "tables", None))

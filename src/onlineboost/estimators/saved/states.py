@@ -354,19 +354,19 @@ PANELLED |= {"share": f"f8[{FORECASTS}]", "lost": f"f8[{FORECASTS + 1}]"}
 STATES.add("panel", Panel, PANEL, take, make_panel, fresh=True)
 STATES.add("panelled", PanelChain, PANELLED, _take_panelled, _make_panelled)
 MODEL = {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all|panelled", "counts": "f8[k]"}
-MODEL |= {"limit": "int?", "warned": "bool", "calibration": "f8[3]??"}
-MODEL |= {"per_class": "int??"}  # in older files alone
+MODEL |= {"limit": "int?", "per_class": "int", "warned": "bool", "calibration": "f8[3]??"}
 
 
 def _take_model(model: Model) -> dict[str, Any]:
-    taken = {name: getattr(model, name, None) for name in MODEL}
+    taken = {name: getattr(model, name) for name in MODEL if name != "per_class"}
+    taken["per_class"] = len(model.chain.segments[0]) if isinstance(model.chain, OneVsAllChain) else 0
     if model.calibration is not None:
         taken["calibration"] = np.append(model.calibration, model.floor)
     return taken
 
 
 def _make_model(given: dict[str, Any]) -> Model:
-    saved, _ = given.pop("calibration"), given.pop("per_class")
+    saved, _ = given.pop("calibration"), given.pop("per_class")  # which follows from the chain
     if saved is None:
         return Model(**given)
     beta, curvature, floor = saved.tolist()

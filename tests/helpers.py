@@ -235,6 +235,7 @@ def chain_state(chain, sizes):
         watch["plan"] = _bits_of(watch["plan"])
     return {
         "t": chain.t,
+        "mean weight": chain.mean_weight,
         "seed": chain.seed,
         "numbers": [part.tobytes() for part in chain.numbers],
         "log_v": [log_v.tobytes() for log_v in chain.log_vs],

@@ -653,6 +653,11 @@ def forget(thing, columns):
             forget(part, columns)
 
 
+def relative(weights):
+    """Weights relative to the mean of those so far."""
+    return [weight / (sum(weights[:n]) / n) for n, weight in enumerate(weights, 1)]
+
+
 def run(model, past, rows, y, weights, k=None):
     """Send a stream through a booster or tree; the prediction for every row just before it was learned.
 
@@ -661,7 +666,7 @@ def run(model, past, rows, y, weights, k=None):
     """
     known = k or 0
     predictions = []
-    for x, label, weight in zip(rows, y, weights, strict=True):
+    for x, label, weight in zip(rows, y, relative(weights), strict=True):
         before, known = known, max(known, label + 1)
         x = past.meet(x, model.t)
         early = model.predict(x, before) if before else None

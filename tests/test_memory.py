@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 from copy import deepcopy
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from contract.kinds import STANDS_FOR_ALL, every_estimator, with_little_memory
+from contract.kinds import STANDS_FOR_ALL, WHOLE, every_estimator, with_little_memory
 from helpers import (
     assert_same_tree,
     forest_of,
     forests,
+    frozen,
     in_blocks,
     leaf_rows,
     leaves,
@@ -27,7 +30,18 @@ from helpers import (
     plain,
     twins_of,
 )
-from onlineboost import AdaBoostOLM, AdaBoostOVA, HoeffdingTree, OneVsAll
+from onlineboost import (
+    AdaBoostOLM,
+    AdaBoostOVA,
+    EagerTrees,
+    HoeffdingTree,
+    LeastSquares,
+    NearestNeighbours,
+    OneVsAll,
+    OnlineBoostClassifier,
+    OnlineMBBM,
+    RefittedTrees,
+)
 from onlineboost.chain.shares import capacity
 from onlineboost.estimators.memory import bytes_of
 from onlineboost.trees import shrink, tables
@@ -108,6 +122,45 @@ def test_a_tree_at_its_limit_is_its_twin(make, limit, leaf, seed):
 # ------------------------------------------------------------------------------------------------- kept at all times
 
 
+MEMBERS = EagerTrees(), NearestNeighbours(), LeastSquares(cosines=False), RefittedTrees()
+BOOSTERS = AdaBoostOLM, OnlineMBBM, OneVsAll, OnlineBoostClassifier
+PAIRS = (
+    [(booster, member) for booster in BOOSTERS for member in MEMBERS]
+    if WHOLE
+    else [(OneVsAll, EagerTrees()), *((booster, MEMBERS[2]) for booster in BOOSTERS)]
+)
+
+
+@pytest.mark.parametrize(("booster", "member"), PAIRS, ids=lambda part: getattr(part, "__name__", repr(part)))
+def test_members_of_late_classes_are_counted_however_the_stream_is_cut(booster, member):
+    """Classes come every five rows. The limit is enough for all of them, for the first three, or for none."""
+    X, _ = number_stream(40)
+    y = np.minimum(np.random.default_rng(0).integers(6, size=40), np.arange(40) // 5)
+    y[::5] = np.minimum(np.arange(8), 5)
+
+    def made(limit):
+        return booster(2, learner=member, memory_limit=limit)
+
+    def needed(k):
+        with pytest.raises(ValueError, match="too small") as error:
+            made(1_000).partial_fit(X[:1], y[:1], classes=range(k))
+        return int(re.search(r"needs ([\d,]+) at least", str(error.value))[1].replace(",", ""))
+
+    assert needed(3) < needed(4) < needed(6)
+    for limit, fails_at in ((needed(2) - 1, 0), (needed(3), 15), (needed(6), None)):
+        for block in (1, 7, 40):
+            clf, a = made(limit), 0
+            for a in range(0, 40, block):
+                rows = slice(a, a + block)
+                if fails_at is not None and rows.stop > fails_at:
+                    with pytest.raises(ValueError, match="too small"):
+                        clf.partial_fit(X[rows], y[rows])
+                    break
+                clf.partial_fit(X[rows], y[rows])
+                assert clf.nbytes_ <= limit
+            assert getattr(clf, "n_samples_seen_", 0) == (40 if fails_at is None else a)
+
+
 @pytest.mark.parametrize("kind", with_little_memory(), ids=str)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_no_model_ever_takes_more_than_its_limit(kind, seed):
@@ -124,6 +177,28 @@ def test_no_model_ever_takes_more_than_its_limit(kind, seed):
     if not kind.name.startswith(("online-boost", STANDS_FOR_ALL)):  # the most that a panel takes is not yet needed
         assert memory["leaves without statistics"] + memory["trees without room to split"] > 0
     assert sum(memory["bytes"].values()) == clf.nbytes_
+
+
+def test_a_class_and_a_column_without_memory_leave_the_model_as_it_was():
+    """For the column alone there would be memory."""
+
+    def made(limit):
+        return OneVsAll(3, memory_limit=limit, columns="open")
+
+    X = pd.DataFrame({"a": [0.0, 1.0] * 3, "b": [np.nan] * 2 + [1.0] * 4})
+    y = ["x", "y", "x", "y", "x", "z"]
+    with pytest.raises(ValueError, match="too small") as error:
+        made(1_000).partial_fit(X[2:4], y[2:4], classes=["x", "y"])
+    clf = made(int(re.search(r"needs ([\d,]+) at least", str(error.value))[1].replace(",", "")) + 100)
+    clf.partial_fit(X[["a"]], ["x", "y"] * 3)
+    before = frozen(clf)
+    with pytest.raises(ValueError, match="3 classes"):
+        clf.learn_one({"a": 0.0, "b": 1.0}, "z")
+    assert frozen(clf) == before
+    with pytest.raises(ValueError, match="3 classes"):
+        clf.partial_fit(X, y)
+    assert frozen(clf) == before
+    assert clf.partial_fit(X[:5], y[:5]).n_features_in_ == 2
 
 
 @given(st.data())

@@ -10,8 +10,10 @@ import pytest
 import reference
 from helpers import arrays_of, in_blocks, mixed_stream, number_stream, plain, twins_of
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
-from onlineboost.panel import eager, newton, refits
+from onlineboost._compile.random import MIX, uniform
+from onlineboost.panel import dense, eager, newton, refits
 from onlineboost.panel.alarm import PATIENCE, TOO_MUCH, is_lost, new_alarm
+from onlineboost.panel.dense import new_dense
 from onlineboost.panel.least_squares import (
     MOST,
     N_COSINES,
@@ -364,6 +366,22 @@ def test_very_wide_rows_are_folded():
     assert clf._model.chain.panel.used[COLUMNS] == 1024
     assert in_blocks(OnlineBoostClassifier(1), X, y, 64) == said
     assert np.mean(np.array(said[200:]) == y[200:]) > 0.9
+
+
+def test_numeric_columns_beyond_the_widest_are_added_to_the_first(monkeypatch):
+    """Column c to column c % 4, with a sign that is drawn. Those that share with none are as ever."""
+    monkeypatch.setattr(dense, "WIDE", 4)
+    rows = new_dense(6, 0, 4)
+    rows.unit[:] = 1.0
+    signs = [1.0 if uniform(7, MIX, 1, c) < 0.5 else -1.0 for c in (4, 5)]
+    for x, values, there in (
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0 + 5.0 * signs[0], 2.0 + 6.0 * signs[1], 3.0, 4.0], [1, 1, 1, 1]),
+        ([np.nan, 2.0, np.nan, 4.0, 5.0, np.nan], [5.0 * signs[0], 2.0, 9.0, 4.0], [1, 1, 0, 1]),
+    ):
+        out, found = np.empty(4), np.empty(4)
+        dense.densify(rows, 7, np.array(x), np.full(4, 9.0), 4, out, found)
+        assert out.tolist() == values
+        assert found.tolist() == there
 
 
 def test_it_learns_what_trees_find_hard():

@@ -20,7 +20,7 @@ from onlineboost.chain import restarts
 from onlineboost.estimators import lookup, predicting, words
 from onlineboost.estimators.panel_member import PanelMember
 from onlineboost.estimators.registry import ENTRIES
-from onlineboost.panel.state import most_bytes, new_panel, with_classes
+from onlineboost.panel.state import most_bytes, new_panel
 from onlineboost.trees.state import Columns
 
 TREE = HoeffdingTree(grace_period=(10, 25), tie_threshold=(0.2, 0.7), max_features=0.6)  # splits on short streams
@@ -112,9 +112,9 @@ TINY_TREE = 8_000  # bytes for a tree: room for some 20 nodes
 TREES = {"hoeffding-tree": 1, "adaboost-ova": 24, "one-vs-all": 24}  # of streams with four classes; others have 6
 
 # The panel counts with all that it may ever take, and beside it there is room for the rows of a block.
-ROWS_OF_A_BLOCK = 1_600_000
-FIXED = {"online-boost": most_bytes(with_classes(new_panel(3, 2, 0), 4)) + ROWS_OF_A_BLOCK}
-FIXED[STANDS_FOR_ALL] = LeastSquares()._members(Columns(3, [0, 0]), [0], 4).most_bytes() + ROWS_OF_A_BLOCK
+ROWS_OF_A_BLOCK = 1_700_000
+FIXED = {"online-boost": most_bytes(new_panel(3, 2, 0), 4) + ROWS_OF_A_BLOCK}
+FIXED[STANDS_FOR_ALL] = LeastSquares()._members(Columns(3, [0, 0]), [0], 4).most_bytes(4) + ROWS_OF_A_BLOCK
 
 
 def with_little_memory() -> list[Kind]:
@@ -126,6 +126,11 @@ def with_little_memory() -> list[Kind]:
 def every_estimator() -> list[Kind]:
     """Each estimator with its defaults; of the members of the panel, one."""
     return [_kind(entry.name, entry.name) for entry in TRIED]
+
+
+def every_member_too() -> list[Kind]:
+    """Each estimator with its defaults, all members of the panel among them."""
+    return [_kind(entry.name, entry.name) for entry in ENTRIES]
 
 
 def with_costs() -> list[Kind]:

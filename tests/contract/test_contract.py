@@ -20,6 +20,7 @@ from sklearn.base import clone
 from contract.kinds import (
     every_estimator,
     every_kind,
+    every_member_too,
     shortened,
     with_costs,
     with_learners_of_another_make,
@@ -349,6 +350,32 @@ def test_rows_of_weight_zero_are_as_if_absent(kind):
 def test_no_weights_are_weights_of_one(kind):
     X, y, _ = stream(11)
     assert model_state(learned(kind, X, y)[0]) == model_state(learned(kind, X, y, np.ones(len(y)))[0])
+
+
+def but_for_the_mean(clf):
+    """All a classifier has learned but for the mean of the weights."""
+    state = model_state(clf)
+    return {**state, "chain": {**state["chain"], "mean weight": None}}
+
+
+@pytest.mark.parametrize("kind", every_member_too() + with_costs(), ids=str)
+def test_the_size_of_weights_makes_no_difference(kind):
+    """Of equal weights, and of powers of two, not by a bit; another factor changes the last digits of sums."""
+    X, y, weight = stream(21, 120)
+    want, said = learned(kind, X, y)
+    for size in (1.0 / len(y), 1e-300, 1e12):
+        clf, heard = learned(kind, X, y, np.full(len(y), size), block=31)
+        assert heard == said
+        assert but_for_the_mean(clf) == but_for_the_mean(want)
+    want, said = learned(kind, X, y, weight)
+    for factor in (2.0**-40, 2.0**30):
+        clf, heard = learned(kind, X, y, factor * weight, block=31)
+        assert heard == said
+        assert but_for_the_mean(clf) == but_for_the_mean(want)
+    for factor in (1e-6, 1e6):
+        clf, heard = learned(kind, X, y, factor * weight)
+        assert heard == said
+        np.testing.assert_allclose(clf.predict_proba(X), want.predict_proba(X), atol=1e-6)
 
 
 @every_setting

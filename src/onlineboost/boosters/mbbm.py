@@ -29,6 +29,8 @@ from onlineboost.boosters.potentials import (
     make_rows,
     want_rows,
 )
+from onlineboost.boosters.potentials.dense import DENSE_LIMIT
+from onlineboost.boosters.potentials.tables import build_tables, recipe
 from onlineboost.boosters.votes import Vote, cheapest, no_costs, only_choice
 from onlineboost.contracts.booster import BOOSTER, booster
 from onlineboost.contracts.rows import Rows, leader
@@ -82,6 +84,12 @@ class Mbbm(NamedTuple):
         same = tables.n_classes == self.tables.n_classes
         state = self._replace(tables=tables)
         return state if same else state.with_cache()
+
+    def tables_of(self, k: int, spare: float) -> Tables:
+        most = DENSE_LIMIT + self.n_learners * (250.0 * self.n_learners + 700.0 * k)  # as measured, and some more
+        if k == self.tables.n_classes or most <= spare:
+            return self.tables
+        return build_tables(**{**recipe(self.tables), "n_classes": k}, n_learners=self.n_learners)
 
     def with_cache(self, cache: Cache | None = None) -> Mbbm:
         if cache is None:

@@ -69,6 +69,7 @@ class Chain:
         self.n_learners = sum(len(segment) for segment in segments)
         self.numbers = new_numbers(n_numeric)
         self.t = 0  # examples learned
+        self.mean_weight: float | None = 0.0  # of them; None: weights count as they are, as in files of older versions
         self.log_v = np.zeros(self.n_learners)  # log weights of the experts; expert i is the vote of the first i
         self.costs: np.ndarray | None = None  # (k, k) what a mistake counts for the experts; None: 1
         self.watch: Any = None  # what reviews remember, if there are any (restarts.py)
@@ -371,18 +372,22 @@ class Chain:
         parts = [segment.nbytes() for segment in self.segments]
         total = {name: sum(part[name] for part in parts) for name in (parts[0] if parts else ())}
         tables = self._table_bytes()
-        return {
-            **total,
-            **({"potentials": tables} if tables else {}),
-            "experts": self.fixed_bytes() - tables - self.diary.nbytes,
-            "diary": self.diary.nbytes,
-        }
+        own = {"experts": self.fixed_bytes() - tables - self.diary.nbytes, "diary": self.diary.nbytes}
+        return {**total, **({"potentials": tables} if tables else {}), **own}
 
     def fixed_bytes(self) -> int:
         """Bytes of what belongs to no learner."""
         watch = self.watch.nbytes if self.watch is not None else 0
         experts = sum(log_v.nbytes for log_v in self.log_vs)
         return experts + array_bytes(self.numbers) + watch + self._table_bytes() + self.diary.nbytes
+
+    def segments_of(self, k: int) -> list[Segment]:
+        """The segments with k classes, to know what they take."""
+        return self.segments
+
+    def most_bytes(self, k: int) -> int:
+        """What its learners take at most with k classes, where there is an end to it by itself."""
+        return sum(segment.learners.most_bytes(k) for segment in self.segments)
 
     def _table_bytes(self) -> int:
         return array_bytes(getattr(self.segments[0].booster, "tables", None)) if self.segments else 0

@@ -78,8 +78,8 @@ class Learners(ABC):
     def nbytes(self) -> dict[str, int]:
         """Bytes in use, part by part."""
 
-    def most_bytes(self) -> int:
-        """What they take at most, if there is an end to it by itself: a limit of the memory counts all of it."""
+    def most_bytes(self, k: int) -> int:
+        """What they take at most with k classes, if there is an end to it by itself: a limit counts all of it."""
         return 0
 
 

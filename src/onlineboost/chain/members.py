@@ -97,8 +97,8 @@ class MemberLearners(Learners):
     def nbytes(self) -> dict[str, int]:
         return {"members": sum(array_bytes(member) for member in self.members)}
 
-    def most_bytes(self) -> int:
-        return sum(map(most_bytes, self.members))
+    def most_bytes(self, k: int) -> int:
+        return sum(most_bytes(member, k) for member in self.members)
 
 
 def _started(member: Member) -> Member:

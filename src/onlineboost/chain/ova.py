@@ -102,12 +102,13 @@ class OneVsAllChain(Chain):
     def __init__(self, n_numeric: int, seed: int) -> None:
         super().__init__([], n_numeric, seed)
         self.boosters: list[ClassBooster] = []
+        self.pattern: Segment | None = None  # what a class brings, as long as there is none
 
     def add_class(self, segment: Segment) -> None:
         """One more class. Its booster knows nothing of the past, and its steps are those of a first round."""
         segment.booster.born[:] = self.t
         self.boosters.append(ClassBooster(segment, np.zeros(len(segment))))
-        self.segments = [*self.segments, segment]
+        self.segments, self.pattern = [*self.segments, segment], None
         self.n_learners = sum(map(len, self.log_vs))
 
     @property
@@ -182,6 +183,14 @@ class OneVsAllChain(Chain):
         self.segments = [booster.segment for booster in self.boosters]
 
     # ------------------------------------------------------------------------------------------ what is in it
+
+    def segments_of(self, k: int) -> list[Segment]:
+        """All boosters are alike."""
+        one = self.segments[0] if self.segments else self.pattern
+        return [] if one is None else [one] * k
+
+    def most_bytes(self, k: int) -> int:
+        return sum(segment.learners.most_bytes(2) for segment in self.segments_of(k))
 
     def expert_weights(self) -> np.ndarray:
         log_v = np.array(self.log_vs)

@@ -341,8 +341,7 @@ class PanelChain(Chain):
         others = super().nbytes()
         behind = self.newton, self.slow, self.mixture
         own = array_bytes(self.panel) + sum(map(array_bytes, behind)) + self.recency.nbytes
-        return {**others, "experts": others["experts"] - most_bytes(self.panel), "panel": own}
+        return {**others, "panel": own}
 
-    def fixed_bytes(self) -> int:
-        """The panel counts with all that it may ever take."""
-        return super().fixed_bytes() + most_bytes(self.panel)
+    def most_bytes(self, k: int) -> int:
+        return super().most_bytes(k) + most_bytes(self.panel, k)

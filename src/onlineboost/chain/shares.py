@@ -47,14 +47,16 @@ class Shares:
         layout = nominal_layout(n_numeric, capacities)
         self.width = int(layout[-1])
         binary = any(isinstance(learners, BinaryTreeLearners) for learners in trees_of(chain))
-        self.n_trees = max(1, chain.n_learners * k if binary else chain.n_learners)
+        segments = chain.segments_of(k)
+        self.n_learners = sum(map(len, segments))
+        self.n_trees = max(1, self.n_learners * k if binary else self.n_learners)
         per_learner = PER_SEGMENT_BYTES + 8 * len(layout) + 8 * int(layout[-1] - layout[0])
-        boosters = sum(array_bytes(getattr(part.booster, name)) for part in chain.segments for name in _fields(part))
-        self.fixed = overhead + boosters + chain.fixed_bytes() + chain.n_learners * per_learner
-        self.fixed += self.n_trees * PER_TREE_BYTES
-        self.fixed += sum(segment.learners.most_bytes() for segment in chain.segments)
+        boosters = sum(array_bytes(getattr(part.booster, name)) for part in segments for name in _fields(part))
+        experts = 8 * (self.n_learners - chain.n_learners)  # of learners to come
+        self.fixed = overhead + boosters + chain.fixed_bytes() + experts + self.n_learners * per_learner
+        self.fixed += self.n_trees * PER_TREE_BYTES + chain.most_bytes(k)
         columns = n_numeric + len(capacities)
-        self.block = BLOCK * (8 * (3 * columns + 4 * k + 8) + 4 * chain.n_learners)  # rows, votes and experts
+        self.block = BLOCK * (8 * (3 * columns + 4 * k + 8) + 4 * self.n_learners)  # rows, votes and experts
         self.whole_diary = new_diary(columns, None).nbytes
         self.cached = chain.segments[0].booster.cache_bytes() if chain.segments else 0
 
@@ -66,6 +68,12 @@ class Shares:
         others = wanted - self.chain.diary.nbytes  # it has its part of any limit, up to all it wants
         with_diary = min(others / (parts - DIARY_PARTS / PART), (others + self.whole_diary) / parts)
         return int(max(wanted / parts, with_diary)) + 1
+
+    def count_tables(self, limit: int) -> None:
+        """Count the tables that a booster will have with these classes, if the limit is so small that they matter."""
+        for booster in (segment.booster for segment in self.chain.segments[:1]):
+            tables = booster.tables_of(self.k, limit - self.least)
+            self.fixed += array_bytes(tables) - array_bytes(getattr(booster, "tables", None))
 
     def allot(self, limit: int) -> None:
         """Every tree gets its share of what is left beside the rows at hand and all that is fixed."""

@@ -177,7 +177,7 @@ class LearningRow(Row):
         super().__init__(chain, n_columns, k)
         ready, through = self._through()
         head, end = (partial(compiled(step, self.ends, 0), self.ends) for step in (enter, leave))
-        self._steps = [*ready, head, *through, end, partial(setattr, chain, "t")]
+        self._steps = [*ready, head, *through, end, *(partial(setattr, chain, name) for name in ("mean_weight", "t"))]
 
     def _through(self) -> tuple[list[Step], list[Step]]:
         """What makes the segments ready, and what sends the row through them."""
@@ -186,14 +186,14 @@ class LearningRow(Row):
         through: list[Step] = [partial(learning_loop(handle), handle, 0, 0) for handle in handles]
         return list(map(preparing, handles, rooms)), through
 
-    def learn(self, *also: Step) -> bool:
+    def learn(self, mean_weight: float | None, *also: Step) -> bool:
         """Learn the row; False: nothing has changed, since there is no room, or a number is not finite.
 
-        `also` is done with it, in C and without fail.
+        `mean_weight` is that after the row. `also` is done with it, in C and without fail.
         """
         t = self.chain.t + 1
-        steps = [*self._steps[:-1], *also, self._steps[-1]] if also else self._steps
-        all(map(CALL, steps, repeat(t)))  # up to the first that says no
+        steps = [*self._steps[:-2], *also, *self._steps[-2:]] if also else self._steps
+        _ = False in map(CALL, steps, [*repeat(t, len(steps) - 2), mean_weight, t])  # up to the first that says no
         if self.is_half_way:  # so there was no room in spite of `prepare`, which never happens
             raise RuntimeError("the tables were full in the middle of a row")
         return self.chain.t == t

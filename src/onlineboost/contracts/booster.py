@@ -156,6 +156,10 @@ class Methods:
         """A cache for a thread that predicts; None: it needs none."""
         return None
 
+    def tables_of(self: Any, k: int, spare: float) -> Any:
+        """The tables with k classes that all learners share. Those there are, if no others take `spare` bytes more."""
+        return None
+
     def cache_bytes(self: Any) -> int:
         """The most bytes of the caches of a whole chain, one for predicting included."""
         return 0

@@ -20,6 +20,7 @@ from onlineboost.chain.calibration import new_calibration
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.relative_weights import relative
 from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.single_ova import rehearse
 from onlineboost.chain.threads import Interrupt, n_threads
@@ -84,10 +85,6 @@ class OnlineClassifier(
         """From here on there are k classes."""
         model.chain.set_classes(k)
 
-    def _per_class(self) -> int:
-        """Learners that each class brings with it."""
-        return 0
-
     def _reviews(self, chain: Chain) -> Reviews | None:
         """What a booster learns about itself on the way, now and then; None: nothing."""
         return None
@@ -105,7 +102,7 @@ class OnlineClassifier(
         y : array of shape (n_samples,)
             Labels of any type that can be hashed.
         sample_weight : array of shape (n_samples,), optional
-            How much each example counts; 0 leaves it out.
+            How much each example counts, relative to the mean of the weights so far; 0 leaves it out.
         """
         self._test_then_train(X, y, None, sample_weight, anew=True)
         return self
@@ -196,7 +193,8 @@ class OnlineClassifier(
             else:
                 model = self._ready()
             if type(x) is not Kept and (columns := model.encoder.new_columns_of_row(x)):
-                memory.try_columns(model, columns).read_row(x), model.labels.read_one(y)  # errors before any change
+                encoded, (codes, new) = model.with_columns(columns).read_row(x), model.labels.read_one(y)
+                memory.check_limit(model, [*new], columns, encoded, codes)  # errors before any change
                 note_columns(self, memory.add_columns(model, columns))
             encoded = model.encoder.read_kept(x) if type(x) is Kept else model.encoder.read_row(x)
             codes, new = model.labels.read_one(y)
@@ -209,7 +207,8 @@ class OnlineClassifier(
     ) -> np.ndarray:
         """Learn a block in which new columns turn up: each is added just before the first row that has a value."""
         table, y, weight = block
-        memory.try_columns(model, columns).read(table), model.labels.read(y)  # errors, before anything changes
+        encoded, (codes, labels) = model.with_columns(columns).read(table), model.labels.read(y)
+        memory.check_limit(model, [*labels], columns, encoded, codes)  # errors, before anything changes
         if interrupt.pending is not None:
             raise interrupt.pending
         self._model, said = model, np.empty(0, np.int64)
@@ -240,11 +239,11 @@ class OnlineClassifier(
         labels = Labels(known, classes is not None)
         columns = Columns(len(encoder.numeric), encoder.sizes)
         chain = self._new_chain(columns, len(labels.classes), seed_of(self.random_state))
-        model = Model(encoder, labels, chain, limit=memory.bytes_of(self.memory_limit), per_class=self._per_class())
+        model = Model(encoder, labels, chain, limit=memory.bytes_of(self.memory_limit))
         chain.diary = new_diary(len(encoder.names), model.limit)
         if self.calibrate:
             model.calibration, model.floor = new_calibration(), self._floor
-        memory.check_limit(model, model.k)
+        memory.check_limit(model)
         return model
 
     def _learn(
@@ -268,10 +267,11 @@ class OnlineClassifier(
         model.chain.costs = for_experts(costs, model.labels)
         if new:
             self._check_new_classes(model)
-            memory.check_limit(model, model.k + len(new))
+            memory.check_limit(model, [*new], (), encoded, codes)
         if not model.compiled:
             with interrupt.let_through() if is_new(self) else nullcontext():  # Ctrl-C need not wait for the compiler
                 compiled_by(self._rehearse, model, type(self))
+        weight, means = relative(weight, model.chain.mean_weight, model.chain.t)
         own = weight
         if costs is not None:
             own = costs.weigh(model.counts, [*model.labels.names, *new], model.k, codes, weight)
@@ -283,6 +283,8 @@ class OnlineClassifier(
             raise
         finally:
             model.chain.heard = None
+        if len(out) and model.chain.mean_weight is not None:
+            model.chain.mean_weight = float(means[len(out) - 1])
         if costs is not None:
             model.counts = count(model.counts, codes[: len(out)], weight[: len(out)], model.k)
         if "_desk_" in self.__dict__:

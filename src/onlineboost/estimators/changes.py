@@ -55,4 +55,4 @@ class Changes:
         check_word(self.columns)
         drawn = self.random_state is None or hasattr(self.random_state, "randint")  # to look would change it
         chain = self._new_chain(model.columns, model.k, 0 if drawn else seed_of(self.random_state))
-        memory.check_limit(replace(model, chain=chain, limit=memory.bytes_of(self.memory_limit)), model.k)
+        memory.check_limit(replace(model, chain=chain, limit=memory.bytes_of(self.memory_limit)))

@@ -20,7 +20,7 @@ from onlineboost.chain.shares import (
     trees_in_use,
     without_statistics,
 )
-from onlineboost.data.encoder import Encoder
+from onlineboost.data.encoder import Encoded, Encoder
 from onlineboost.data.open_columns import NewColumn
 from onlineboost.data.places import AT_ONCE, MET
 from onlineboost.estimators.model import Model
@@ -28,7 +28,6 @@ from onlineboost.estimators.model import Model
 MemoryLimit = int | str | None
 DEFAULT = "1GB"
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-LEARNER_BYTES = 300  # at most, of a booster's learner and its tree, but for what the tree learns
 TABLE_BYTES = 4 * MET + 100  # of values met once in a nominal column
 LOOK = 256  # rounds after which a model has a look whether it is at its limit; those of `Notices` are multiples of it
 
@@ -52,17 +51,12 @@ def bytes_of(given: MemoryLimit) -> int | None:
     raise ValueError(f'memory_limit must be a number of bytes, a text such as "64MB" or "1GB", or None, got {given!r}')
 
 
-def shares(model: Model, k: int, encoder: Encoder) -> Shares:
-    """How the memory of a model with k classes is shared out in the coming round, if this is its encoder."""
-    capacities = _capacities(encoder, model.chain.t + 1)
-    names = 4 * max((len(str(label)) for label in model.labels.classes), default=1) + 100
+def shares(model: Model, k: int, encoder: Encoder, capacities: list[int], new: Sequence[Any] = ()) -> Shares:
+    """How the memory of a model with k classes, these columns and room for so many values is shared out."""
+    names = 4 * max((len(str(label)) for label in (*model.labels.classes, *new)), default=1) + 100
     columns = sys.getsizeof(encoder.names) + sum(400 + 90 * most for most in capacities)
     columns += TABLE_BYTES * sum(most > AT_ONCE for most in capacities)
-    found = Shares(model.chain, k, len(encoder.numeric), capacities, columns + max(k, 1) * names)
-    to_come = max(0, model.per_class * k - model.chain.n_learners)  # trees of classes that are not there yet
-    found.n_trees += to_come
-    found.fixed += to_come * LEARNER_BYTES
-    return found
+    return Shares(model.chain, k, len(encoder.numeric), capacities, columns + max(k, 1) * names)
 
 
 def _capacities(encoder: Encoder, t: int) -> list[int]:
@@ -70,31 +64,47 @@ def _capacities(encoder: Encoder, t: int) -> list[int]:
     return [capacity(bisect_right(births, t)) for births in encoder.births]
 
 
-def check_limit(model: Model, k: int, encoder: Encoder | None = None) -> None:
-    """The limit of a model that is about to have k classes, and this encoder, leaves something to learn with."""
+def check_limit(
+    model: Model,
+    new: Sequence[Any] = (),
+    columns: Sequence[NewColumn] = (),
+    encoded: Encoded | None = None,
+    codes: np.ndarray | None = None,
+) -> None:
+    """The limit of a model leaves something to learn with, whenever one of these labels and columns comes in a block.
+
+    By the rows up to there alone: how the stream is cut into blocks makes no difference.
+    """
     if model.limit is None:
         return
-    encoder = model.encoder if encoder is None else encoder
-    least = shares(model, max(k, 2), encoder).least
-    if model.limit < least:
+    first = [] if codes is None else [int(np.argmax(codes == code)) for code in range(model.k, model.k + len(new))]
+    for row in sorted({*first, *(column.row for column in columns)}) or [0]:
+        here = [column for column in columns if column.row <= row]
+        encoder = model.encoder.grown(here) if here else model.encoder
+        k = max(2, model.k + bisect_right(first, row))
+        values = [len(births) for births in encoder.births]
+        for j, fresh in enumerate(() if encoded is None else encoded.fresh[: len(values)]):
+            values[j] += sum(at <= row for at in fresh.values())
+        found = shares(model, k, encoder, list(map(capacity, values)), new[: k - model.k])
+        found.count_tables(model.limit)
+        _check_least(model, found, len(encoder.names))
+
+
+def _check_least(model: Model, found: Shares, n_columns: int) -> None:
+    assert model.limit is not None
+    if model.limit < found.least:
         raise ValueError(
-            f"memory_limit of {model.limit:,} bytes is too small: with {model.chain.n_learners} learners, "
-            f"{len(encoder.names)} columns and {max(k, 2)} classes this model needs {least:,} at least. Raise "
+            f"memory_limit of {model.limit:,} bytes is too small: with {found.n_learners} learners, "
+            f"{n_columns} columns and {found.k} classes this model needs {found.least:,} at least. Raise "
             f"it, or take fewer learners"
         )
-
-
-def try_columns(model: Model, columns: Sequence[NewColumn]) -> Encoder:
-    """The encoder with these columns, to try them on; an error if the model cannot have them."""
-    encoder = model.with_columns(columns)
-    check_limit(model, model.k, encoder)
-    return encoder
 
 
 def add_columns(model: Model, columns: Sequence[NewColumn]) -> tuple[str, ...]:
     """`Model.add_columns`, for which trees that are at their limit make room before."""
     if model.limit is not None and columns:
-        shares(model, model.k, model.encoder.grown(columns)).allot(model.limit)
+        encoder = model.encoder.grown(columns)
+        shares(model, model.k, encoder, _capacities(encoder, model.chain.t + 1)).allot(model.limit)
     return model.add_columns(columns)
 
 
@@ -108,7 +118,7 @@ def make_ready(model: Model, k: int) -> int:
     wanted = (k, len(encoder.numeric), capacities, encoder.sizes)
     if wanted != model.ready:
         if model.limit is not None and model.ready[:3] != wanted[:3]:
-            shares(model, k, encoder).allot(model.limit)
+            shares(model, k, encoder, capacities).allot(model.limit)
         model.chain.new_values(capacities, encoder.births)
         model.ready = wanted
     more = [births[room] - t for births, room in zip(encoder.births, capacities, strict=True) if len(births) > room]

@@ -32,7 +32,6 @@ class Model:
     chain: Chain
     counts: np.ndarray = field(default_factory=lambda: np.zeros(0))  # weight of each class, where costs need it
     limit: int | None = None  # bytes that it may take
-    per_class: int = 0  # learners that each class brings with it
     ready: tuple = ()  # the classes and values that there is room for: see `memory.make_ready`
     calibration: np.ndarray | None = None  # what `calibrate` has learned; None: probabilities are as the chain says
     floor: float = 0.0  # of probabilities, for `calibrate`

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.relative_weights import mean_after
 from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.single import LearningRow, PredictingRow, can_go_alone, make_room
 from onlineboost.chain.single_ova import learning_row, predicting_row
@@ -85,9 +86,12 @@ class Desk:
             return False
         self.learned += 1
         row.y[0] = code
-        row.weight[0] = weight
+        mean = model.chain.mean_weight
+        if mean is not None:
+            mean = mean_after(mean, float(weight), model.chain.t + 1)
+        row.weight[0] = weight if mean is None else weight / mean
         try:
-            return row.learn() if waiting is None else row.learn(partial(waiting.pop, ticket))
+            return row.learn(mean) if waiting is None else row.learn(mean, partial(waiting.pop, ticket))
         except BaseException as error:
             if row.is_half_way:
                 model.damage = f"{type(error).__name__}: {error}"

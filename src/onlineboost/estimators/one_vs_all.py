@@ -85,8 +85,9 @@ class OneVsAll(OnlineClassifier):
         self.n_jobs = n_jobs
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
-        self._segment(columns, seed, count("n_learners", self.n_learners))  # bad settings show here
-        return OneVsAllChain(columns.n_numeric, seed)
+        chain = OneVsAllChain(columns.n_numeric, seed)
+        chain.pattern = self._segment(columns, seed, count("n_learners", self.n_learners))  # bad settings show here
+        return chain
 
     def _segment(self, columns: Columns, seed: int, n: int) -> Segment:
         """A new binary booster."""
@@ -115,9 +116,6 @@ class OneVsAll(OnlineClassifier):
         assert isinstance(chain, OneVsAllChain)
         for j in range(len(chain.boosters), k):
             chain.add_class(self._new_segment(model, j))
-
-    def _per_class(self) -> int:
-        return count("n_learners", self.n_learners)
 
     def _combiner(self) -> Combiner:
         return Combiner.LAST

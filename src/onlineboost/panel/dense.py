@@ -14,7 +14,8 @@ numbers since the last look, origin and unit do not fit any more
 They are then taken from the range since the last look, and what was known of the column starts again (`ground`).
 A nominal value becomes a 1 in a column of its own. These are given away in the order in which the values come; once
 there are no more, values share them, with a sign, by a hash. A missing value becomes the mean of the column. Of more
-than WIDE numeric columns several share a dense one: it is their sum, each with a sign that is drawn.
+than WIDE numeric columns those beyond are added to the first ones, in turn, each with a sign that is drawn: column c to
+c % WIDE. So a few columns more cost a little accuracy and not a lot: of 1,100 columns, 948 stay as they are.
 """
 
 from __future__ import annotations
@@ -169,13 +170,11 @@ def scaled(dense, c, x):
 @bare_kernel
 def densify(dense, seed, x, mean, n, values, there):
     """values[:n] of a row, and there[:n]: 0.0 for what is missing, 1.0 for the rest."""
-    n_numeric = dense.origin.size
-    if n_numeric > dense.n_numbers:
+    for c in range(dense.n_numbers):
+        there[c] = 1.0 if x[c] == x[c] else 0.0
+        values[c] = np.float64(np.float32(scaled(dense, c, x[c]) if x[c] == x[c] else mean[c]))
+    if dense.origin.size > dense.n_numbers:
         fold(dense, seed, x, values, there)
-    else:
-        for c in range(n_numeric):
-            there[c] = 1.0 if x[c] == x[c] else 0.0
-            values[c] = np.float64(np.float32(scaled(dense, c, x[c]) if x[c] == x[c] else mean[c]))
     for j in range(dense.n_numbers, n):
         code = x[dense.offset + dense.owner[j]]
         there[j] = 1.0 if code >= 0.0 else 0.0
@@ -188,21 +187,17 @@ def densify(dense, seed, x, mean, n, values, there):
                 values[at] += dense.sign[q, int(code)]
 
 
-@small_kernel
-def dense_column(dense, seed, c):
-    """The dense column of numeric column c."""
-    return c if dense.origin.size <= dense.n_numbers else int(uniform(seed, MIX, 0, c) * dense.n_numbers)
-
-
 @bare_kernel
 def fold(dense, seed, x, values, there):
-    """The numbers of a row that has too many columns; a missing one adds nothing."""
-    for j in range(dense.n_numbers):
-        values[j], there[j] = 0.0, 1.0
-    for c in range(dense.origin.size):
+    """Add the numbers of the columns that have no dense one to themselves. Of those that share, a missing adds 0."""
+    n = dense.n_numbers
+    shared = min(n, dense.origin.size - n)
+    for j in range(shared):
+        values[j] = values[j] if there[j] else 0.0
+        there[j] = 1.0
+    for c in range(n, dense.origin.size):
         if x[c] == x[c]:
-            at = dense_column(dense, seed, c)
             number = scaled(dense, c, x[c])
-            values[at] += number if uniform(seed, MIX, 1, c) < 0.5 else -number
-    for j in range(dense.n_numbers):
+            values[c % n] += number if uniform(seed, MIX, 1, c) < 0.5 else -number
+    for j in range(shared):
         values[j] = np.float64(np.float32(min(max(values[j], -LARGEST), LARGEST)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from onlineboost._compile.jit import bare_kernel
-from onlineboost.panel.dense import dense_column, is_misfit, meet_number, meet_value, take_unit
+from onlineboost.panel.dense import is_misfit, meet_number, meet_value, take_unit
 from onlineboost.panel.metric import CONSTANT, LONGEST, is_due, learn_metric, refresh
 from onlineboost.panel.state import COLUMNS, ROWS
 
@@ -62,13 +62,13 @@ def start_column_again(ground, c, x, k):
     several columns share a dense one, that cannot be said, and the numbers stay as they are.
     """
     dense, columns = ground.dense, ground.columns
-    j = dense_column(dense, ground.seed, c)
+    j = c % dense.n_numbers
     factor, shift = take_unit(dense, c, x)
     columns.total.mass[j] = columns.total.mean[j] = columns.total.squares[j] = 0.0
     for l in range(k):
         columns.by_class.mass[l, j] = columns.by_class.mean[l, j] = columns.by_class.squares[l, j] = 0.0
     columns.centre[j] = columns.variance[j] = columns.weight[j] = columns.pull[j] = 0.0
-    if dense.origin.size > dense.n_numbers:
+    if j < dense.origin.size - dense.n_numbers:
         factor, shift = 1.0, 0.0
     return j, factor, shift
 

@@ -226,9 +226,9 @@ def _all_sizes(state: Any, sizes: Mapping[str, int]) -> dict[str, int]:
     return {**sizes, **derived, "leaves": sizes.get("nodes", 0) // 2 + 1}
 
 
-def most_bytes(state: Any) -> int:
-    """What a panel or a member takes at most, with the classes there are: what has not been met yet included."""
-    classes = 2 * max(int(ground_of(state).used[N_CLASSES]), 1)  # there may be room for as many again
+def most_bytes(state: Any, k: int) -> int:
+    """What a panel or a member takes at most with k classes: what has not been met yet included."""
+    classes = 2 * max(k, 1)  # there may be room for as many again
     return _bytes(state, AXES, _all_sizes(state, {"classes": classes, **_most(state)}))
 
 

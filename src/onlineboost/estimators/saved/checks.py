@@ -22,6 +22,7 @@ from onlineboost.chain.restarts import Plan, most_lag
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import COLUMNS
 from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key, own_places
+from onlineboost.estimators.checks import MOST_WEIGHT
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.nearest_neighbours import MOST as MOST_NEIGHBOURS
 from onlineboost.estimators.saved.fields import check
@@ -44,7 +45,8 @@ def check_model(name: str, model: Model) -> None:
     check_numbers(chain.numbers, chain.n_numeric)
     check(len(model.counts) <= k and (chain.costs is None or len(chain.costs) <= k), "the counts of the classes")
     check(model.limit is None or model.limit > 0, "the limit of the memory")
-    check(0 <= model.per_class <= max(chain.n_learners, 1), "the learners of a class")
+    mean = chain.mean_weight
+    check(mean is None or (0.0 < mean <= MOST_WEIGHT if chain.t else mean == 0.0), "the mean of the weights")
     check_diary(chain.diary, model)
     check((chain.watch is not None) == holds.watch, "the watch of the restarts")
     if chain.watch is not None:

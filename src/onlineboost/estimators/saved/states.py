@@ -290,6 +290,7 @@ CHAIN = {
     "costs": "f8[k,k]?",
     "watch": "watch?",
     "diary": "diary",
+    "mean_weight": "float??",
 }
 
 
@@ -357,14 +358,15 @@ MODEL |= {"limit": "int?", "per_class": "int", "warned": "bool", "calibration": 
 
 
 def _take_model(model: Model) -> dict[str, Any]:
-    taken = {name: getattr(model, name) for name in MODEL}
+    taken = {name: getattr(model, name) for name in MODEL if name != "per_class"}
+    taken["per_class"] = len(model.chain.segments[0]) if isinstance(model.chain, OneVsAllChain) else 0
     if model.calibration is not None:
         taken["calibration"] = np.append(model.calibration, model.floor)
     return taken
 
 
 def _make_model(given: dict[str, Any]) -> Model:
-    saved = given.pop("calibration")
+    saved, _ = given.pop("calibration"), given.pop("per_class")  # which follows from the chain
     if saved is None:
         return Model(**given)
     beta, curvature, floor = saved.tolist()

@@ -33,7 +33,7 @@ PREAMBLE = struct.Struct("<8sIIQII")  # magic, format, bytes of the header, of t
 ALIGN = 64
 MOST_HEADER = 1 << 26
 MOST_DIMENSIONS = 4
-DTYPES = {name: np.dtype(name).newbyteorder("<") for name in ("f8", "i8", "i4", "u2", "u1", "b1")}
+DTYPES = {name: np.dtype(f"<{name}") for name in ("f8", "i8", "i4", "u2", "u1", "b1")}
 MAPPED = 1 << 20  # bytes from which on a mapped float64 array stays in the file until it is asked for
 
 

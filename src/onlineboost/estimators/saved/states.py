@@ -28,7 +28,7 @@ from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.data.encoder import Encoder
-from onlineboost.data.labels import Labels
+from onlineboost.data.labels import Labels, object_array, values_of
 from onlineboost.data.places import NOTHING, empty_table, note
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.fields import States
@@ -128,18 +128,14 @@ def _hashes(tables: list[array[int]]) -> list[list[int]]:
 
 def _make_labels(given: dict[str, Any]) -> Labels:
     """Labels as they were met: an array of them may hold 1.0 for the label 1."""
-    if not (isinstance(given["classes"], np.ndarray) and given["classes"].ndim == 1):
+    classes, names = given["classes"], given["names"]
+    if not (isinstance(classes, np.ndarray) and classes.ndim == 1):
         raise DamagedModelFile("the classes are no array")
-    labels = Labels(given["classes"], given["fixed"])
-    if (
-        not isinstance(given["names"], list)
-        or given["names"] != labels.names
-        or len(labels.names) != len(set(labels.names))
-    ):
+    if not (isinstance(names, list) and len(names) == len(classes) == len(set(names)) and names == values_of(classes)):
         raise DamagedModelFile("the labels are not those of the classes")
     fresh = Labels(np.empty(0), given["fixed"])
-    fresh.add(given["names"])
-    fresh.classes = given["classes"]
+    fresh.add(names)
+    fresh.classes = object_array(names) if classes.dtype == object else classes
     return fresh
 
 

@@ -16,7 +16,8 @@ from onlineboost.boosters.mbbm import CACHE_MEGABYTES, Mbbm
 from onlineboost.boosters.olm import Olm
 from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
-from onlineboost.boosters.potentials.tables import Tables, build_tables, recipe
+from onlineboost.boosters.potentials.checks import LOSSES
+from onlineboost.boosters.potentials.tables import Method, Tables, build_tables, recipe
 from onlineboost.chain.calibration import HIGHEST, LOWEST
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import Diary
@@ -24,7 +25,7 @@ from onlineboost.chain.independent import IndependentChain
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.ova import ClassBooster, OneVsAllChain
-from onlineboost.chain.panelled import PanelChain
+from onlineboost.chain.panelled import PanelChain, ends_of
 from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.data.encoder import Encoder
@@ -32,13 +33,16 @@ from onlineboost.data.labels import Labels, object_array, values_of
 from onlineboost.data.places import NOTHING, empty_table, note
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.fields import States
+from onlineboost.estimators.saved.forests import check_tables
 from onlineboost.estimators.saved.members import add_members
 from onlineboost.estimators.saved.panels import PANEL, make_panel, take
 from onlineboost.panel.mixture import FORECASTS, Mixture
 from onlineboost.panel.newton import Newton
+from onlineboost.panel.recency import FADES
 from onlineboost.panel.state import N_CLASSES, Panel
 from onlineboost.storage.errors import DamagedModelFile
-from onlineboost.trees.compact import packed, restore
+from onlineboost.trees.compact import loaded, packed, restore, unpacked
+from onlineboost.trees.state import Forest
 
 STATES = States()
 
@@ -177,19 +181,26 @@ FOREST = {
 }
 
 
-def _make_trees(given: dict[str, Any]) -> TreeLearners:
-    learners = TreeLearners.__new__(TreeLearners)
-    learners.__setstate__({"forest": given})
-    return learners
+def _make_forest(given: dict[str, Any]) -> Forest:
+    """What it says is checked before anything is made of it."""
+    forest = unpacked(given)
+    check_tables(forest)
+    return forest
 
 
 def _make_binary_trees(given: dict[str, Any]) -> BinaryTreeLearners:
-    learners = BinaryTreeLearners.__new__(BinaryTreeLearners)
-    learners.__setstate__({"n_learners": given.pop("n_learners"), "forest": given})
-    return learners
+    n_learners = given.pop("n_learners")
+    return BinaryTreeLearners(_make_forest(given), n_learners)
 
 
-STATES.add("trees", TreeLearners, FOREST, lambda learners: packed(learners.forest), _make_trees, fresh=True)
+STATES.add(
+    "trees",
+    TreeLearners,
+    FOREST,
+    lambda learners: packed(learners.forest),
+    lambda given: TreeLearners(_make_forest(given)),
+    fresh=True,
+)
 STATES.add(
     "binary-trees",
     BinaryTreeLearners,
@@ -202,7 +213,7 @@ STATES.add(
     "given",
     GivenLearners,
     {"learners": "value", "n_classes": "1..1048576", "started": "b1[n]"},
-    lambda given: {"learners": given.learners, "n_classes": len(given.classes), "started": given.started},
+    lambda given: {"learners": given.learners, "n_classes": given.k, "started": given.started},
     lambda given: GivenLearners(given["learners"], given["n_classes"], given["started"]),
 )
 add_members(STATES)
@@ -241,8 +252,11 @@ STATES.add(
 
 
 def _make_tables(given: dict[str, Any]) -> Tables:
-    """Computed anew: the same numbers follow from the same few, and take up to 150 MB."""
-    return build_tables(given.pop("n_classes"), len(given["gamma"]), **given)
+    """What `finish` computes the tables from: they take up to 2 GB, and are made if all else is good."""
+    few = {"n_draws": given["n_draws"], "seed": given["seed"]}
+    tables = build_tables(given["n_classes"], len(given["gamma"]), given["gamma"], potential="monte_carlo", **few)
+    method = Method.MONTE_CARLO if given["potential"] == "monte_carlo" else Method.DENSE
+    return tables._replace(loss=LOSSES.index(given["loss"]), method=method)
 
 
 STATES.add(
@@ -261,6 +275,8 @@ STATES.add(
     "segment",
     Segment,
     {"learners": LEARNERS, "booster": BOOSTERS},
+    lambda segment: {"learners": segment.learners, "booster": segment.booster},
+    lambda given: Segment(given["learners"], loaded(given["booster"])),
 )
 STATES.add("class-booster", ClassBooster, {"segment": "segment", "log_v": "f8[n]"}, lambda state: dict(state.__dict__))
 STATES.add("numbers", Numbers, {"moments": "f8[3,c]", "ends": "f8[2,4,c]"})
@@ -323,19 +339,16 @@ def _take_panelled(chain: PanelChain) -> dict[str, Any]:
 
 
 def _make_panelled(given: dict[str, Any]) -> PanelChain:
-    (whole,) = given.pop("segments") or [None]
-    if whole is None:
-        raise DamagedModelFile("there are no learners")
-    chain = PanelChain(whole, 0, 0, given["seed"])
-    given["newton"] = Newton(given.pop("beta"), given.pop("A"))
-    given["slow"] = Newton(given.pop("slow_beta"), given.pop("slow_A"))
-    given["mixture"] = Mixture(given.pop("share"), given.pop("lost"))
-    if (
-        len(given["newton"].beta) != len(chain.newton.beta)
-        or given["recency"].shape[1] != given["panel"].used[N_CLASSES]
-    ):
+    chain: PanelChain = object.__new__(PanelChain)
+    chain.ends = ends_of(given["n_learners"])  # it is cut there when all is known to be good: `finish`
+    Chain.__init__(chain, [], 0, given["seed"])
+    voices = {"newton": Newton(given.pop("beta"), given.pop("A"))}
+    voices |= {"slow": Newton(given.pop("slow_beta"), given.pop("slow_A"))}
+    mixture = Mixture(given.pop("share"), given.pop("lost"))
+    k = given["panel"].used[N_CLASSES]
+    if len(voices["newton"].beta) != 1 + len(FADES) + len(chain.ends) or given["recency"].shape[1] != k:
         raise DamagedModelFile("the combiner is not that of the chain")
-    restore(chain, given)
+    restore(chain, {"panel": given.pop("panel"), **voices, **given, "mixture": mixture})
     return chain
 
 
@@ -370,3 +383,16 @@ def _make_model(given: dict[str, Any]) -> Model:
 
 
 STATES.add("model", Model, MODEL, _take_model, _make_model)
+
+
+def finish(model: Model) -> None:
+    """What a model that was read, and is good, has beside what was saved: potentials, caches, segments."""
+    chain = model.chain
+    for segment in chain.segments:
+        if isinstance(segment.booster, Mbbm):
+            given = recipe(segment.booster.tables)
+            tables = build_tables(given.pop("n_classes"), segment.booster.n_learners, **given)
+            segment.booster = segment.booster._replace(tables=tables)
+        segment.booster = segment.booster.with_cache()
+    if isinstance(chain, PanelChain):
+        chain.cut_at_fifths()

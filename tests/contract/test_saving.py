@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -167,6 +168,22 @@ def test_columns_of_a_first_block_that_have_no_value_yet(kind, tmp_path):
             each.partial_fit(X.fillna(2.0), y)
             assert (each.n_features_in_, each.feature_names_in_.tolist()) == (3, ["a", "b", "c"])
         assert model_state(loaded) == model_state(clf)
+
+
+@every_class
+def test_loading_takes_little_more_memory_than_the_file_has_bytes(kind, tmp_path):
+    X, y, weight = stream(7, 600)
+    learned(kind, X, y, weight)[0].save(tmp_path / "model.olb")
+    data = (tmp_path / "model.olb").read_bytes()
+    onlineboost.load(tmp_path / "model.olb")
+    tracemalloc.start()
+    try:
+        onlineboost.load(tmp_path / "model.olb")
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    computed = 70_000_000 if b'"mbbm"' in data else 0  # potentials, and room for costs
+    assert taken <= 3 * len(data) + 1_000_000 + computed
 
 
 @every_class

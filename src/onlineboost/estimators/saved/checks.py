@@ -20,7 +20,7 @@ from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.restarts import Plan, most_lag
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import COLUMNS
-from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key, own_places
+from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.nearest_neighbours import MOST as MOST_NEIGHBOURS
 from onlineboost.estimators.saved.fields import check, check_finite
@@ -131,10 +131,9 @@ def check_columns(encoder: Encoder, t: int) -> None:
     nominal = encoder.nominal
     good = all(type(c) is int and 0 <= c < len(names) for c in nominal) and len(nominal) == len(encoder.codes)
     check(good and all(a < b for a, b in pairwise(nominal)), "the nominal columns")
-    for codes, births, once in zip(encoder.codes, encoder.births, encoder.once, strict=True):
+    for codes, births in zip(encoder.codes, encoder.births, strict=True):
         check(len(codes) == len(births) <= MAX_VALUES, "the values of a nominal column")
         check_values(codes)
-        check(not once or AT_ONCE <= own_places(codes) < OWN, "the values met once")
         check(all(-1 <= birth <= t for birth in births), "the rounds of the values")
         check(all(a <= b for a, b in pairwise(births)), "the rounds of the values")
 

@@ -30,9 +30,9 @@ from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels, object_array, values_of
-from onlineboost.data.places import NOTHING, empty_table, note
+from onlineboost.data.places import AT_ONCE, NOTHING, OWN, Key, empty_table, note, own_places
 from onlineboost.estimators.model import Model
-from onlineboost.estimators.saved.fields import States
+from onlineboost.estimators.saved.fields import States, check
 from onlineboost.estimators.saved.forests import check_tables
 from onlineboost.estimators.saved.members import add_members
 from onlineboost.estimators.saved.panels import PANEL, make_panel, take
@@ -98,26 +98,31 @@ def _make_encoder(given: dict[str, Any]) -> Encoder:
     if ends[-1] != len(given["births"]):
         raise DamagedModelFile(f"there are {ends[-1]} nominal values, and rounds for {len(given['births'])}")
     nominal_set = set(nominal)
+    codes: list[dict[Key, int]] = [{value: code for code, value in enumerate(column)} for column in values]
     return Encoder(
         names=tuple(names),
         numeric=[c for c in range(len(names)) if c not in nominal_set],
         nominal=nominal,
-        codes=[{value: code for code, value in enumerate(column)} for column in values],
+        codes=codes,
         births=[given["births"][a:b].tolist() for a, b in pairwise(ends)],
-        once=_make_once(given["once"], len(values)),
+        once=_make_once(given["once"], codes),
         named=given["named"],
         opens=given["opens"],
     )
 
 
-def _make_once(given: np.ndarray | None, n_columns: int) -> list[array[int]]:
-    """The tables of values met once, from the columns and hashes of these, each in the order of its table."""
-    tables = [NOTHING for _ in range(n_columns)]
+def _make_once(given: np.ndarray | None, codes: list[dict[Key, int]]) -> list[array[int]]:
+    """The tables of values met once, from the columns and hashes of these, each in the order of its table.
+
+    There is one once a column has AT_ONCE values.
+    """
+    tables = [NOTHING for _ in codes]
     if given is None:
         return tables
     column, hashed = given.T
-    good = (column >= 0) & (column < n_columns) & (hashed > 0) & (hashed < 1 << 32)
-    if len(given) and good.all() and (np.diff(column) >= 0).all():
+    good = (column >= 0) & (column < len(codes)) & (hashed > 0) & (hashed < 1 << 32)
+    fit = [AT_ONCE <= own_places(own) < OWN for own in codes]
+    if len(given) and good.all() and (np.diff(column) >= 0).all() and all(fit[j] for j in set(column.tolist())):
         for j, one in given[::-1].tolist():  # the oldest of a group first
             tables[j] = tables[j] or empty_table()
             note(tables[j], one)
@@ -183,6 +188,7 @@ FOREST = {
 
 def _make_forest(given: dict[str, Any]) -> Forest:
     """What it says is checked before anything is made of it."""
+    check(given["stats"].shape[1] > 0, "the width of the statistics")  # so that their number is not for nothing
     forest = unpacked(given)
     check_tables(forest)
     return forest

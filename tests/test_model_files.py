@@ -459,18 +459,18 @@ def test_memory_for_a_header_is_bounded(tmp_path):
         changed = json.loads(json.dumps(header))
         changed["arrays"][2][1] = shape
         odd.append(mutations.joined(changed, arrays))
-    for change in ({"objects": [[0], [[]] * 50_000]}, {"ndarray": ["<U99999999", [1], 0]}, [{}] * 50_000, "x" * 10**6):
+    for change in ({"objects": [[0], [[]] * 20_000]}, {"ndarray": ["<U99999999", [1], 0]}, [{}] * 20_000, "x" * 10**6):
         changed = json.loads(json.dumps(header))
         changed["content"]["estimator"]["settings"]["learner"] = change
         odd.append(mutations.joined(changed, arrays))
     changed = json.loads(json.dumps(header))
-    changed["arrays"] += [["u1", [0], 0]] * 50_000
-    odd.append(mutations.joined(changed, arrays + [bytearray()] * 50_000))
+    changed["arrays"] += [["u1", [0], 0]] * 20_000
+    odd.append(mutations.joined(changed, arrays + [bytearray()] * 20_000))
     columns = changed["content"]["estimator"]["model"]["model"]["encoder"]["columns"]  # tables of values met once
-    columns |= {"names": [f"{j:x}" for j in range(20_000)], "nominal": list(range(20_000)), "values": [[]] * 20_000}
+    columns |= {"names": [f"{j:x}" for j in range(5_000)], "nominal": list(range(5_000)), "values": [[]] * 5_000}
     columns["once"] = len(header["arrays"])
-    changed["arrays"] = [*header["arrays"], ["i8", [20_000, 2], 0]]
-    once = np.array([[j, 5] for j in range(20_000)], np.int64)
+    changed["arrays"] = [*header["arrays"], ["i8", [5_000, 2], 0]]
+    once = np.array([[j, 5] for j in range(5_000)], np.int64)
     odd.append(mutations.joined(changed, [*arrays, bytearray(once.tobytes())]))
     for data in odd:
         length = int.from_bytes(data[12:16], "little")

@@ -109,8 +109,8 @@ def _read_content(content: Any, arrays: list[np.ndarray], pickles: Pickles) -> t
     check(isinstance(content, dict) and content.keys() == {"onlineboost", "estimator", "more", "pickles"}, "the parts")
     check(type(content["pickles"]) is int and type(content["onlineboost"]) is str, "the parts")
     models: list[Model] = []
-    inner = {"pickle": pickles.read, "estimator": lambda given: _read_estimator(reader, given, models)}
-    pickles.reader = reader = Reader(arrays, inner)
+    reader = Reader(arrays, {"pickle": pickles.read, "estimator": lambda given: _read_estimator(reader, given, models)})
+    pickles.reader = reader
     estimator = _read_estimator(reader, content["estimator"], models)
     more = {name: reader.value(value) for name, value in content["more"].items()}
     reader.check_all_taken()

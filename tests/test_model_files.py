@@ -27,7 +27,11 @@ from helpers import mixed_stream, model_state, number_stream
 from make_golden_files import FOLDER, HALF, ROWS, digest, go_on
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier, OnlineMBBM, OzaBoost, storage
 from onlineboost.data.labels import object_array
+from onlineboost.estimators.saved.panels import named_arrays
 from onlineboost.estimators.saved.states import STATES
+from onlineboost.panel.ranges import RANGES
+from onlineboost.panel.state import new_panel
+from onlineboost.trees.state import DETAIL, NODE, ROW
 from test_golden import AGREE, machine
 
 GOLDEN = {folder.name: json.loads((folder / "index.json").read_text()) for folder in sorted(FOLDER.glob("format-*"))}
@@ -273,12 +277,24 @@ def test_changed_files_are_refused_or_loaded_as_they_were(tmp_path):
     assert found["refused"] > 150
 
 
+def test_forged_files_of_the_panel_are_refused_or_predict_and_learn_with_finite_numbers(tmp_path):
+    """120 of the 10,000 of `make fuzz`: the panel, and each of its members, by itself."""
+    models, rows = mutations.panel_models(tmp_path), mutations.rows_to_learn()
+    trials = [mutations.trial(seed, models, tmp_path, rows, (mutations.FORGED,)) for seed in range(120)]
+    found = Counter(result for _, result in trials)
+    assert found["refused"] > 60
+    assert found["another model"] > 10
+
+
+def test_every_range_is_that_of_an_array():
+    known = {name for name, _ in named_arrays(new_panel(1, 1, 0))} | {"recency"}
+    assert set(RANGES) <= known
+
+
 @pytest.mark.parametrize("field", ["first", "feature", "n_children", "heavy", "label", "next", "stat", "root"])
 @pytest.mark.parametrize("value", [-2, -(2**31), 2**31 - 1, 10**6])
 def test_no_index_out_of_range_is_let_in(field, value, tmp_path):
     """In every place of the tables of trees that a kernel goes by."""
-    from onlineboost.trees.state import DETAIL, NODE, ROW
-
     X, y, weight = mixed_stream(200)
     clf = AdaBoostOLM(3, learner=HoeffdingTree(grace_period=10, tie_threshold=0.5))
     clf.partial_fit(X, y, sample_weight=weight).save(tmp_path / "model.olb")
@@ -369,8 +385,71 @@ def test_when_a_panel_begins_anew_is_checked(name, tmp_path):
             onlineboost.load(tmp_path / "forged.olb")
 
 
-def test_memory_while_reading_is_bounded_by_the_file(tmp_path):
-    """Headers that speak of more than is there, and lists of little."""
+def trees_of(header):
+    """Where the tables of the trees of a model with a panel are."""
+    chain = header["content"]["estimator"]["model"]["model"]["chain"]["panelled"]
+    return chain["segments"][0]["segment"]["learners"]["trees"]
+
+
+def forged_sizes(path):
+    """Files of a model with a panel in which a number speaks of much more than is there."""
+    header, arrays = mutations.parts(path.read_bytes())
+    panel = header["content"]["estimator"]["model"]["model"]["chain"]["panelled"]["panel"]["panel"]
+
+    def changed(number, content, shape=None):
+        other, own = json.loads(json.dumps(header)), list(arrays)
+        own[number] = bytearray(content)
+        other["arrays"][number][1] = shape or [len(content)]
+        return mutations.joined(other, own)
+
+    details = np.frombuffer(bytes(arrays[trees_of(header)["details"]]), DETAIL).copy()
+    details["n_children"] = 2**31 - 1
+    yield changed(trees_of(header)["details"], details.tobytes())
+    yield changed(trees_of(header)["stats"], b"", [1 << 20, 0])
+    yield changed(trees_of(header)["stats"], b"", [1 << 40, 0])
+    for at, value in ((0, 2**40), (1, 1000), (2, 2**40), (2, 5000)):
+        used = np.frombuffer(bytes(arrays[panel["used"]]), np.int64).copy()
+        used[at] = value
+        yield changed(panel["used"], used.tobytes())
+    used = np.frombuffer(bytes(arrays[panel["used"]]), np.int64).copy()
+    used[2] = 100_000  # classes, and one of their arrays is as long
+    other, own = mutations.parts(changed(panel["used"], used.tobytes()))
+    own[panel["class_seen"]], other["arrays"][panel["class_seen"]][1] = bytearray(800_000), [800_000]
+    yield mutations.joined(other, own)
+
+
+def test_no_number_of_a_file_makes_load_ask_for_memory(tmp_path):
+    X, y, weight = mixed_stream(200)
+    tree = HoeffdingTree(grace_period=10, tie_threshold=0.5)
+    OnlineBoostClassifier(3, learner=tree).partial_fit(X, y, sample_weight=weight).save(tmp_path / "model.olb")
+    for data in forged_sizes(tmp_path / "model.olb"):
+        assert takes(data, tmp_path) <= 3 * len(data) + 2_000_000
+
+
+def test_potentials_of_a_forged_file_are_not_computed(tmp_path, monkeypatch):
+    X, y = number_stream(40)
+    OnlineMBBM(2).fit(X, y).save(tmp_path / "model.olb")
+    header, arrays = mutations.parts((tmp_path / "model.olb").read_bytes())
+    booster = header["content"]["estimator"]["model"]["model"]["chain"]["chain"]["segments"][0]["segment"]["booster"]
+    booster["mbbm"]["tables"]["potentials"]["n_classes"] = 1 << 20
+    data = mutations.joined(header, arrays)
+    assert takes(data, tmp_path) <= 3 * len(data) + 2_000_000
+
+
+def takes(data, folder):
+    """Bytes that loading a file takes at most, or trying to."""
+    (folder / "odd.olb").write_bytes(data)
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(storage.ModelFileError):
+            onlineboost.load(folder / "odd.olb")
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_for_a_header_is_bounded(tmp_path):
+    """Headers that speak of more than is there, and lists of little: no more than 60 times the header."""
     path = tmp_path / "model.olb"
     X, y = number_stream(40)
     AdaBoostOLM(2).fit(X, y).save(path)
@@ -380,22 +459,22 @@ def test_memory_while_reading_is_bounded_by_the_file(tmp_path):
         changed = json.loads(json.dumps(header))
         changed["arrays"][2][1] = shape
         odd.append(mutations.joined(changed, arrays))
-    for change in ({"objects": [[0], [[]] * 50_000]}, {"ndarray": ["<U99999999", [1], 0]}, [{}] * 50_000, "x" * 10**6):
+    for change in ({"objects": [[0], [[]] * 20_000]}, {"ndarray": ["<U99999999", [1], 0]}, [{}] * 20_000, "x" * 10**6):
         changed = json.loads(json.dumps(header))
         changed["content"]["estimator"]["settings"]["learner"] = change
         odd.append(mutations.joined(changed, arrays))
-    onlineboost.load(path)
-    tracemalloc.start()
-    try:
-        for data in odd:
-            (tmp_path / "odd.olb").write_bytes(data)
-            tracemalloc.reset_peak()
-            before = tracemalloc.get_traced_memory()[0]
-            with contextlib.suppress(storage.ModelFileError):
-                onlineboost.load(tmp_path / "odd.olb")
-            assert tracemalloc.get_traced_memory()[1] - before < 40 * len(data) + 2_000_000
-    finally:
-        tracemalloc.stop()
+    changed = json.loads(json.dumps(header))
+    changed["arrays"] += [["u1", [0], 0]] * 20_000
+    odd.append(mutations.joined(changed, arrays + [bytearray()] * 20_000))
+    columns = changed["content"]["estimator"]["model"]["model"]["encoder"]["columns"]  # tables of values met once
+    columns |= {"names": [f"{j:x}" for j in range(5_000)], "nominal": list(range(5_000)), "values": [[]] * 5_000}
+    columns["once"] = len(header["arrays"])
+    changed["arrays"] = [*header["arrays"], ["i8", [5_000, 2], 0]]
+    once = np.array([[j, 5] for j in range(5_000)], np.int64)
+    odd.append(mutations.joined(changed, [*arrays, bytearray(once.tobytes())]))
+    for data in odd:
+        length = int.from_bytes(data[12:16], "little")
+        assert takes(data, tmp_path) < 3 * len(data) + 60 * length + 2_000_000
 
 
 def test_a_mapped_model_is_not_read_whole(tmp_path, monkeypatch):

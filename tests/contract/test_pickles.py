@@ -9,12 +9,15 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import onlineboost
 from contract.kinds import every_estimator, every_kind, with_learners_of_another_make
 from contract.test_contract import learned, small, stream  # noqa: F401
 from helpers import in_blocks, number_stream, panel_arrays
 from onlineboost import HoeffdingTree
+from onlineboost.data.labels import object_array
 from onlineboost.estimators.panel_member import PanelMember
 from onlineboost.trees import compact, state
 
@@ -27,13 +30,17 @@ def saved(clf):
     """The pickle of a model, but for the number of threads."""
     if "n_jobs" in clf.get_params():
         clf.set_params(n_jobs=1)
-    if clf.class_weight or clf.cost_matrix:  # text in a user's dict may be the same object as a label, or another
-        return pickle.dumps(clf._model)
     return pickle.dumps(clf)
 
 
+def of_a_file(clf, path):
+    """The same model, by way of a file."""
+    clf.save(path)
+    return onlineboost.load(path)
+
+
 @every_setting
-def test_equal_models_make_equal_pickles(kind):
+def test_equal_models_make_equal_pickles(kind, tmp_path):
     """However the stream was cut into blocks and the work spread over threads; saved on the way or not."""
     X, y, weight = stream(1)
     want = saved(learned(kind, X, y, weight, block=len(y))[0])
@@ -44,22 +51,31 @@ def test_equal_models_make_equal_pickles(kind):
     clf = pickle.loads(pickle.dumps(clf))
     in_blocks(clf, X[100:], y[100:], 50, weight[100:])
     assert saved(clf) == want
-    for copier in (copy.copy, copy.deepcopy, lambda clf: clf.snapshot(), lambda clf: pickle.loads(pickle.dumps(clf))):
+    copiers = copy.copy, copy.deepcopy, lambda clf: clf.snapshot(), lambda clf: pickle.loads(pickle.dumps(clf))
+    for copier in (*copiers, lambda clf: of_a_file(clf, tmp_path / "model.olb")):
         assert saved(copier(clf)) == want
 
 
 @every_class
-def test_equal_models_with_rows_that_wait_make_equal_pickles(kind):
+def test_equal_models_with_rows_that_wait_make_equal_pickles(kind, tmp_path):
     X, y, weight = stream(1)
     clf, _ = learned(kind, X[:60], y[:60], weight[:60])
     clf.learn_pending(clf.predict_pending(X[60].tolist()).ticket, y[60])
-    assert saved(pickle.loads(pickle.dumps(clf))) == saved(clf)
+    clf.predict_pending(["a new colour", *X[61, 1:].tolist()])
+    assert saved(pickle.loads(pickle.dumps(clf))) == saved(of_a_file(clf, tmp_path / "model.olb")) == saved(clf)
 
 
-@pytest.mark.parametrize("labels", [(0, 1), (2.0, 3.0), (True, False), ("a", "b")], ids=str)
-def test_models_of_all_kinds_of_labels_make_equal_pickles(labels):
-    clf = HoeffdingTree().partial_fit(np.arange(8.0).reshape(-1, 1), np.array(labels * 4))
-    assert pickle.dumps(pickle.loads(pickle.dumps(clf))) == pickle.dumps(clf)
+@pytest.mark.parametrize("labels", [(0, 1), (2.0, 3.0), (True, False), ("a", "b"), (1, "auto"), (b"x", b"y")], ids=str)
+def test_models_of_all_kinds_of_labels_make_equal_pickles(labels, tmp_path):
+    clf = HoeffdingTree().partial_fit(np.arange(8.0).reshape(-1, 1), object_array(labels * 4))
+    want = pickle.dumps(clf)
+    assert pickle.dumps(pickle.loads(want)) == pickle.dumps(of_a_file(clf, tmp_path / "model.olb")) == want
+
+
+def test_texts_that_are_equal_but_not_one_object_make_equal_pickles():
+    frame = pd.DataFrame({"a": np.arange(8.0), "b": list("xy") * 4})
+    made = [HoeffdingTree(columns=columns).fit(frame, ["a", "b"] * 4) for columns in ("auto", "".join(["au", "to"]))]
+    assert pickle.dumps(made[0]) == pickle.dumps(made[1])
 
 
 @every_class

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -146,6 +148,55 @@ def test_columns_that_turn_up_later(kind, tmp_path):
             assert model_state(twin) == model_state(clf)
     assert len(clf._model.encoder.names) == 5
     assert model_state(twin) == model_state(clf)
+
+
+@every_class
+def test_columns_of_a_first_block_that_have_no_value_yet(kind, tmp_path):
+    """Nor where the only values are in rows of weight 0, which are as if absent."""
+    X, y, path = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 20, "b": np.nan, "c": np.nan}), [0, 1, 0] * 20, tmp_path / "m.olb"
+    X.loc[0, "c"] = 5.0
+    weight = np.ones(60)
+    weight[0] = 0.0
+    by_block = kind.make(columns="open").partial_fit(X, y, sample_weight=weight)
+    by_row = kind.make(columns="open").learn_one({"a": 1.0, "b": None}, 0)
+    for clf in (by_block, by_row):
+        clf.save(path)
+        loaded = onlineboost.load(path)
+        assert model_state(loaded) == model_state(clf)
+        for each in (clf, loaded):
+            assert (each.n_features_in_, each.feature_names_in_.tolist()) == (1, ["a"])
+            each.partial_fit(X.fillna(2.0), y)
+            assert (each.n_features_in_, each.feature_names_in_.tolist()) == (3, ["a", "b", "c"])
+        assert model_state(loaded) == model_state(clf)
+
+
+@every_class
+def test_loading_takes_little_more_memory_than_the_file_has_bytes(kind, tmp_path):
+    X, y, weight = stream(7, 600)
+    learned(kind, X, y, weight)[0].save(tmp_path / "model.olb")
+    data = (tmp_path / "model.olb").read_bytes()
+    onlineboost.load(tmp_path / "model.olb")
+    tracemalloc.start()
+    try:
+        onlineboost.load(tmp_path / "model.olb")
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    computed = 70_000_000 if b'"mbbm"' in data else 0  # potentials, and room for costs
+    assert taken <= 3 * len(data) + 1_000_000 + computed
+
+
+@every_class
+def test_what_load_would_refuse_is_not_saved(kind, tmp_path):
+    X, y = number_stream(30)
+    clf, path = kind.make().partial_fit(X, y), tmp_path / "model.olb"
+    clf.save(path)
+    file = path.read_bytes()
+    clf._model.chain.numbers.moments[0, 0] = np.nan
+    with pytest.raises(CannotSave, match=r"load.*would refuse.*the file of before is as it was"):
+        clf.save(path)
+    assert path.read_bytes() == file
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
 @every_class

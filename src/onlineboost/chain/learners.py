@@ -222,7 +222,7 @@ class GivenLearners(Learners):
 
     def __init__(self, learners: list[Any], k: int, started: np.ndarray | None = None) -> None:
         self.learners = learners
-        self.classes = np.arange(k)
+        self.k = k
         self.started = np.zeros(len(learners), bool) if started is None else started
         self.takes_weight = _takes_weight(learners[0])
 
@@ -245,8 +245,8 @@ class GivenLearners(Learners):
 
     def _distribution(self, i: int, x: np.ndarray) -> np.ndarray:
         if not self.started[i]:
-            return np.full(len(self.classes), 1.0 / len(self.classes))
-        learner, k = self.learners[i], len(self.classes)
+            return np.full(self.k, 1.0 / self.k)
+        learner, k = self.learners[i], self.k
         with np.errstate(all="ignore"):  # what is not finite is seen to below
             p = np.ascontiguousarray(learner.predict_proba(x.copy()), np.float64)
         if p.shape != (1, k):
@@ -266,22 +266,23 @@ class GivenLearners(Learners):
     def _teach(self, state: Given, i: int, b: int, rows: Rows, booster: Booster, y: np.ndarray) -> None:
         """Learner i learns row b with the weight that the loop has left."""
         x, w = rows.X[b : b + 1].copy(), state.weight[b]  # a learner may write to what it is given
+        classes = np.arange(self.k)
         if self.takes_weight and w > 0.0:
-            self.learners[i].partial_fit(x, y[b : b + 1], classes=self.classes, sample_weight=np.array([w]))
+            self.learners[i].partial_fit(x, y[b : b + 1], classes=classes, sample_weight=np.array([w]))
             self.started[i] = True
         # The paper: a learner that takes no weight is sent the example with a probability proportional to it.
         elif w > uniform(booster.seed, SAMPLE, booster.offset + i, rows.t + b) * booster.scale[i]:
-            self.learners[i].partial_fit(x, y[b : b + 1], classes=self.classes)
+            self.learners[i].partial_fit(x, y[b : b + 1], classes=classes)
             self.started[i] = True
 
     def part(self, start: int, stop: int) -> Self:
-        return type(self)(self.learners[start:stop], len(self.classes), self.started[start:stop].copy())
+        return type(self)(self.learners[start:stop], self.k, self.started[start:stop].copy())
 
     def join(self, others: Sequence[Any]) -> Self:
         learners = [learner for part in (self, *others) for learner in part.learners]
         started = np.concatenate([part.started for part in (self, *others)])
         copy = pickle.loads(pickle.dumps(learners))
-        return type(self)(copy, len(self.classes), started)
+        return type(self)(copy, self.k, started)
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """Other learners see the codes of nominal columns as numbers: there is nothing to prepare."""

@@ -151,6 +151,12 @@ def finish_block(newtons, recency, mixture, t, votes, y, weight, work, forecasts
         learn_recency(recency, k, y[b])
 
 
+def ends_of(n_learners: int) -> list[int]:
+    """Learners up to each fifth of a chain."""
+    n = min(FIFTHS, n_learners)
+    return [n_learners * i // n for i in range(1, n + 1)]
+
+
 class PanelChain(Chain):
     """A chain whose votes start from those of a panel."""
 
@@ -162,12 +168,13 @@ class PanelChain(Chain):
     mixture: Mixture
 
     def __init__(self, segment: Segment, n_numeric: int, n_nominal: int, seed: int) -> None:
-        n = min(FIFTHS, len(segment))
-        self.ends = [len(segment) * i // n for i in range(1, n + 1)]  # learners up to each fifth
+        self.ends = ends_of(len(segment))
         super().__init__(self._fifths(segment), n_numeric, seed)
         self.panel = new_panel(n_numeric, n_nominal, seed)
         begin(self.panel)
-        self.newton, self.slow = (new_newton([1.0] + [0.0] * len(FADES) + [OF_A_FIFTH] * n) for _ in range(2))
+        self.newton, self.slow = (
+            new_newton([1.0] + [0.0] * len(FADES) + [OF_A_FIFTH] * len(self.ends)) for _ in range(2)
+        )
         self.recency = new_recency(0)
         self.mixture = new_mixture()
 
@@ -181,6 +188,10 @@ class PanelChain(Chain):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        self.cut_at_fifths()
+
+    def cut_at_fifths(self) -> None:
+        """What was saved as one segment."""
         self.segments = self._fifths(*self.segments)
 
     def set_classes(self, k: int) -> None:

@@ -25,7 +25,7 @@ from onlineboost.data.frames import as_table, named_row, numbers_of_values, row_
 from onlineboost.data.open_columns import NewColumn, first_columns, new_columns, new_columns_of_row
 from onlineboost.data.places import NOTHING, OWN, SHARED, Column, Key, Met, begins_to_share, own_places
 from onlineboost.data.table import Table
-from onlineboost.data.values import category_of
+from onlineboost.data.values import category_of, interned
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Encoder:
         Tables as bytes: whether two columns have one in common, which they may, must not show.
         """
         state = {name: value for name, value in self.__dict__.items() if name != "_known"}
-        return state | {"once": [table.tobytes() for table in self.once]}
+        return interned(state | {"once": [table.tobytes() for table in self.once]})  # type: ignore[no-any-return]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():

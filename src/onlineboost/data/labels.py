@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost.data.errors import DataError
-from onlineboost.data.values import is_missing, shortest
+from onlineboost.data.values import interned, is_missing, shortest
 
 
 @dataclass
@@ -34,6 +34,9 @@ class Labels:
         self._written = {}
         for code, label in enumerate(self.names):
             self._written.setdefault(written_as(label), code)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return interned(self.__dict__)  # type: ignore[no-any-return]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Of numbers that were loaded, the type is an object of its own: equal models would make unequal pickles."""

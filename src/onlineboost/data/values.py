@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -83,3 +84,26 @@ def shortest(number: int | float | Decimal) -> str:
         return str(int(number))
     number = float(number)
     return str(int(number)) if number.is_integer() else repr(number)
+
+
+def interned(value: Any) -> Any:
+    """A copy in which equal texts are one object, as deep as lists, tuples, dicts and arrays of objects go.
+
+    A pickle shows which texts are one object: without this, equal models would make unequal pickles.
+    """
+    kind = type(value)
+    if kind is str:
+        return sys.intern(value)
+    if kind is list:
+        return list(map(interned, value))
+    if isinstance(value, tuple):
+        parts = map(interned, value)
+        return kind(*parts) if hasattr(value, "_fields") else kind(parts)
+    if kind is dict:
+        return {interned(key): interned(item) for key, item in value.items()}
+    if kind is np.ndarray and value.dtype == object:
+        out = np.empty(value.size, object)
+        for i, item in enumerate(value.flat):  # a tuple among them would be taken apart by `out[:] = values`
+            out[i] = interned(item)
+        return out.reshape(value.shape)
+    return value

@@ -235,6 +235,8 @@ class OnlineClassifier(
 
     def _begin(self, X: Any, classes: Any) -> Model:
         encoder = Encoder.settle(X, self.categorical_features, check_word(self.columns))
+        if encoder.opens == "open":  # columns that have no value yet are left out
+            note_columns(self, encoder.names, named=encoder.named)
         known = np.empty(0) if classes is None else sorted_labels(check_labels(classes, type(self).__name__))
         labels = Labels(known, classes is not None)
         columns = Columns(len(encoder.numeric), encoder.sizes)

@@ -13,6 +13,8 @@ from threading import Lock, RLock, get_ident
 from types import FrameType
 from typing import Any, Self
 
+from onlineboost.data.values import interned
+
 OF_THIS_PROCESS = ("_gate_", "_desk_", "_checked_", "_changed_")  # attributes of a model that are no part of its copies
 LOOK_UP = 0.2  # seconds after which those that wait look for themselves, should nobody have told them
 
@@ -178,5 +180,6 @@ class Guarded:
         super().__setstate__({sys.intern(name): value for name, value in state.items()})  # type: ignore[misc]
 
     def _without_gate(self) -> dict[str, Any]:
+        """By name, and equal texts as one object: equal models then make equal pickles, loaded ones too."""
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
-        return {name: value for name, value in state.items() if name not in OF_THIS_PROCESS}
+        return {name: interned(state[name]) for name in sorted(state.keys() - {*OF_THIS_PROCESS})}

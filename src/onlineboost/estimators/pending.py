@@ -17,10 +17,12 @@ from onlineboost.chain.threads import Interrupt
 from onlineboost.data.encoder import Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import named_row, table_of_row
+from onlineboost.data.values import interned
 from onlineboost.estimators.gate import Gate
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.one_row import Input
 from onlineboost.estimators.settings import count
+from onlineboost.trees.compact import loaded
 
 MOST = 10_000  # rows that wait at most, unless `limit_pending` says otherwise
 
@@ -47,10 +49,11 @@ class Pending:
         self.lost: dict[int, None] = {}  # a set in order
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "rows": list(self.rows.items()), "lost": list(self.lost)}
+        return interned({**self.__dict__, "rows": list(self.rows.items()), "lost": list(self.lost)})  # type: ignore[no-any-return]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        own = {**state, "rows": dict(state["rows"]), "lost": dict.fromkeys(state["lost"])}
+        rows = {ticket: loaded(row) for ticket, row in state["rows"]}
+        own = {**state, "rows": rows, "lost": dict.fromkeys(state["lost"])}
         self.__dict__ = {sys.intern(name): value for name, value in own.items()}  # equal ones then make equal pickles
 
     def add(self, row: Kept | dict[str, Any] | list[Any]) -> int:

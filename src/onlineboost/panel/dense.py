@@ -32,7 +32,8 @@ LARGEST = 1e12  # no dense number is larger
 VALUES = 256  # codes of a nominal column
 FIRST_LOOK, LAST_LOOK, SURE = 4, 8192, 128  # numbers
 FAR, ODD = 1024.0, 16.0
-SMALLEST_UNIT = 500  # and largest: powers of two
+LARGEST_UNIT = 500  # and smallest: the power of two
+LARGEST_FACTOR = 2.0**1000  # between two units; times 0 it is 0
 WIDE = 1024  # dense columns for numbers at most: memory and time of least squares grow with the square
 
 EVER, LATELY = range(2)  # Dense.low and high
@@ -89,7 +90,7 @@ def meet_number(dense, c, x):
 def unit_of(width):
     """The power of two that makes this width about 1."""
     _, exponent = math.frexp(width)
-    return math.ldexp(1.0, -max(-SMALLEST_UNIT, min(SMALLEST_UNIT, exponent)))
+    return math.ldexp(1.0, -max(-LARGEST_UNIT, min(LARGEST_UNIT, exponent)))
 
 
 @bare_kernel
@@ -127,7 +128,7 @@ def take_unit(dense, c, x):
     """
     low, high = dense.low[LATELY, c], dense.high[LATELY, c]
     origin, unit = 0.5 * (low + high), unit_of(high - low)
-    factor = unit / dense.unit[c] if dense.unit[c] > 0.0 else 0.0
+    factor = min(unit / dense.unit[c], LARGEST_FACTOR) if dense.unit[c] > 0.0 else 0.0
     shift = (dense.origin[c] - origin) * unit
     dense.origin[c], dense.unit[c] = origin, unit
     dense.low[EVER, c], dense.high[EVER, c] = low, high

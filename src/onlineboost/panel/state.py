@@ -7,7 +7,7 @@ is makes no difference to what is learned; copies and pickles have none to spare
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -228,19 +228,23 @@ def _all_sizes(state: Any, sizes: Mapping[str, int]) -> dict[str, int]:
 
 def most_bytes(state: Any, k: int) -> int:
     """What a panel or a member takes at most with k classes: what has not been met yet included."""
-    classes = 2 * max(k, 1)  # there may be room for as many again
-    return _bytes(state, AXES, _all_sizes(state, {"classes": classes, **_most(state)}))
+    shapes = shapes_with(state, {"classes": 2 * max(k, 1), **_most(state)})  # there may be room for as many again
+    return sum(math.prod(shape) * array.itemsize for array, shape in shapes)
 
 
-def _bytes(group: Any, axes: Any, sizes: Mapping[str, int]) -> int:
+def shapes_with(state: Any, sizes: Mapping[str, int]) -> Iterator[tuple[np.ndarray, tuple[int, ...]]]:
+    """Every array, and the shape that it has with exactly so much room."""
+    return _shapes(state, AXES, _all_sizes(state, sizes))
+
+
+def _shapes(group: Any, axes: Any, sizes: Mapping[str, int]) -> Iterator[tuple[np.ndarray, tuple[int, ...]]]:
     if isinstance(group, tuple):
-        own = axes or {}
         names = group._fields  # type: ignore[attr-defined]
-        return sum(_bytes(part, own.get(name), sizes) for name, part in zip(names, group, strict=True))
-    if not isinstance(group, np.ndarray):
-        return 0
-    shape = [sizes.get(axis, have) for axis, have in zip(axes or [""] * group.ndim, group.shape, strict=True)]
-    return math.prod(shape) * group.itemsize
+        for name, part in zip(names, group, strict=True):
+            yield from _shapes(part, (axes or {}).get(name), sizes)
+    elif isinstance(group, np.ndarray):
+        named = zip(axes or [""] * group.ndim, group.shape, strict=True)
+        yield group, tuple(sizes.get(axis, have) for axis, have in named)
 
 
 def _fitted(group: Any, axes: Any, sizes: Mapping[str, int]) -> Any:

@@ -33,7 +33,8 @@ PREAMBLE = struct.Struct("<8sIIQII")  # magic, format, bytes of the header, of t
 ALIGN = 64
 MOST_HEADER = 1 << 26
 MOST_DIMENSIONS = 4
-DTYPES = {name: np.dtype(name).newbyteorder("<") for name in ("f8", "i8", "i4", "u2", "u1", "b1")}
+MOST_EMPTY = 1 << 20  # rows of an array that takes no bytes
+DTYPES = {name: np.dtype(f"<{name}") for name in ("f8", "i8", "i4", "u2", "u1", "b1")}
 MAPPED = 1 << 20  # bytes from which on a mapped float64 array stays in the file until it is asked for
 
 
@@ -203,7 +204,9 @@ def _is_listed(given: Any) -> bool:
         return False
     _, shape, crc = given
     whole = [*shape, crc] if isinstance(shape, list) and len(shape) <= MOST_DIMENSIONS else [None]
-    return all(type(number) is int and 0 <= number < 1 << 62 for number in whole) and prod(shape) < 1 << 62
+    if not all(type(number) is int and 0 <= number < 1 << 62 for number in whole):
+        return False
+    return 0 < prod(shape) < 1 << 62 or max(shape) <= MOST_EMPTY
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

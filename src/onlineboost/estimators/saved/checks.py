@@ -1,7 +1,6 @@
 """Could a model that was read have been learned? Kernels do not check their indices: what they go by is checked here.
 
-Trees are saved in one order alone (`trees.compact`): children after their parent, class rows of a leaf side by side,
-statistics in the order of the class rows. So most of it is a comparison with what that order has to be.
+What can be told of a state by itself is checked when it is made (`states`): trees in `forests`, members in `panels`.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.restarts import Plan, most_lag
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import COLUMNS
-from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key, own_places
+from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key
 from onlineboost.estimators.checks import MOST_WEIGHT
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.nearest_neighbours import MOST as MOST_NEIGHBOURS
-from onlineboost.estimators.saved.fields import check
+from onlineboost.estimators.saved.fields import check, check_finite
+from onlineboost.estimators.saved.forests import check_forest
+from onlineboost.estimators.saved.panels import check_inside, check_newton
 from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
-from onlineboost.panel.alarm import PATIENCE, SPARE, TOO_MUCH
 from onlineboost.panel.ground import HEAVIEST
 from onlineboost.panel.state import N_CLASSES, ROWS
-from onlineboost.trees.state import N_LEAVES, NOT_BORN, UNLIMITED, Forest, nominal_layout
 
 MOST_ROUNDS = 1 << 62
 
@@ -61,8 +60,8 @@ def check_model(name: str, model: Model) -> None:
             check(len(booster.log_v) == len(booster.segment) > 0, "the weights of the experts")
             check_segment(booster.segment, holds, model, classes=2)
     else:
-        check(len(chain.segments) == 1 or isinstance(chain, PanelChain), "the number of segments")
-        whole = chain.whole()
+        check(len(chain.segments) == 1, "the number of segments")
+        (whole,) = chain.segments
         check(len(chain.log_v) == len(whole) == chain.n_learners > 0, "the weights of the experts")
         check_segment(whole, holds, model, classes=k)
         if isinstance(chain, PanelChain):
@@ -73,21 +72,29 @@ def check_model(name: str, model: Model) -> None:
 def check_panelled(chain: PanelChain, model: Model) -> None:
     """The panel, which has learned the rows since it last began anew, and the combiners behind the chain."""
     panel = chain.panel
-    lead, late, counts, begun = panel.alarm
+    counts, begun = panel.alarm.counts, panel.alarm.rounds
     check(((begun >= 0) & (begun <= chain.t)).all(), "when the panel has begun anew")
     check(((np.diff(begun) < 0) | (begun[1:] == 0)).all(), "when the panel has begun anew")
     check(panel.used[N_CLASSES] == model.k, "the classes of the panel")
     check(panel.used[ROWS] == chain.t - begun[0], "the rows of the panel")
-    lead_is_good = 0.0 <= lead[0] <= TOO_MUCH + SPARE and 0 <= late[0] < PATIENCE
-    check(lead_is_good, "the lead of the frequencies over the panel")
     heaviest = HEAVIEST * int(panel.used[ROWS]) * (1.0 + 1e-9)  # sums are rounded
     check(((counts >= 0.0) & (counts <= heaviest)).all(), "the labels that the panel has learned")
-    dense = panel.dense
-    check(len(dense.origin) <= dense.offset == chain.n_numeric, "the columns of the panel")
-    check(len(dense.place) <= len(model.encoder.nominal), "the columns of the panel")
-    check_finite(*chain.newton, *chain.slow, chain.recency, chain.mixture.lost)
+    check_dense(panel, model)
+    for newton in (chain.newton, chain.slow):
+        check_newton(newton)
+    check_inside("recency", chain.recency)
+    check_finite(chain.mixture.lost)
     share = chain.mixture.share
     check((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6, "the shares of the mixture")
+
+
+def check_dense(ground: Any, model: Model) -> None:
+    """The columns of a panel or a member are the first of the model, which knows all values that it knows."""
+    dense, sizes = ground.dense, model.encoder.sizes
+    check(len(dense.origin) <= dense.offset == model.chain.n_numeric, "the columns of the panel")
+    check(len(dense.place) <= len(sizes), "the columns of the panel")
+    known = zip(dense.place, sizes, strict=False)
+    check(not any(place[size:].any() for place, size in known), "the values of the panel")
 
 
 def check_plan(plan: Plan | None, chain: Chain) -> None:
@@ -118,10 +125,6 @@ def check_diary(diary: diaries.Diary, model: Model) -> None:
     check(good.all() and (np.diff(row) >= 0).all() and (number < most[kind]).all(), "the events")
 
 
-def check_finite(*arrays: np.ndarray | None) -> None:
-    check(all(array is None or np.isfinite(array).all() for array in arrays), "a number is infinite or none")
-
-
 def check_columns(encoder: Encoder, t: int) -> None:
     """Names that are text, nominal columns among them, and values in the order in which they came."""
     names = encoder.names
@@ -130,10 +133,9 @@ def check_columns(encoder: Encoder, t: int) -> None:
     nominal = encoder.nominal
     good = all(type(c) is int and 0 <= c < len(names) for c in nominal) and len(nominal) == len(encoder.codes)
     check(good and all(a < b for a, b in pairwise(nominal)), "the nominal columns")
-    for codes, births, once in zip(encoder.codes, encoder.births, encoder.once, strict=True):
+    for codes, births in zip(encoder.codes, encoder.births, strict=True):
         check(len(codes) == len(births) <= MAX_VALUES, "the values of a nominal column")
         check_values(codes)
-        check(not once or AT_ONCE <= own_places(codes) < OWN, "the values met once")
         check(all(-1 <= birth <= t for birth in births), "the rounds of the values")
         check(all(a <= b for a, b in pairwise(births)), "the rounds of the values")
 
@@ -167,7 +169,7 @@ def check_segment(segment: Any, holds: Holds, model: Model, classes: int) -> Non
         check(booster.tables.n_classes == max(classes, 2), "the potentials")
         check(booster.tables.n_learners == len(booster.scale), "the potentials")
     if isinstance(learners, GivenLearners):
-        check(isinstance(learners.learners, list) and len(learners.classes) == max(classes, 1), "the learners")
+        check(isinstance(learners.learners, list) and learners.k == max(classes, 1), "the learners")
         check(len(learners.started) == len(learners.learners), "the learners")
         return
     if isinstance(learners, MemberLearners):
@@ -185,99 +187,7 @@ def check_members(learners: MemberLearners, holds: Holds, model: Model, classes:
     kinds = {STATES.by_kind[type(member)].name for member in learners.members}
     check(len(kinds) == 1 and kinds <= set(holds.members or kinds), "the learners are of another kind")
     for member in learners.members:
-        ground, dense = member.ground, member.ground.dense
+        ground = member.ground
         check(ground.used[N_CLASSES] == classes and 0 <= ground.used[ROWS] <= model.chain.t, "the rows of a member")
-        check(len(dense.origin) <= dense.offset == model.chain.n_numeric, "the columns of a member")
-        check(len(dense.place) <= len(model.encoder.nominal), "the columns of a member")
+        check_dense(ground, model)
         check(1 <= getattr(member, "many", 1) <= MOST_NEIGHBOURS, "the neighbours of a member")
-
-
-def check_forest(forest: Forest, trees: int, classes: int, encoder: Encoder) -> None:
-    """So many trees, whose leaves know so many classes."""
-    check(len(forest.roots) == trees, "the number of trees")
-    check_finite(forest.grace, forest.log_delta, forest.tie, forest.unit)
-    check(forest.n_numeric == len(encoder.numeric), "the number of numeric columns")
-    check(0.0 < forest.share <= 1.0, "the share of columns to look at")
-    check(np.array_equal(forest.offset, nominal_layout(forest.n_numeric, encoder.sizes)), "the places of the values")
-    check(forest.stats.shape[1] == forest.offset[-1], "the width of the statistics")
-    births: list[int] = []
-    for column in encoder.births:
-        births += [NOT_BORN, *column]
-    check(np.array_equal(forest.birth, births), "the rounds of the values")
-    _check_nodes(forest, len(encoder.names))
-    _check_rows(forest, classes)
-
-
-def _check_nodes(forest: Forest, n_columns: int) -> None:
-    nodes, details, n = forest.nodes, forest.details, len(forest.nodes)
-    check(len(details) == n, "the number of nodes")
-    feature, first, count = nodes["feature"], nodes["first"].astype(np.int64), details["n_children"].astype(np.int64)
-    check(((feature >= -1) & (feature < n_columns)).all(), "the columns of the nodes")
-    at = np.flatnonzero(feature >= 0)
-    numeric = feature[at] < forest.n_numeric
-    check((np.isnan(nodes["threshold"][at]) != numeric).all(), "the thresholds of the nodes")
-    check((count[at] >= 1).all() and (count[at][numeric] == 2).all(), "the number of children")
-    last = first[at] + count[at]
-    check(((first[at] > at) & (last <= n)).all(), "the children of a node")
-    heavy = details["heavy"][at]
-    check(((heavy >= first[at]) & (heavy < last)).all(), "the children of a node")
-    parents = np.zeros(n + 1, np.int64)  # changes of: how many nodes have this one as a child
-    np.add.at(parents, first[at], 1)
-    np.add.at(parents, last, -1)
-    parents = np.cumsum(parents)[:n]
-    roots = forest.roots
-    check(((roots >= 0) & (roots < n)).all() and (np.diff(roots) > 0).all(), "the roots of the trees")
-    check((last <= _ends(forest)[tree_of(forest, at)]).all(), "the children of a node")
-    parents[roots] += 1
-    check((parents == 1).all(), "the parents of a node")
-    leaf = feature < 0
-    check(int(forest.used[N_LEAVES]) == int(leaf.sum()), "the number of leaves")
-    check_finite(*(details[name] for name in ("mass", "since", "bayes_lead")))
-
-
-def _check_rows(forest: Forest, classes: int) -> None:
-    """The lists of the leaves' classes: side by side, each with its own statistics, no class twice in one."""
-    rows, n = forest.rows, len(forest.rows)
-    last = rows["next"] == -1
-    check((last | (rows["next"] == np.arange(1, n + 1))).all() and (not n or last[-1]), "the class rows")
-    starts = np.flatnonzero(np.concatenate([[True], last[:-1]])) if n else np.empty(0, np.int64)
-    first = forest.nodes["first"][forest.nodes["feature"] < 0]
-    check((first >= -1).all() and np.array_equal(np.sort(first[first >= 0]), starts), "the class rows of the leaves")
-    label = rows["label"].astype(np.int64)
-    check(((label >= 0) & (label < classes)).all(), "the labels")
-    leaf = np.cumsum(np.concatenate([[0], last[:-1]])) if n else np.empty(0, np.int64)
-    pairs = np.sort(leaf * max(classes, 1) + label)
-    check((pairs[1:] != pairs[:-1]).all(), "a label is there twice in a leaf")
-    learned = rows["stat"][rows["stat"] != -1]
-    check(np.array_equal(learned, np.arange(len(forest.stats))), "the statistics of the class rows")
-    check_finite(rows["mass"], rows["prior"])
-    check((rows["mass"] >= 0.0).all(), "the masses of the classes")
-    at = np.flatnonzero((forest.nodes["feature"] < 0) & (forest.nodes["first"] >= 0))
-    tree = tree_of(forest, at[np.argsort(forest.nodes["first"][at])])[leaf]
-    _check_budget(forest, tree)
-
-
-def _ends(forest: Forest) -> np.ndarray:
-    """The node after the last of each tree: they are saved one after the other."""
-    return np.append(forest.roots[1:], len(forest.nodes)).astype(np.int64)
-
-
-def tree_of(forest: Forest, nodes: np.ndarray) -> np.ndarray:
-    return np.searchsorted(forest.roots, nodes, side="right") - 1
-
-
-def _check_budget(forest: Forest, tree: np.ndarray) -> None:
-    """What each tree has in the tables is what is there; `tree` is that of each class row."""
-    budget, n = forest.budget, len(forest.roots)
-    check(len(budget) == n, "the shares of the trees")
-    there = {
-        "nodes": _ends(forest) - forest.roots,
-        "rows": np.bincount(tree, minlength=n),
-        "stats": np.bincount(tree[forest.rows["stat"] >= 0], minlength=n),
-    }
-    for name, count in there.items():
-        check(np.array_equal(budget[name], count), f"the {name} of the trees")
-        most = budget[f"most_{name}"]
-        check(((most >= 0) & (most <= UNLIMITED)).all(), "the shares of the trees")
-    check_finite(budget["bar"])
-    check((budget["refused"] >= 0).all(), "the shares of the trees")

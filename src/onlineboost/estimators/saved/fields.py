@@ -163,6 +163,10 @@ def check(good: Any, what: str) -> None:
         raise DamagedModelFile(f"{what}: this model cannot have been learned")
 
 
+def check_finite(*arrays: np.ndarray | None) -> None:
+    check(all(array is None or np.isfinite(array).all() for array in arrays), "a number is infinite or none")
+
+
 def _check_array(array: np.ndarray, dtype: str, wanted: list[str], sizes: dict[str, int], where: str) -> None:
     """Type and shape; sizes met for the first time are noted."""
     if array.dtype != DTYPES[dtype] or array.ndim != len(wanted):

@@ -13,11 +13,12 @@ import numpy as np
 
 from onlineboost.estimators import lookup
 from onlineboost.estimators.gate import OF_THIS_PROCESS
+from onlineboost.estimators.model import Model
 from onlineboost.estimators.registry import ENTRIES
 from onlineboost.estimators.saved.checks import check_model
 from onlineboost.estimators.saved.fields import check
 from onlineboost.estimators.saved.pending import read_pending, write_pending
-from onlineboost.estimators.saved.states import STATES
+from onlineboost.estimators.saved.states import STATES, finish
 from onlineboost.storage.atomic import replacing
 from onlineboost.storage.container import read, write
 from onlineboost.storage.errors import CannotSave, DamagedModelFile, ForeignModelFile, ModelFileError
@@ -36,7 +37,18 @@ class Saved(NamedTuple):
     arrays: list[np.ndarray]
 
     def write(self, path: str | os.PathLike[str]) -> int:
-        """Put it into a file, as a whole or not at all; its bytes."""
+        """Put it into a file, as a whole or not at all; its bytes.
+
+        What `load` checks is checked before: a file that cannot be loaded is of no use to anyone.
+        """
+        try:
+            with _named("the model"):
+                _read_content(self.content, self.arrays, Pickles(None))
+        except ModelFileError as error:
+            raise CannotSave(
+                f"nothing is saved, since `load` would refuse the file ({error}); the file of before is as it was. Go "
+                f"back to an older file, or keep a pickle, and report it: this is an error of onlineboost"
+            ) from error
         with replacing(path) as file:
             return write(file, self.content, self.arrays)
 
@@ -84,23 +96,26 @@ def load_with_more(
     path: str | os.PathLike[str], *, mapped: bool = False, pickled_learners: bool = False
 ) -> tuple[Any, dict[str, Any]]:
     """`load`, and the values that were saved with the estimator."""
-    found = read(path, mapped=mapped)
+    content, arrays, _ = read(path, mapped=mapped)
     with _named(path):
-        content = found.content
-        check(
-            isinstance(content, dict) and content.keys() == {"onlineboost", "estimator", "more", "pickles"}, "the parts"
-        )
-        check(type(content["pickles"]) is int and type(content["onlineboost"]) is str, "the parts")
-        pickles = Pickles(pickled_learners)
-        reader = Reader(
-            found.arrays, {"pickle": pickles.read, "estimator": lambda given: _read_estimator(reader, given)}
-        )
-        pickles.reader = reader
-        estimator = _read_estimator(reader, content["estimator"])
-        more = {name: reader.value(value) for name, value in content["more"].items()}
-        reader.check_all_taken()
-        check(pickles.count == content["pickles"], "the number of pickles")
+        estimator, more, models = _read_content(content, arrays, Pickles(pickled_learners))
+        for model in models:
+            finish(model)
     return estimator, more
+
+
+def _read_content(content: Any, arrays: list[np.ndarray], pickles: Pickles) -> tuple[Any, dict[str, Any], list[Model]]:
+    """The estimator, what was saved with it, and all models in them, which are good and are to be finished."""
+    check(isinstance(content, dict) and content.keys() == {"onlineboost", "estimator", "more", "pickles"}, "the parts")
+    check(type(content["pickles"]) is int and type(content["onlineboost"]) is str, "the parts")
+    models: list[Model] = []
+    reader = Reader(arrays, {"pickle": pickles.read, "estimator": lambda given: _read_estimator(reader, given, models)})
+    pickles.reader = reader
+    estimator = _read_estimator(reader, content["estimator"], models)
+    more = {name: reader.value(value) for name, value in content["more"].items()}
+    reader.check_all_taken()
+    check(pickles.count == content["pickles"], "the number of pickles")
+    return estimator, more, models
 
 
 @contextmanager
@@ -122,8 +137,8 @@ class Pickles:
     writer: Writer
     reader: Reader
 
-    def __init__(self, allowed: bool) -> None:
-        self.allowed = allowed
+    def __init__(self, allowed: bool | None) -> None:
+        self.allowed = allowed  # None: they are looked at and left as they are
         self.count = 0
 
     def write(self, value: Any) -> Any:
@@ -140,13 +155,21 @@ class Pickles:
         return {"pickle": self.writer.array(np.frombuffer(pickle.dumps(value, protocol=5), np.uint8))}
 
     def read(self, given: Any) -> Any:
-        if not self.allowed:
+        if self.allowed is False:
             raise ForeignModelFile(
                 "it holds pickled weak learners of another make, and to unpickle them runs what is in them. If you "
                 "trust whoever made it, load it with pickled_learners=True"
             )
         self.count += 1
-        return pickle.loads(self.reader.array(given).tobytes())
+        text = self.reader.array(given)
+        return pickle.loads(text.tobytes()) if self.allowed else Unread()
+
+
+class Unread:
+    """A weak learner that was left in its pickle."""
+
+    def partial_fit(self, X: Any, y: Any) -> None:
+        raise NotImplementedError
 
 
 def _is_ours(value: Any) -> bool:
@@ -195,7 +218,7 @@ def _write_model(writer: Writer, model: Any) -> Any:
     return STATES.write(writer, model)
 
 
-def _read_estimator(reader: Reader, given: Any) -> Any:
+def _read_estimator(reader: Reader, given: Any, models: list[Model]) -> Any:
     check(
         isinstance(given, dict) and given.keys() == {"kind", "settings", "columns", "model", "pending"},
         "the parts of an estimator",
@@ -217,6 +240,7 @@ def _read_estimator(reader: Reader, given: Any) -> Any:
         names = columns.get("feature_names_in_")
         check(names is None or (isinstance(names, np.ndarray) and len(names) == n), "the names of the columns")
         estimator._model = model
+        models.append(model)
     encoder = model.encoder if given["model"] is not None else None
     if (pending := read_pending(reader, given["pending"], encoder)) is not None:
         estimator._pending = pending

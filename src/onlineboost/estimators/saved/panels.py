@@ -1,22 +1,25 @@
 """The panel ahead of a chain, and its members by themselves, in model files.
 
 Their arrays are bytes there, whose shapes follow from a few numbers. Kernels do not check their indices: what they go
-by is checked here.
+by is checked here, by itself with `panel.ranges`, and with what it refers to. Nothing is made of a size that a file
+claims before its bytes are known to be there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from onlineboost.estimators.saved.fields import check
-from onlineboost.panel import refits
+from onlineboost.panel import ranges, refits
 from onlineboost.panel.dense import VALUES, WIDE
-from onlineboost.panel.eager import COLUMN_BITS, LINK, MEMORY, N_LEAVES, N_NODES, N_TREES, NODES, ROWS
+from onlineboost.panel.eager import COLUMN_BITS, LINK, MEMORY, N_LEAVES, N_NODES, N_TREES, NODES, WRAP
 from onlineboost.panel.neighbours import RECENT
-from onlineboost.panel.state import Panel, ground_of, new_ground, new_panel, packed, resized
+from onlineboost.panel.newton import Newton
+from onlineboost.panel.state import Panel, ground_of, new_ground, new_panel, packed, shapes_with
 
 
 def named_arrays(group: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
@@ -87,39 +90,65 @@ def _filled(fresh: Any, given: dict[str, Any]) -> Any:
     nodes = given["eager.nodes"].size // (16 * N_TREES) if hasattr(fresh, "eager") else 1
     good = rows >= 0 and 0 <= classes <= given["class_seen"].size // 8 and 1 <= nodes <= NODES
     check(good and min(n_numeric, WIDE) <= columns <= given["most"] <= WIDE + 1024, "the columns of the panel")
-    check(given["columns.centre"].size == 8 * columns, "the columns of the panel")
     check(given["width"] == n_numeric + n_nominal, "the columns of the panel")
     sizes = {"classes": classes, "columns": columns, "memory": min(rows, MEMORY), "recent": min(rows, RECENT)}
-    state = resized(fresh, {**sizes, "nodes": nodes})
-    for name, array in named_arrays(state):
+    names = [name for name, _ in named_arrays(fresh)]
+    arrays = []
+    for name, (array, shape) in zip(names, shapes_with(fresh, {**sizes, "nodes": nodes}), strict=True):
         if given[name] is None:
+            arrays.append(np.zeros(shape, array.dtype))
             continue
-        check(given[name].size == array.nbytes, f"the size of {name} of the panel")
-        array.reshape(-1).view(np.uint8)[:] = given[name]
-    check_state(state, columns, classes)
+        check(given[name].size == math.prod(shape) * array.itemsize, f"the size of {name} of the panel")
+        check(array.dtype != np.bool_ or given[name].max(initial=0) <= 1, f"{name} of the panel")
+        arrays.append(given[name].view(array.dtype).reshape(shape))
+    state = _with_arrays(fresh, iter(arrays))
+    limits = {ranges.LABEL: max(classes, 1) - 1, ranges.COLUMN: columns, ranges.NOMINAL: max(n_nominal, 1) - 1}
+    limits[ranges.ROW] = WRAP if rows > WRAP else max(rows, 1) - 1
+    for name, array in named_arrays(state):
+        check_inside(name, array, limits)
+    _check_links(state, given["most"])
     return state
 
 
-def check_state(state: Any, columns: int, classes: int) -> None:
-    """What the kernels of a panel or a member go by."""
-    for name, array in named_arrays(state):
-        check(array.dtype.kind != "f" or np.isfinite(array).all(), f"{name} of the panel is infinite or none")
-    dense = ground_of(state).dense
-    place, owner = dense.place, dense.owner[dense.n_numbers :]
-    check(((place >= 0) & (place <= columns)).all(), "the values of the panel")
-    check(((owner >= 0) & (owner < max(len(place), 1))).all(), "the values of the panel")
-    labels = []
+def _with_arrays(group: Any, arrays: Iterator[np.ndarray]) -> Any:
+    """A named tuple with these arrays in place of its own, in their order."""
+    if isinstance(group, tuple):
+        return type(group)(*[_with_arrays(part, arrays) for part in group])
+    return next(arrays) if isinstance(group, np.ndarray) else group
+
+
+def check_inside(name: str, array: np.ndarray, limits: Mapping[str, int] | None = None) -> None:
+    """Whether the numbers of an array are within its range; without one, whether they are finite."""
+    if not array.size or (array.dtype.kind != "f" and name not in ranges.RANGES):
+        return
+    most = np.finfo(np.float64).max
+    low, high = ranges.RANGES.get(name, (-most, most))
+    largest = (limits or {})[high] if isinstance(high, str) else high
+    check(low <= array.min() and array.max() <= largest, f"{name} of the panel")  # nothing is above or below NaN
+
+
+def check_newton(newton: Newton) -> None:
+    """A is positive definite, by far: a step would have no end otherwise."""
+    for name, array in newton._asdict().items():
+        check_inside(f"newton.{name}", array)
+    check(np.linalg.eigvalsh(newton.A).min() > 1e-3, "the combiner of the panel")
+
+
+def _check_links(state: Any, most: int) -> None:
+    """What the numbers of a panel or a member refer to is there."""
+    ground = ground_of(state)
+    rows, columns, dense = int(ground.used[0]), int(ground.used[1]), ground.dense
+    met = min(np.count_nonzero(dense.place), most - dense.n_numbers)
+    check(columns == dense.n_numbers + met, "the values of the panel")
+    for name in ("linear", "curved"):
+        if hasattr(state, name):
+            check((np.diagonal(getattr(state, name).P) >= 0.0).all(), f"{name}.P of the panel")
+    if hasattr(state, "newton"):
+        check_newton(state.newton)
     if hasattr(state, "eager"):
-        eager = state.eager
-        labels += [eager.y, eager.labels]
-        check(((eager.rows >= 0) & (eager.met >= 0).all() & (eager.met < 2 * ROWS).all()).all(), "the rows of a leaf")
-        _check_trees(eager, columns)
-    if hasattr(state, "neighbours"):
-        labels.append(state.neighbours.y)
+        _check_trees(state.eager, columns)
     if hasattr(state, "refits"):
-        _check_refits(state.refits, columns, len(state.neighbours.scores))
-    for own in labels:
-        check(((own >= 0) & (own < max(classes, 1))).all(), "the labels of the panel")
+        _check_refits(state.refits, columns, len(state.neighbours.scores), rows)
 
 
 def _check_trees(eager: Any, columns: int) -> None:
@@ -134,10 +163,12 @@ def _check_trees(eager: Any, columns: int) -> None:
     check((np.where(column >= 0, inner, leaf) | (at >= n_nodes)).all(), "the nodes of a tree")
 
 
-def _check_refits(own: refits.Refits, columns: int, scores: int) -> None:
+def _check_refits(own: refits.Refits, columns: int, scores: int, rows: int) -> None:
     """Every node above the lowest level is a leaf, or goes by a column or a score that there is."""
     at = own.columns
     known = ((at >= 0) & (at < columns)) | ((at >= refits.SCORES) & (at < refits.SCORES + scores))
     known[:, refits.NODES // 2 :] = False
     check((known | (at == refits.NONE)).all(), "the nodes of a tree")
-    check(0 <= own.plan[refits.NEXT] < refits.TREES and own.plan[refits.DUE] > 0, "the tree that is fitted next")
+    soon = max(refits.SOONEST, RECENT // refits.PARTS)
+    good = 0 <= own.plan[refits.NEXT] < refits.TREES and rows < own.plan[refits.DUE] <= rows + soon
+    check(good, "the tree that is fitted next")

@@ -16,7 +16,8 @@ from onlineboost.boosters.mbbm import CACHE_MEGABYTES, Mbbm
 from onlineboost.boosters.olm import Olm
 from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
-from onlineboost.boosters.potentials.tables import Tables, build_tables, recipe
+from onlineboost.boosters.potentials.checks import LOSSES
+from onlineboost.boosters.potentials.tables import Method, Tables, build_tables, recipe
 from onlineboost.chain.calibration import HIGHEST, LOWEST
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import Diary
@@ -24,21 +25,24 @@ from onlineboost.chain.independent import IndependentChain
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.ova import ClassBooster, OneVsAllChain
-from onlineboost.chain.panelled import PanelChain
+from onlineboost.chain.panelled import PanelChain, ends_of
 from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.data.encoder import Encoder
-from onlineboost.data.labels import Labels
-from onlineboost.data.places import NOTHING, empty_table, note
+from onlineboost.data.labels import Labels, object_array, values_of
+from onlineboost.data.places import AT_ONCE, NOTHING, OWN, Key, empty_table, note, own_places
 from onlineboost.estimators.model import Model
-from onlineboost.estimators.saved.fields import States
+from onlineboost.estimators.saved.fields import States, check
+from onlineboost.estimators.saved.forests import check_tables
 from onlineboost.estimators.saved.members import add_members
 from onlineboost.estimators.saved.panels import PANEL, make_panel, take
 from onlineboost.panel.mixture import FORECASTS, Mixture
 from onlineboost.panel.newton import Newton
+from onlineboost.panel.recency import FADES
 from onlineboost.panel.state import N_CLASSES, Panel
 from onlineboost.storage.errors import DamagedModelFile
-from onlineboost.trees.compact import packed, restore
+from onlineboost.trees.compact import loaded, packed, restore, unpacked
+from onlineboost.trees.state import Forest
 
 STATES = States()
 
@@ -94,26 +98,31 @@ def _make_encoder(given: dict[str, Any]) -> Encoder:
     if ends[-1] != len(given["births"]):
         raise DamagedModelFile(f"there are {ends[-1]} nominal values, and rounds for {len(given['births'])}")
     nominal_set = set(nominal)
+    codes: list[dict[Key, int]] = [{value: code for code, value in enumerate(column)} for column in values]
     return Encoder(
         names=tuple(names),
         numeric=[c for c in range(len(names)) if c not in nominal_set],
         nominal=nominal,
-        codes=[{value: code for code, value in enumerate(column)} for column in values],
+        codes=codes,
         births=[given["births"][a:b].tolist() for a, b in pairwise(ends)],
-        once=_make_once(given["once"], len(values)),
+        once=_make_once(given["once"], codes),
         named=given["named"],
         opens=given["opens"],
     )
 
 
-def _make_once(given: np.ndarray | None, n_columns: int) -> list[array[int]]:
-    """The tables of values met once, from the columns and hashes of these, each in the order of its table."""
-    tables = [NOTHING for _ in range(n_columns)]
+def _make_once(given: np.ndarray | None, codes: list[dict[Key, int]]) -> list[array[int]]:
+    """The tables of values met once, from the columns and hashes of these, each in the order of its table.
+
+    There is one once a column has AT_ONCE values.
+    """
+    tables = [NOTHING for _ in codes]
     if given is None:
         return tables
     column, hashed = given.T
-    good = (column >= 0) & (column < n_columns) & (hashed > 0) & (hashed < 1 << 32)
-    if len(given) and good.all() and (np.diff(column) >= 0).all():
+    good = (column >= 0) & (column < len(codes)) & (hashed > 0) & (hashed < 1 << 32)
+    fit = [AT_ONCE <= own_places(own) < OWN for own in codes]
+    if len(given) and good.all() and (np.diff(column) >= 0).all() and all(fit[j] for j in set(column.tolist())):
         for j, one in given[::-1].tolist():  # the oldest of a group first
             tables[j] = tables[j] or empty_table()
             note(tables[j], one)
@@ -128,18 +137,14 @@ def _hashes(tables: list[array[int]]) -> list[list[int]]:
 
 def _make_labels(given: dict[str, Any]) -> Labels:
     """Labels as they were met: an array of them may hold 1.0 for the label 1."""
-    if not (isinstance(given["classes"], np.ndarray) and given["classes"].ndim == 1):
+    classes, names = given["classes"], given["names"]
+    if not (isinstance(classes, np.ndarray) and classes.ndim == 1):
         raise DamagedModelFile("the classes are no array")
-    labels = Labels(given["classes"], given["fixed"])
-    if (
-        not isinstance(given["names"], list)
-        or given["names"] != labels.names
-        or len(labels.names) != len(set(labels.names))
-    ):
+    if not (isinstance(names, list) and len(names) == len(classes) == len(set(names)) and names == values_of(classes)):
         raise DamagedModelFile("the labels are not those of the classes")
     fresh = Labels(np.empty(0), given["fixed"])
-    fresh.add(given["names"])
-    fresh.classes = given["classes"]
+    fresh.add(names)
+    fresh.classes = object_array(names) if classes.dtype == object else classes
     return fresh
 
 
@@ -181,19 +186,27 @@ FOREST = {
 }
 
 
-def _make_trees(given: dict[str, Any]) -> TreeLearners:
-    learners = TreeLearners.__new__(TreeLearners)
-    learners.__setstate__({"forest": given})
-    return learners
+def _make_forest(given: dict[str, Any]) -> Forest:
+    """What it says is checked before anything is made of it."""
+    check(given["stats"].shape[1] > 0, "the width of the statistics")  # so that their number is not for nothing
+    forest = unpacked(given)
+    check_tables(forest)
+    return forest
 
 
 def _make_binary_trees(given: dict[str, Any]) -> BinaryTreeLearners:
-    learners = BinaryTreeLearners.__new__(BinaryTreeLearners)
-    learners.__setstate__({"n_learners": given.pop("n_learners"), "forest": given})
-    return learners
+    n_learners = given.pop("n_learners")
+    return BinaryTreeLearners(_make_forest(given), n_learners)
 
 
-STATES.add("trees", TreeLearners, FOREST, lambda learners: packed(learners.forest), _make_trees, fresh=True)
+STATES.add(
+    "trees",
+    TreeLearners,
+    FOREST,
+    lambda learners: packed(learners.forest),
+    lambda given: TreeLearners(_make_forest(given)),
+    fresh=True,
+)
 STATES.add(
     "binary-trees",
     BinaryTreeLearners,
@@ -206,7 +219,7 @@ STATES.add(
     "given",
     GivenLearners,
     {"learners": "value", "n_classes": "1..1048576", "started": "b1[n]"},
-    lambda given: {"learners": given.learners, "n_classes": len(given.classes), "started": given.started},
+    lambda given: {"learners": given.learners, "n_classes": given.k, "started": given.started},
     lambda given: GivenLearners(given["learners"], given["n_classes"], given["started"]),
 )
 add_members(STATES)
@@ -245,8 +258,11 @@ STATES.add(
 
 
 def _make_tables(given: dict[str, Any]) -> Tables:
-    """Computed anew: the same numbers follow from the same few, and take up to 150 MB."""
-    return build_tables(given.pop("n_classes"), len(given["gamma"]), **given)
+    """What `finish` computes the tables from: they take up to 2 GB, and are made if all else is good."""
+    few = {"n_draws": given["n_draws"], "seed": given["seed"]}
+    tables = build_tables(given["n_classes"], len(given["gamma"]), given["gamma"], potential="monte_carlo", **few)
+    method = Method.MONTE_CARLO if given["potential"] == "monte_carlo" else Method.DENSE
+    return tables._replace(loss=LOSSES.index(given["loss"]), method=method)
 
 
 STATES.add(
@@ -265,6 +281,8 @@ STATES.add(
     "segment",
     Segment,
     {"learners": LEARNERS, "booster": BOOSTERS},
+    lambda segment: {"learners": segment.learners, "booster": segment.booster},
+    lambda given: Segment(given["learners"], loaded(given["booster"])),
 )
 STATES.add("class-booster", ClassBooster, {"segment": "segment", "log_v": "f8[n]"}, lambda state: dict(state.__dict__))
 STATES.add("numbers", Numbers, {"moments": "f8[3,c]", "ends": "f8[2,4,c]"})
@@ -328,19 +346,16 @@ def _take_panelled(chain: PanelChain) -> dict[str, Any]:
 
 
 def _make_panelled(given: dict[str, Any]) -> PanelChain:
-    (whole,) = given.pop("segments") or [None]
-    if whole is None:
-        raise DamagedModelFile("there are no learners")
-    chain = PanelChain(whole, 0, 0, given["seed"])
-    given["newton"] = Newton(given.pop("beta"), given.pop("A"))
-    given["slow"] = Newton(given.pop("slow_beta"), given.pop("slow_A"))
-    given["mixture"] = Mixture(given.pop("share"), given.pop("lost"))
-    if (
-        len(given["newton"].beta) != len(chain.newton.beta)
-        or given["recency"].shape[1] != given["panel"].used[N_CLASSES]
-    ):
+    chain: PanelChain = object.__new__(PanelChain)
+    chain.ends = ends_of(given["n_learners"])  # it is cut there when all is known to be good: `finish`
+    Chain.__init__(chain, [], 0, given["seed"])
+    voices = {"newton": Newton(given.pop("beta"), given.pop("A"))}
+    voices |= {"slow": Newton(given.pop("slow_beta"), given.pop("slow_A"))}
+    mixture = Mixture(given.pop("share"), given.pop("lost"))
+    k = given["panel"].used[N_CLASSES]
+    if len(voices["newton"].beta) != 1 + len(FADES) + len(chain.ends) or given["recency"].shape[1] != k:
         raise DamagedModelFile("the combiner is not that of the chain")
-    restore(chain, given)
+    restore(chain, {"panel": given.pop("panel"), **voices, **given, "mixture": mixture})
     return chain
 
 
@@ -376,3 +391,16 @@ def _make_model(given: dict[str, Any]) -> Model:
 
 
 STATES.add("model", Model, MODEL, _take_model, _make_model)
+
+
+def finish(model: Model) -> None:
+    """What a model that was read, and is good, has beside what was saved: potentials, caches, segments."""
+    chain = model.chain
+    for segment in chain.segments:
+        if isinstance(segment.booster, Mbbm):
+            given = recipe(segment.booster.tables)
+            tables = build_tables(given.pop("n_classes"), segment.booster.n_learners, **given)
+            segment.booster = segment.booster._replace(tables=tables)
+        segment.booster = segment.booster.with_cache()
+    if isinstance(chain, PanelChain):
+        chain.cut_at_fifths()

@@ -2,7 +2,8 @@
 
 Numba's own cache has an index for each kernel, and numbers its files. Two processes that compile at once can then take
 each other's file for theirs, and a file that was damaged is an error in every process from then on. Here a file is
-named after what is in it and begins with a checksum. One that is not as it was written is compiled anew and replaced.
+named after what is in it and begins with a checksum. If that is wrong, the kernel is compiled again and the file is
+replaced. Nothing else is taken for damage: what is raised meanwhile may come from the handler of a signal.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
 from numba.core import config
 from numba.core.caching import FunctionCache
@@ -24,6 +26,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from onlineboost._compile.cache import CACHE_DIR, WAY_OUT
+from onlineboost._compile.folders import reraise_if_from_handler
 
 SUM = 32  # bytes of the checksum
 
@@ -46,16 +49,14 @@ class KeptKernel(FunctionCache):
         path = self._path(key)
         try:
             data = path.read_bytes()
-        except OSError:
+        except OSError as error:
+            reraise_if_from_handler(error)
             return None
-        try:
-            if hashlib.sha256(data[SUM:]).digest() != data[:SUM]:
-                raise ValueError("the checksum is wrong")
-            found, payload = pickle.loads(data[SUM:])
-            return CompileResult._rebuild(target_context, *payload) if found == key else None
-        except Exception as error:  # pickle may raise anything
-            _warn_once("%s is damaged (%s): it is compiled again and replaced", path, error)
+        if hashlib.sha256(data[SUM:]).digest() != data[:SUM]:
+            _warn_once("%s is damaged (the checksum is wrong): it is compiled again and replaced", path)
             return None
+        found, payload = pickle.loads(data[SUM:])
+        return CompileResult._rebuild(target_context, *payload) if found == key else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the machine code for these types. If that cannot be done, nothing is lost but time."""
@@ -73,12 +74,18 @@ class KeptKernel(FunctionCache):
             finally:
                 part.unlink(missing_ok=True)
         except OSError as error:
+            reraise_if_from_handler(error)
             why = error.strerror or error
             _warn_once("machine code cannot be kept in %s (%s): make room there, or %s", CACHE_DIR, why, WAY_OUT)
 
     def _path(self, key: Any) -> Path:
         function = self._py_func
-        made_by = (numba.__version__, sys.implementation.cache_tag, getattr(config, "BOUNDSCHECK", None))
+        made_by = (
+            numba.__version__,
+            llvmlite.__version__,
+            sys.implementation.cache_tag,
+            getattr(config, "BOUNDSCHECK", None),
+        )
         what = repr((made_by, function.__module__, function.__qualname__, key))
         digest = hashlib.sha256(what.encode()).hexdigest()[:20]
         return CACHE_DIR / f"{function.__module__}.{function.__name__}-{digest}.nbc"

@@ -40,8 +40,8 @@ from onlineboost.estimators.checks import (
     seed_of,
 )
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs, count, for_experts
-from onlineboost.estimators.lock import Guarded
 from onlineboost.estimators.listening import Heard, Listener, joined_shares
+from onlineboost.estimators.lock import Guarded
 from onlineboost.estimators.memory import Memory, MemoryLimit
 from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.estimators.one_row import Input, SingleRows

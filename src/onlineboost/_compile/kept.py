@@ -3,7 +3,10 @@
 Numba's own cache has an index for each kernel, and numbers its files. Two processes that compile at once can then take
 each other's file for theirs, and a file that was damaged is an error in every process from then on. Here a file is
 named after what is in it and begins with a checksum. If that is wrong, the kernel is compiled again and the file is
-replaced. Nothing else is taken for damage: what is raised meanwhile may come from the handler of a signal.
+replaced.
+
+What the handlers of signals raise is held back for as long as one kernel takes to read or write: if it strikes while
+Numba learns what there is to compile with, Numba can load and compile nothing any more in this process.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from onlineboost._compile.cache import CACHE_DIR, WAY_OUT
-from onlineboost._compile.folders import reraise_if_from_handler
+from onlineboost._compile.interrupt import Interrupt
 
 SUM = 32  # bytes of the checksum
 
@@ -44,13 +47,16 @@ class KeptKernel(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The machine code for these types, or None."""
+        with Interrupt():
+            return self._load(sig, target_context)
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
         key = self._index_key(sig, target_context.codegen())
         path = self._path(key)
         try:
             data = path.read_bytes()
-        except OSError as error:
-            reraise_if_from_handler(error)
+        except OSError:
             return None
         if hashlib.sha256(data[SUM:]).digest() != data[:SUM]:
             _warn_once("%s is damaged (the checksum is wrong): it is compiled again and replaced", path)
@@ -60,8 +66,11 @@ class KeptKernel(FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the machine code for these types. If that cannot be done, nothing is lost but time."""
-        if data.lifted or data.library.has_dynamic_globals:
-            return
+        if not data.lifted and not data.library.has_dynamic_globals:
+            with Interrupt():
+                self._save(sig, data)
+
+    def _save(self, sig: Any, data: Any) -> None:
         key = self._index_key(sig, data.codegen)
         text = dumps((key, data._reduce()))
         path = self._path(key)
@@ -74,7 +83,6 @@ class KeptKernel(FunctionCache):
             finally:
                 part.unlink(missing_ok=True)
         except OSError as error:
-            reraise_if_from_handler(error)
             why = error.strerror or error
             _warn_once("machine code cannot be kept in %s (%s): make room there, or %s", CACHE_DIR, why, WAY_OUT)
 

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from onlineboost._compile.interrupt import Interrupt
 from onlineboost.chain.learners import TreeLearners
-from onlineboost.chain.threads import Interrupt
 from onlineboost.cluster.away import Away, AwayChain, gathered
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of

@@ -16,13 +16,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from onlineboost._compile.interrupt import Interrupt
 from onlineboost.chain.calibration import new_calibration
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.single_ova import rehearse
-from onlineboost.chain.threads import Interrupt, n_threads
+from onlineboost.chain.threads import n_threads
 from onlineboost.data.encoder import Encoded, Encoder, Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of, table_of_row

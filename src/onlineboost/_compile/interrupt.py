@@ -15,7 +15,7 @@ SIGNALS = [int(getattr(signal, f"SIG{name}")) for name in NAMES.split() if hasat
 
 
 class Interrupt:
-    """Hold back what the handlers of signals raise (Ctrl-C, a timeout) for as long as a model is between two blocks.
+    """Hold back what the handlers of signals raise (Ctrl-C, a timeout) where it would leave something half done.
 
     The handlers are called as ever. The first exception that one of them raises is kept in `pending` and raised at the
     end of the ``with``. Signals reach the main thread alone, so in other threads there is nothing to hold back.

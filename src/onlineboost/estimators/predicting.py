@@ -35,7 +35,7 @@ class Predicting:
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row. Changes nothing, and is safe from several threads at once.
 
-        While another thread learns, it waits.
+        While another thread learns, it waits for the block at hand (docs/serving.md).
         """
         with self._lock().reading():
             model, combiner = self._ready(), self._combiner()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
+import select
+import signal
 import threading
 from contextlib import contextmanager
 
@@ -351,3 +354,23 @@ def lost_weight(clf, data, weight):
         lost += weight[t] * (votes.max() >= own - 1e-9)
         clf.partial_fit(data.X[t : t + 1], data.y[t : t + 1])
     return lost
+
+
+def forked(work, seconds=60.0):
+    """What work() returns in a child that is forked now: a text. A child that hangs is killed, and that is an error."""
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(into, work().encode())
+        except BaseException as error:
+            os.write(into, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(into)
+    with open(out, "rb") as file:
+        if not select.select([file], [], [], seconds)[0]:
+            os.kill(child, signal.SIGKILL)
+        text = file.read().decode()
+    assert os.waitpid(child, 0)[1] == 0, "the child hung"
+    return text

@@ -179,6 +179,15 @@ def test_latency_gives_percentiles_of_every_request(tmp_path):
         assert cpu == sorted(cpu)
 
 
+def test_latency_beside_learning(tmp_path):
+    asked = ("--models", "AdaBoostOLM", "--rows", 400, "--learners", 3, "--seconds", 0.1, "--beside-learning")
+    output = run("latency", *asked, "--json", tmp_path / "out.json")
+    figures = {figure["request"]: figure for figure in json.loads((tmp_path / "out.json").read_text())}
+    assert figures.keys() == {"learning 1,000 rows", "predict, 1 row", "predict_one", "snapshot"}
+    assert figures.keys() <= rows_of(output).keys()
+    assert all(figure["number"] and figure["ms"] == sorted(figure["ms"]) for figure in figures.values())
+
+
 def test_machine_names_no_host_and_no_folder():
     described = machine.describe({"capymoa": Path("nowhere"), "vw": Path("nowhere")})
     assert {"processor", "cores used", "Python", "numba"} <= described.keys()

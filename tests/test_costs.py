@@ -5,6 +5,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import numpy as np
+import pandas
 import pytest
 
 import reference_costs as reference
@@ -14,6 +15,7 @@ from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, Onlin
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.chain.experts import Combiner, play
 from onlineboost.estimators import base
+from onlineboost.estimators import costs as costs_module
 from onlineboost.estimators.costs import costs_of
 from onlineboost.theory import guarantee
 from reference import relative
@@ -293,3 +295,35 @@ def test_arrays_that_say_something_else_are_refused(matrix):
     X, y = number_stream(20, n_classes=2)
     with pytest.raises(ValueError, match="cost_matrix must be an array with a row and a column for each class"):
         AdaBoostOLM(3, cost_matrix=matrix).fit(X, y)
+
+
+WAYS = {
+    "array": np.array,
+    "whole numbers": lambda m: np.array(m, int),
+    "lists": list,
+    "tuples": lambda m: tuple(map(list, m)),
+    "frame": lambda m: pandas.DataFrame(m, columns=range(3)),
+    "dict": lambda m: {r: {c: cost for c, cost in enumerate(row) if c != r} for r, row in enumerate(m)},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_costs_are_checked_once_and_again_when_they_change_in_place(way, monkeypatch):
+    matrix = WAYS[way]([[0.0, 1.0, 2.0], [3.0, 0.0, 4.0], [5.0, 6.0, 0.0]])
+    checks, real = [], costs_module.costs_of
+    monkeypatch.setattr(costs_module, "costs_of", lambda *given: checks.append(given) or real(*given))
+    clf = HoeffdingTree(cost_matrix=matrix).partial_fit([[0.0]] * 3, [0, 1, 2], classes=[0, 1, 2])
+    for y in (0, 1, 2, 0):
+        clf.learn_one([1.0], y)
+    assert len(checks) == 1
+    before = clf._costs(clf._model.labels).worth([0, 1, 2]).tolist()
+    for cost in (60.0, -1.0):
+        if way == "frame":
+            matrix.loc[2, 1] = cost
+        else:
+            matrix[2][1] = cost
+        if cost > 0.0:
+            clf.learn_one([1.0], 1)
+            assert clf._costs(clf._model.labels).worth([0, 1, 2]).tolist() != before
+    with pytest.raises(ValueError, match=r"cost_matrix\[2\]\[1\] is -1"):
+        clf.learn_one([1.0], 1)

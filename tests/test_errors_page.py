@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import shlex
+from copy import deepcopy
 from pathlib import Path
 from zlib import crc32
 
@@ -91,7 +92,10 @@ def names(tmp_path_factory):
     known |= {kind.__name__: kind for kind in (OnlineMBBM, GaussianNB, Ridge, EagerTrees, NearestNeighbours)}
     clf, fixed = AdaBoostOLM(2).fit(X, y), AdaBoostOLM(2).partial_fit(X, y, classes=["a", "b"])
     clf = AdaBoostOLM(2).partial_fit(X, y)
-    known |= {"load": load, "resumable": resumable, "tune": tune}
+    known |= {"load": load, "resumable": resumable, "tune": tune, "forked": deepcopy(clf)}
+    lock = known["forked"]._lock()
+    lock._writer = -1  # another thread
+    lock._after_fork()
     known["files"] = bad_files(tmp_path_factory.mktemp("files"), X, y)
     return {**known, "np": np, "pd": pd, "X": X, "y": y, "clf": clf, "fixed": fixed} | {
         "prequential": prequential,
@@ -110,7 +114,7 @@ def test_the_tables_are_found():
 @pytest.mark.parametrize(("message", "code"), rows("In Python"))
 def test_in_python(message, code, names, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises((ValueError, TypeError), match=f"(?s){pattern(message)}"):
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=f"(?s){pattern(message)}"):
         eval(code, names)
 
 

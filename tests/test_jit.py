@@ -10,10 +10,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import onlineboost
-from onlineboost._compile import cache
+from onlineboost._compile import cache, kept
 from onlineboost._compile import jit as _jit
+from soak.strikes import struck_after
 
 ROOT = Path(onlineboost.__file__).parent
 
@@ -140,3 +142,31 @@ def test_every_kernel_is_compiled_by_a_decorator_of_one_module():
     """Numba's own decorators know nothing of the cache folder or of the GIL."""
     own = {"njit", "jit", "vectorize", "guvectorize", "cfunc"}
     assert [(path, function.name) for path, function in decorated(*own)] == []
+
+
+@pytest.mark.skipif(not cache.USABLE or _jit.config.DISABLE_JIT, reason="no machine code is kept")
+def test_what_a_handler_raises_while_a_kernel_is_loaded_goes_on_and_spoils_nothing(tmp_path, monkeypatch, caplog):
+    """Nor is the machine code thrown away. TimeoutError is an OSError, as those of the system are."""
+    monkeypatch.setattr(kept, "CACHE_DIR", tmp_path)
+
+    def twice(x):
+        return x + x
+
+    def too_late():
+        struck.append(moment)
+        raise TimeoutError("too late")
+
+    _jit.kernel(twice)(2)
+    (file,) = tmp_path.glob("*.nbc")
+    before, struck, raised = file.stat(), [], []
+    for moment in (*range(1, 40), *range(40, 4000, 79)):
+        kernel = _jit.kernel(twice)  # nothing of it is loaded
+        try:
+            struck_after(moment, lambda kernel=kernel: kernel(2), too_late)
+        except TimeoutError:
+            raised.append(moment)
+        assert kernel(2) == 4
+    assert raised == struck
+    assert len(raised) > 60
+    assert not caplog.text
+    assert (file.stat().st_mtime_ns, file.stat().st_ino) == (before.st_mtime_ns, before.st_ino)

@@ -22,6 +22,7 @@ from onlineboost.storage import container
 from onlineboost.storage.atomic import PART, replacing
 from onlineboost.storage.container import ALIGN, FORMAT, MAGIC, MOST_HEADER, PREAMBLE, read, write
 from onlineboost.storage.values import Reader, Writer
+from soak.strikes import struck_after
 
 ARRAYS = [np.arange(5.0), np.array([[1, -2], [3, 2**40]]), np.array([True, False]), np.zeros((0, 3), np.int32)]
 
@@ -324,6 +325,28 @@ def test_what_is_no_file_is_not_replaced(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"), replacing(tmp_path / "nowhere" / "model.olb"):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_handler_raises_while_saving_goes_on_as_it_is(tmp_path):
+    """TimeoutError is an OSError, but not one of the system that has to do with the file."""
+    path, told = tmp_path / "model.olb", []
+
+    def save():
+        with replacing(path) as file:
+            file.write(b"new")
+
+    def too_late():
+        raise TimeoutError("too late")
+
+    for moment in range(1, 80):
+        path.write_bytes(b"old")
+        try:
+            struck_after(moment, save, too_late)
+        except TimeoutError as error:
+            told.append(error.args)
+        assert path.read_bytes() in (b"old", b"new")
+    assert len(told) > 20
+    assert set(told) == {("too late",)}
 
 
 @pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="no limits")

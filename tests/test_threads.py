@@ -19,9 +19,10 @@ from sklearn.base import BaseEstimator
 
 from helpers import forest_of, forests, frozen, in_blocks, model_state, number_stream, tree_state
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, prequential
+from onlineboost._compile.interrupt import Interrupt
 from onlineboost.chain import chain
 from onlineboost.chain.segments import Segment
-from onlineboost.chain.threads import Interrupt, flow, n_threads, spread
+from onlineboost.chain.threads import flow, n_threads, spread
 from onlineboost.cli.main import main
 from onlineboost.data.labels import Labels, stretches
 from onlineboost.estimators import predicting as online
@@ -384,6 +385,46 @@ def test_a_handler_that_does_not_raise_does_not_stop_the_learning(eager, monkeyp
 def test_outside_the_main_thread_there_is_nothing_to_hold_back(numbers):
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(olm().partial_fit, *numbers).result().n_samples_seen_ == 300
+
+
+def test_one_within_another_leaves_it_in_charge():
+    pressed = []
+
+    def press():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+
+    def both():
+        with Interrupt() as outer:
+            with Interrupt():
+                press()
+            press()
+            pressed.append(outer.pressed())
+            with outer.let_through():
+                pressed.append("let through")
+
+    with pytest.raises(KeyboardInterrupt):
+        both()
+    assert pressed == [True]
+
+    def inner_alone():
+        with Interrupt() as outer:
+            with outer.let_through(), Interrupt():
+                press()
+                pressed.append("held back")
+            pressed.append("too late")
+
+    with pytest.raises(KeyboardInterrupt):
+        inner_alone()
+    assert pressed == [True, "held back"]
+    with Interrupt() as outer:
+        with outer.let_through(), Interrupt():
+            pass
+        press()
+        held = outer.pending
+        outer.pending = None
+    assert isinstance(held, KeyboardInterrupt)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_an_error_goes_before_ctrl_c():

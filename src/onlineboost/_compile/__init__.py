@@ -2,5 +2,6 @@
 
 `cache` says where machine code is kept, `kept` reads and writes it, `handle` hands state to kernels by one pointer.
 `fastmath` has logarithm, exponential and normal distribution function as kernels, `random` the counter-based random
-numbers, `folders` says where the package may keep things. Private. Imports nothing of the package; all may import it.
+numbers, `folders` says where the package may keep things, `interrupt` holds back what handlers of signals raise.
+Private. Imports nothing of the package; all may import it.
 """

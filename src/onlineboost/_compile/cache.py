@@ -9,7 +9,6 @@ A folder to keep it in is no condition for anything: without one, every process 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import shutil
@@ -17,7 +16,7 @@ import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from onlineboost._compile.folders import cache_folder, make_private, temporary_folders
+from onlineboost._compile.folders import cache_folder, ignoring_the_system, make_private, temporary_folders
 
 ROOT = Path(__file__).parents[1]  # of the package
 WITH_KERNELS = ("_compile", "boosters", "chain", "contracts", "panel", "theory", "trees")  # sub-packages
@@ -94,5 +93,5 @@ def is_known(what: str) -> bool:
 def note_known(what: str) -> None:
     """This has been compiled."""
     if USABLE:
-        with contextlib.suppress(OSError):  # it will be announced again, no more
+        with ignoring_the_system():  # it will be announced again, no more
             (CACHE_DIR / f"{what}.known").touch()

@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 OTHERS = stat.S_IWGRP | stat.S_IWOTH  # may write
@@ -34,6 +35,21 @@ def temporary_folders() -> Iterator[Path]:
         for base in (os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp"):
             if os.path.isabs(base) and os.path.isdir(base):
                 yield Path(base) / f"onlineboost-{os.getuid()}"
+
+
+def reraise_if_from_handler(error: OSError) -> None:
+    """The system's errors have a number. The handler of a signal may raise TimeoutError, an OSError without one."""
+    if error.errno is None:
+        raise error
+
+
+@contextmanager
+def ignoring_the_system() -> Iterator[None]:
+    """Errors of the system are passed over, but not what the handler of a signal raises."""
+    try:
+        yield
+    except OSError as error:
+        reraise_if_from_handler(error)
 
 
 def make_private(folder: Path) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from numba import njit
 from numba.core import config as _config
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu import CPUTargetOptions
 from numba.core.registry import CPUDispatcher
 
@@ -17,6 +19,10 @@ from onlineboost._compile.kept import KeptKernel
 config: Any = _config  # its attributes are made at run time
 CAN_STOP_COUNTING = hasattr(CPUTargetOptions, "_nrt")  # Numba does not promise this option; without it all is slower
 F = TypeVar("F", bound=Callable[..., Any])
+
+if hasattr(os, "register_at_fork"):  # a fork waits for a thread that compiles: in the child that would never end
+    unlock = global_compiler_lock.release
+    os.register_at_fork(before=global_compiler_lock.acquire, after_in_parent=unlock, after_in_child=unlock)
 
 
 class InnerKernel(CPUDispatcher):

@@ -2,7 +2,11 @@
 
 Numba's own cache has an index for each kernel, and numbers its files. Two processes that compile at once can then take
 each other's file for theirs, and a file that was damaged is an error in every process from then on. Here a file is
-named after what is in it and begins with a checksum. One that is not as it was written is compiled anew and replaced.
+named after what is in it and begins with a checksum. If that is wrong, the kernel is compiled again and the file is
+replaced.
+
+What the handlers of signals raise is held back for as long as one kernel takes to read or write: if it strikes while
+Numba learns what there is to compile with, Numba can load and compile nothing any more in this process.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
 from numba.core import config
 from numba.core.caching import FunctionCache
@@ -24,6 +29,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from onlineboost._compile.cache import CACHE_DIR, WAY_OUT
+from onlineboost._compile.interrupt import Interrupt
 
 SUM = 32  # bytes of the checksum
 
@@ -41,6 +47,10 @@ class KeptKernel(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The machine code for these types, or None."""
+        with Interrupt():
+            return self._load(sig, target_context)
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
         key = self._index_key(sig, target_context.codegen())
         path = self._path(key)
@@ -48,19 +58,19 @@ class KeptKernel(FunctionCache):
             data = path.read_bytes()
         except OSError:
             return None
-        try:
-            if hashlib.sha256(data[SUM:]).digest() != data[:SUM]:
-                raise ValueError("the checksum is wrong")
-            found, payload = pickle.loads(data[SUM:])
-            return CompileResult._rebuild(target_context, *payload) if found == key else None
-        except Exception as error:  # pickle may raise anything
-            _warn_once("%s is damaged (%s): it is compiled again and replaced", path, error)
+        if hashlib.sha256(data[SUM:]).digest() != data[:SUM]:
+            _warn_once("%s is damaged (the checksum is wrong): it is compiled again and replaced", path)
             return None
+        found, payload = pickle.loads(data[SUM:])
+        return CompileResult._rebuild(target_context, *payload) if found == key else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the machine code for these types. If that cannot be done, nothing is lost but time."""
-        if data.lifted or data.library.has_dynamic_globals:
-            return
+        if not data.lifted and not data.library.has_dynamic_globals:
+            with Interrupt():
+                self._save(sig, data)
+
+    def _save(self, sig: Any, data: Any) -> None:
         key = self._index_key(sig, data.codegen)
         text = dumps((key, data._reduce()))
         path = self._path(key)
@@ -78,7 +88,12 @@ class KeptKernel(FunctionCache):
 
     def _path(self, key: Any) -> Path:
         function = self._py_func
-        made_by = (numba.__version__, sys.implementation.cache_tag, getattr(config, "BOUNDSCHECK", None))
+        made_by = (
+            numba.__version__,
+            llvmlite.__version__,
+            sys.implementation.cache_tag,
+            getattr(config, "BOUNDSCHECK", None),
+        )
         what = repr((made_by, function.__module__, function.__qualname__, key))
         digest = hashlib.sha256(what.encode()).hexdigest()[:20]
         return CACHE_DIR / f"{function.__module__}.{function.__name__}-{digest}.nbc"

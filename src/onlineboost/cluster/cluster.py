@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from onlineboost._compile.interrupt import Interrupt
 from onlineboost.chain.learners import TreeLearners
-from onlineboost.chain.threads import Interrupt
 from onlineboost.cluster.away import Away, AwayChain, gathered
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of
@@ -181,7 +181,7 @@ class Cluster:
     def result(self) -> Any:
         """The classifier, with all that was learned so far; the run may go on."""
         clf = self._kind.__new__(self._kind)
-        clf.__dict__ = self._front._without_gate()
+        clf.__dict__ = self._front._without_lock()
         clf.__dict__.pop("_classes_sent_", None)
         if "_model" in clf.__dict__ and isinstance(clf._model.chain, AwayChain):
             self._check_open()

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from onlineboost._compile.interrupt import Interrupt
 from onlineboost.chain.calibration import new_calibration
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
@@ -23,7 +24,7 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.relative_weights import relative
 from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.single_ova import rehearse
-from onlineboost.chain.threads import Interrupt, n_threads
+from onlineboost.chain.threads import n_threads
 from onlineboost.data.encoder import Encoded, Encoder, Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of, table_of_row
@@ -41,8 +42,8 @@ from onlineboost.estimators.checks import (
     seed_of,
 )
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs, count, for_experts
-from onlineboost.estimators.gate import Guarded
 from onlineboost.estimators.listening import Heard, Listener, joined_shares
+from onlineboost.estimators.lock import Guarded
 from onlineboost.estimators.memory import Memory, MemoryLimit
 from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.estimators.one_row import Input, SingleRows
@@ -139,7 +140,7 @@ class OnlineClassifier(
     def _test_then_train(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool = False, heard: Heard = None
     ) -> np.ndarray:
-        with Interrupt() as interrupt, self._gate().writing(), self._as_before_on_error():
+        with Interrupt() as interrupt, self._lock().writing(), self._as_before_on_error():
             self._check_settings()
             y = check_labels(y, type(self).__name__)
             if anew:
@@ -175,8 +176,10 @@ class OnlineClassifier(
         return said
 
     def _learn_block_of_one(self, x: Input, y: Any, weight: float) -> None:
-        with Interrupt() as interrupt, self._gate().writing():
-            self._learn_kept(x, y, weight, interrupt)
+        with Interrupt() as interrupt, self._lock().writing():
+            desk = self.__dict__.get("_desk_")
+            if desk is None or not desk.learn(x, y, weight):  # it only had to wait
+                self._learn_kept(x, y, weight, interrupt)
         if "_model" in self.__dict__:
             memory.warn_at_limit(self._model, 1)
 

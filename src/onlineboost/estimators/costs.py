@@ -6,6 +6,7 @@ to know of costs is the weight of an example: see docs/imbalance.md.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -136,13 +137,13 @@ def costs_of(class_weight: ClassWeight, cost_matrix: CostMatrix, labels: Labels 
 
 
 class Checked:
-    """The two settings as they were last found good: checking many costs takes long, comparing them does not.
+    """The two settings as they were last found good: checking many costs takes long, pickling them does not.
 
-    They are compared with copies, so that a setting that changes in place is noticed.
+    Their pickle is compared, so a setting that changes in place is noticed, whatever it is.
     """
 
     def __init__(self) -> None:
-        self._given: tuple[Any, Any] = (None, None)
+        self._given: bytes | None = None
         self._costs: Costs | None = None
 
     def costs_of(
@@ -151,32 +152,21 @@ class Checked:
         """`costs_of` these settings."""
         if class_weight is None and cost_matrix is None:
             return None
-        if not (_is_same(class_weight, self._given[0]) and _is_same(cost_matrix, self._given[1])):
-            self._given = (None, None)
+        given = _pickled((class_weight, cost_matrix))
+        if given is None or given != self._given:
+            self._given = None
             self._costs = costs_of(class_weight, cost_matrix)
-            self._given = (_copied(class_weight), _copied(cost_matrix))
+            self._given = given
         if labels is not None and self._costs is not None:
             self._costs.check_labels(labels)
         return self._costs
 
 
-def _copied(given: Any) -> Any:
-    """A copy that nobody changes; None: of another make, which is checked every time."""
-    if isinstance(given, str):
-        return given
-    if type(given) is np.ndarray and given.dtype == np.float64:
-        return given.copy()
-    if type(given) is dict:
-        return {label: dict(row) if type(row) is dict else row for label, row in given.items()}
-    return None
-
-
-def _is_same(given: Any, copy: Any) -> bool:
-    if given is None or copy is None:
-        return given is None and copy is None
-    if isinstance(copy, np.ndarray):
-        return type(given) is np.ndarray and given.dtype == copy.dtype and np.array_equal(given, copy)
-    return type(given) is type(copy) and bool(given == copy)
+def _pickled(settings: Any) -> bytes | None:
+    try:
+        return pickle.dumps(settings, pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return None  # such as a mapping of a class within a function: it is checked every time
 
 
 def _weights(given: Any) -> Mapping[Hashable, float]:

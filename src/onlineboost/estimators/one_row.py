@@ -20,7 +20,7 @@ from onlineboost.chain.single import LearningRow, PredictingRow, can_go_alone, m
 from onlineboost.chain.single_ova import learning_row, predicting_row
 from onlineboost.data.single import RowReader
 from onlineboost.estimators.checks import MOST_WEIGHT
-from onlineboost.estimators.gate import Gate
+from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.memory import rounds_to_look
 from onlineboost.estimators.model import Model
 
@@ -141,7 +141,7 @@ class SingleRows:
     cost_matrix: Any
 
     @abstractmethod
-    def _gate(self) -> Gate: ...
+    def _lock(self) -> ReadWriteLock: ...
 
     @abstractmethod
     def _combiner(self) -> Combiner: ...
@@ -161,35 +161,41 @@ class SingleRows:
         A name that is left out is a missing value. A pandas Series and a named tuple count as mappings.
         """
         desk = self.__dict__.get("_desk_")
-        if desk is None or not self._gate().learn_at_once(desk.learn, x, y, weight):
+        if desk is None or not self._lock().learn_at_once(desk.learn, x, y, weight):
             self._learn_block_of_one(x, y, weight)
         return self
 
     def predict_one(self, x: Input) -> Any:
         """The label of one row (see `learn_one`); None if nothing has been learned yet."""
         desk = self.__dict__.get("_desk_")
-        label = None if desk is None else self._gate().predict_at_once(desk.predict, x)
+        label = None if desk is None else self._lock().predict_at_once(desk.predict, x)
         return self._predict_block_of_one(x) if label is None else label
 
     def predict_proba_one(self, x: Input) -> dict[Any, float]:
         """Probabilities of one row's classes (see `learn_one`); empty if nothing has been learned yet."""
         desk = self.__dict__.get("_desk_")
-        shares = None if desk is None else self._gate().predict_at_once(desk.shares, x)
+        shares = None if desk is None else self._lock().predict_at_once(desk.shares, x)
         return self._shares_of_block_of_one(x) if shares is None else shares
 
     def _predict_block_of_one(self, x: Input) -> Any:
-        with self._gate().reading():
+        with self._lock().reading():
             if "_model" not in self.__dict__:
                 return None
+            desk = self.__dict__.get("_desk_")
+            if desk is not None and (label := desk.predict(x)) is not None:
+                return label  # it only had to wait
             model = self._ready()
             row = model.encoder.read_row(x, learning=False).X
             self._lay_desk(learning=False)
             return model.labels.names[model.chain.predict(row, model.k, self._combiner())[0]]
 
     def _shares_of_block_of_one(self, x: Input) -> dict[Any, float]:
-        with self._gate().reading():
+        with self._lock().reading():
             if "_model" not in self.__dict__:
                 return {}
+            desk = self.__dict__.get("_desk_")
+            if desk is not None and (found := desk.shares(x)) is not None:
+                return found
             model = self._ready()
             row = model.encoder.read_row(x, learning=False).X
             self._lay_desk(learning=False)

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from onlineboost.chain.threads import Interrupt
+from onlineboost._compile.interrupt import Interrupt
 from onlineboost.data.encoder import Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import named_row, table_of_row
 from onlineboost.data.values import interned
-from onlineboost.estimators.gate import Gate
+from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.one_row import Input
 from onlineboost.estimators.settings import count
@@ -102,7 +102,7 @@ class DelayedLabels:
     """Predicting now and learning later: `predict_pending` and `learn_pending` of a classifier."""
 
     @abstractmethod
-    def _gate(self) -> Gate: ...
+    def _lock(self) -> ReadWriteLock: ...
 
     @abstractmethod
     def predict_one(self, x: Input) -> Any: ...
@@ -127,7 +127,7 @@ class DelayedLabels:
         102
         """
         label = self.predict_one(x)
-        with self._gate().writing():
+        with self._lock().writing():
             model: Model | None = self.__dict__.get("_model")
             if model is None or model.encoder.new_columns_of_row(x):
                 return Awaited(label, self._waiting().add(_as_it_came(x)))
@@ -138,9 +138,9 @@ class DelayedLabels:
         desk = self.__dict__.get("_desk_")
         rows = self._waiting().rows
         x = rows.get(ticket) if type(ticket) is int else None
-        if desk is not None and x is not None and self._gate().learn_at_once(desk.learn, x, y, weight, rows, ticket):
+        if desk is not None and x is not None and self._lock().learn_at_once(desk.learn, x, y, weight, rows, ticket):
             return self
-        with Interrupt() as interrupt, self._gate().writing():
+        with Interrupt() as interrupt, self._lock().writing():
             waiting = self._waiting()
             self._learn_kept(waiting.row(ticket), y, weight, interrupt)
             waiting.rows.pop(int(ticket))
@@ -148,7 +148,7 @@ class DelayedLabels:
 
     def forget_pending(self, ticket: int) -> Self:
         """The label of this ticket will never come: its row need not wait any more."""
-        with self._gate().writing():
+        with self._lock().writing():
             waiting = self._waiting()
             waiting.row(ticket)
             waiting.drop(int(ticket))
@@ -157,7 +157,7 @@ class DelayedLabels:
     def limit_pending(self, most: int) -> Self:
         """Let so many rows wait for their labels at most; if there are more, the oldest are dropped."""
         most = count("most", most)
-        with self._gate().writing():
+        with self._lock().writing():
             waiting = self._waiting()
             waiting.most = most
             waiting.shrink()

@@ -13,7 +13,7 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.threads import spread
 from onlineboost.data.frames import rows_of
 from onlineboost.estimators.checks import check_columns
-from onlineboost.estimators.gate import Gate
+from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.model import Model
 
 
@@ -21,7 +21,7 @@ class Predicting:
     """`predict` and `predict_proba` of a classifier."""
 
     @abstractmethod
-    def _gate(self) -> Gate: ...
+    def _lock(self) -> ReadWriteLock: ...
 
     @abstractmethod
     def _combiner(self) -> Combiner: ...
@@ -35,9 +35,9 @@ class Predicting:
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row. Changes nothing, and is safe from several threads at once.
 
-        While another thread learns, it waits.
+        While another thread learns, it waits for the block at hand (docs/serving.md).
         """
-        with self._gate().reading():
+        with self._lock().reading():
             model, combiner = self._ready(), self._combiner()
             X = self._encoded(model, X)
             codes = self._in_pieces(model, X, lambda piece: model.chain.predict(piece, model.k, combiner))
@@ -45,7 +45,7 @@ class Predicting:
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes (in the order of `classes_`) for every row."""
-        with self._gate().reading():
+        with self._lock().reading():
             model, combiner = self._ready(), self._combiner()
             X = self._encoded(model, X)
             return self._in_pieces(model, X, lambda piece: model.shares(piece, combiner))

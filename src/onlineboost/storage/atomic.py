@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from onlineboost._compile.folders import ignoring_the_system
+
 PART = ".onlineboost-*.part"  # files that a program left behind which was killed while it wrote
 
 
@@ -31,14 +33,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             if mode is not None and hasattr(os, "fchmod"):
-                with contextlib.suppress(OSError):
+                with ignoring_the_system():
                     os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         os.replace(part, target)
     except BaseException as error:
         with contextlib.suppress(OSError):
             part.unlink()
-        if isinstance(error, OSError) and error.filename in (None, str(part), part):
+        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(part), part):
             raise type(error)(error.errno, error.strerror, str(path)) from None  # the name that the user knows
         raise
     sync_folder(target.parent)
@@ -46,7 +48,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 def sync_folder(folder: Path) -> None:
     """Have the names of a folder on disk, where a system can do that."""
-    with contextlib.suppress(OSError):
+    with ignoring_the_system():
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

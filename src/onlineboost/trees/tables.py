@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import mmap
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
+
+from onlineboost._compile.folders import ignoring_the_system, reraise_if_from_handler
 
 LARGE = 2**20  # bytes from which on a table has memory of its own,
 HUGE = 2**22  # and from which on it asks for large pages, as NumPy does
@@ -25,9 +26,10 @@ def empty(shape: tuple[int, ...], kind: Any, spare: float = 1.0) -> np.ndarray:
     try:
         memory = mmap.mmap(-1, int(spare * size), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
+        reraise_if_from_handler(error)
         raise MemoryError(f"no memory for a table of {size:,} bytes") from error
     if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):
+        with ignoring_the_system():
             memory.madvise(mmap.MADV_HUGEPAGE)
     return np.ndarray(shape, kind, memory)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlineboost.estimators import lookup
-from onlineboost.estimators.gate import OF_THIS_PROCESS
+from onlineboost.estimators.lock import OF_THIS_PROCESS
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.registry import ENTRIES
 from onlineboost.estimators.saved.checks import check_model

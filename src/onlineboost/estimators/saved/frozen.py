@@ -18,7 +18,7 @@ from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.ova import ClassBooster, OneVsAllChain
 from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.segments import Segment
-from onlineboost.estimators.gate import OF_THIS_PROCESS
+from onlineboost.estimators.lock import OF_THIS_PROCESS
 from onlineboost.estimators.model import Model
 from onlineboost.trees.state import N_NODES, N_ROWS, N_STATS, PER_TREE, Forest
 

@@ -14,7 +14,7 @@ from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
 from onlineboost.chain.members import MemberLearners
 from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.data.errors import DataError
-from onlineboost.estimators.gate import Gate
+from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.why import summary
 from onlineboost.estimators.why.columns import shown
@@ -30,7 +30,7 @@ class Why(BaseEstimator):
     """Attributes and methods of a classifier that say why."""
 
     @abstractmethod
-    def _gate(self) -> Gate: ...
+    def _lock(self) -> ReadWriteLock: ...
 
     @abstractmethod
     def _combiner(self) -> Combiner: ...
@@ -44,12 +44,12 @@ class Why(BaseEstimator):
 
         In the order of the columns. All 0 if no column has been of use so far. See docs/why.md.
         """
-        with self._gate().reading():
+        with self._lock().reading():
             return importances(self._fitted(), self._combiner())
 
     def explain(self, x: Mapping[str, Any] | Sequence[Any]) -> Explanation:
         """Which columns moved the votes of one row, given as in `predict_one`; changes nothing."""
-        with self._gate().reading():
+        with self._lock().reading():
             model = self._fitted()
             if not model.k:
                 raise DataError("there is nothing to explain before the first class is known")
@@ -61,7 +61,7 @@ class Why(BaseEstimator):
 
         The last 512 are kept (fewer under a small memory limit).
         """
-        with self._gate().reading():
+        with self._lock().reading():
             return events(self._fitted())
 
     def tree(self, i: int = 0, of_class: Any = None) -> TreeView:
@@ -69,7 +69,7 @@ class Why(BaseEstimator):
 
         Where a learner has a tree per class, or each class has learners of its own, `of_class` says whose.
         """
-        with self._gate().reading():
+        with self._lock().reading():
             model = self._fitted()
             learners, place, labels, title = self._tree(model, i, of_class)
             return TreeView(learners.forest, place, model.encoder, labels, title)
@@ -104,7 +104,7 @@ class Why(BaseEstimator):
 
     def summary(self) -> str:
         """The model in a few lines of text: what it has learned, what it takes, and which columns matter."""
-        with self._gate().reading():
+        with self._lock().reading():
             return summary.text(self, self._fitted(), self._combiner())
 
     def _html_repr(self) -> str:
@@ -112,5 +112,5 @@ class Why(BaseEstimator):
         diagram: str = super()._html_repr()
         if "_model" not in self.__dict__ or self.__dict__["_model"].damage:
             return diagram
-        with self._gate().reading():
+        with self._lock().reading():
             return diagram + framed(table(summary.lines(self, self._fitted(), self._combiner())))

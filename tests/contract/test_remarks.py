@@ -48,7 +48,9 @@ def test_names_that_were_never_learned_are_told_once_when_predicting(kind):
     for _ in range(2):  # by way of a block of one row, then by itself
         clf.predict_one({"amount": 1.0, "length": 1.0})
     before = frozen(clf)
-    caught = told(lambda: [clf.predict_one({"amuont": 1.0, "length": 1.0}), clf.predict_one({"other": 1.0, "length": 1})])
+    caught = told(
+        lambda: [clf.predict_one({"amuont": 1.0, "length": 1.0}), clf.predict_one({"other": 1.0, "length": 1})]
+    )
     assert [str(each.message).partition(":")[0] for each in caught] == ["unknown column 'amuont'"]
     assert "'amuont': did you mean 'amount'?" in str(caught[0].message)
     assert caught[0].filename == __file__
@@ -63,7 +65,9 @@ def test_a_row_without_a_known_name_is_told_when_predicting(kind, row):
     X, y = two_columns()
     for method in ("predict_one", "predict_proba_one", "predict_pending", "explain"):
         clf = kind.make().partial_fit(X, y).learn_one({"amount": 1.0, "length": 2.0}, "a")
-        with pytest.warns(UserWarning, match="none of this model's columns has a value here.*'amount', 'length'") as caught:
+        with pytest.warns(
+            UserWarning, match="none of this model's columns has a value here.*'amount', 'length'"
+        ) as caught:
             getattr(clf, method)(row)
         assert [each.filename for each in caught] == [__file__]
         assert told(lambda clf=clf, method=method: getattr(clf, method)(row)) == []

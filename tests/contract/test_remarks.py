@@ -60,6 +60,22 @@ def test_names_that_were_never_learned_are_told_once_when_predicting(kind):
 
 
 @every_class
+def test_a_name_beside_all_that_are_known_is_told_when_it_comes_again(kind):
+    """It may be new: then it is learned in between."""
+    X, y = two_columns()
+    clf = kind.make().partial_fit(X, y)
+    row = {"amount": 1.0, "length": 1.0}
+    for name in ("height", "width"):
+        row = {**row, name: 2.0}
+        clf.predict_one(row)
+        clf.learn_one(row, "a")
+    clf.predict_one({**row, "depth": 2.0})
+    with pytest.warns(UserWarning, match="unknown column 'depth'"):
+        clf.predict_proba_one({**row, "depth": 2.0})
+    assert told(lambda: [clf.predict_one({**row, "mass": 2.0}) for _ in range(2)]) == []
+
+
+@every_class
 @pytest.mark.parametrize("row", [{}, {"amuont": 1.0, "lenght": 2.0}], ids=str)
 def test_a_row_without_a_known_name_is_told_when_predicting(kind, row):
     X, y = two_columns()

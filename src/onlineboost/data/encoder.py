@@ -24,6 +24,7 @@ from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table, named_row, numbers_of_values, rounded_names, row_in_order
 from onlineboost.data.names import (
     MOST_COLUMNS,
+    Extra,
     all_missing,
     digits_lost,
     no_known_column,
@@ -274,14 +275,18 @@ class Encoder:
     def _rounded(self, names: Iterable[str]) -> Remarks:
         return {f"digits {name}": partial(digits_lost, name) for name in names}
 
-    def _names_told(self, given: Collection[str], learning: bool) -> Remarks:
-        """Of a block or row with these names."""
+    def _names_told(self, given: Collection[str], learning: bool, *, row: bool = False) -> Remarks:
+        """Of a block or a row with these names."""
         unknown = [name for name in given if name not in self._known]
         if learning:
             return {"too many columns": too_many_columns} if unknown and len(self.names) >= MOST_COLUMNS else {}
         if len(unknown) == len(given):
             return {"no known column": partial(all_missing, given, self.names)}
-        return {"unknown column": partial(unknown_left_out, unknown, self.names)} if unknown else {}
+        if not unknown:
+            return {}
+        extra = row and len(given) - len(unknown) == len(self.names)
+        left_out = partial(unknown_left_out, unknown, self.names)
+        return {"unknown column": Extra(frozenset(unknown), self.names) if extra else left_out}
 
     # -- new columns
 
@@ -352,7 +357,7 @@ class Encoder:
             if not given and self.opens == "fixed":
                 raise DataError(no_known_column(given, self.names))
             by_name = given
-            remarks |= self._names_told(given, learning)
+            remarks |= self._names_told(given, learning, row=True)
         return [by_name.get(name) for name in self.names]
 
     def _number(self, values: Sequence[Any], c: int) -> float:

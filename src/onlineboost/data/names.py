@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +51,16 @@ def positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) -
 
 
 # -- what is said, once for a model
+
+
+class Extra(NamedTuple):
+    """Unknown names beside all that are known: perhaps new, and then they are learned before they come again."""
+
+    names: frozenset[str]
+    known: Sequence[str]
+
+    def __call__(self) -> str:
+        return unknown_left_out(sorted(self.names), self.known)
 
 
 def unknown_left_out(unknown: Sequence[str], known: Sequence[str]) -> str:

@@ -165,7 +165,7 @@ class Guarded:
         with self._gate().reading():
             memo[id(self)] = copy = type(self).__new__(type(self))
             copy.__dict__.update(deepcopy(self._without_gate(), memo))
-            copy.__dict__["_told_"] = set(self.__dict__.get("_told_", ()))  # what was told need not be told by a copy
+            copy.__dict__["_told_"] = dict(self.__dict__.get("_told_", ()))  # what was told need not be told by a copy
             return copy
 
     def __getstate__(self) -> dict[str, Any]:

@@ -5,8 +5,8 @@ new columns waits as it came. When its label arrives it is learned as `learn_one
 becomes known at that moment. So rows that wait, and labels that never come, change nothing.
 
 A service that was killed goes on from an older file, which does not know the tickets given out since. So that none of
-them ever stands for another row, a ticket is a number after some random digits: these are drawn by each model in each
-process, before its first ticket, and are no part of files and copies. The tickets of the rows that wait are.
+them ever stands for another row, a ticket is a number after some random characters: these are drawn by each model in
+each process, before its first ticket, and are no part of files and copies. The tickets of the rows that wait are.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Pending:
 
     def add(self, row: Row, own: Ticket | None = None) -> Ticket:
         """Let a row wait, under the caller's `own` id if there is one; the oldest are dropped if too many wait."""
-        ticket = f"{self._digits()}-{self.given}" if own is None else own
+        ticket = f"{self._prefix()}-{self.given}" if own is None else own
         if own is not None and own in self.rows:
             raise DataError(
                 f"id {ticket!r} is already waiting for its label: give each row an id of its own. predict_one predicts "
@@ -78,7 +78,7 @@ class Pending:
         self.shrink()
         return ticket
 
-    def _digits(self) -> str:
+    def _prefix(self) -> str:
         """Those of this model in this process, and not in one that was forked."""
         drawn: tuple[int, str] | None = self.__dict__.get("_drawn")
         if drawn is None or drawn[0] != getpid():
@@ -107,8 +107,8 @@ class Pending:
                 f"ticket {ticket!r} was dropped: too many rows were waiting (at most {self.most}: limit_pending lets "
                 f"more of them wait), or fit or forget_pending was called"
             )
-        digits, _, number = str(ticket).rpartition("-")
-        if digits == self._digits() and number.isdecimal() and int(number) < self.given:
+        prefix, _, number = str(ticket).rpartition("-")
+        if prefix == self._prefix() and number.isdecimal() and int(number) < self.given:
             raise DataError(f"ticket {ticket!r} has been used (or was dropped long ago): a row is learned once")
         raise DataError(
             f"ticket {ticket!r} is unknown: no row waits under it. Its label was given before, or the ticket was given "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from onlineboost.data.names import Extra
 from onlineboost.data.warn import Remarks, warn
 from onlineboost.estimators import memory
 from onlineboost.estimators.model import Model
@@ -16,11 +17,15 @@ class Telling:
     """A classifier that remembers what it has warned of, as long as it lives: another `fit` says nothing twice."""
 
     def _tell(self, remarks: Remarks) -> None:
-        told: set[str] = self.__dict__.setdefault("_told_", set())
+        told: dict[str, Any] = self.__dict__.setdefault("_told_", {})
         for cause, words in remarks.items():
-            if cause not in told:
-                told.add(cause)
-                warn(words())
+            if cause in told:
+                continue
+            if isinstance(words, Extra) and not words.names & told.get("extra", frozenset()):
+                told["extra"] = words.names
+                continue
+            told[cause] = True
+            warn(words())
 
     def _tell_learned(self, n_rows: int) -> None:
         """What there is to say after so many rows were learned: last, since a warning may be an error."""

@@ -155,11 +155,14 @@ class Encoder:
         values = x if type(x) is list else self._values(x, learning, remarks)
         self._check_width(len(values))
         n = len(self.numeric)
-        row = np.empty((1, len(self.names)))
-        try:  # unlike np.array, it takes nothing but numbers
-            row[0, :n] = array("d", values if not self.nominal else [self._number(values, c) for c in self.numeric])
-        except (TypeError, OverflowError):
+        if self.nominal:
+            row = np.empty((1, len(self.names)))
             row[0, :n] = [self._number(values, c) for c in self.numeric]
+        else:
+            try:  # unlike np.array, it takes nothing but numbers
+                row = np.frombuffer(array("d", values)).reshape(1, -1)
+            except (TypeError, OverflowError):
+                row = np.array([[self._number(values, c) for c in self.numeric]])
         self._check_finite(row[:, :n], self.numeric)
         if learning:
             rounded = rounded_columns(row[:, :n], lambda at: [values[self.numeric[at]]])
@@ -285,8 +288,9 @@ class Encoder:
         if not unknown:
             return {}
         extra = row and len(given) - len(unknown) == len(self.names)
-        left_out = partial(unknown_left_out, unknown, self.names)
-        return {"unknown column": Extra(frozenset(unknown), self.names) if extra else left_out}
+        if extra:
+            return {"unknown column": Extra(frozenset(unknown), self.names)}
+        return {"unknown column": partial(unknown_left_out, unknown, self.names)}
 
     # -- new columns
 

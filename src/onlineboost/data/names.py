@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -53,7 +53,8 @@ def positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) -
 # -- what is said, once for a model
 
 
-class Extra(NamedTuple):
+@dataclass(frozen=True)
+class Extra:
     """Unknown names beside all that are known: perhaps new, and then they are learned before they come again."""
 
     names: frozenset[str]

@@ -11,9 +11,9 @@ each process, before its first ticket, and are no part of files and copies. The 
 
 from __future__ import annotations
 
+import os
 import sys
 from abc import abstractmethod
-from os import getpid
 from secrets import token_hex
 from typing import Any, NamedTuple, Self
 
@@ -30,6 +30,17 @@ from onlineboost.estimators.settings import count
 
 MOST = 10_000  # rows that wait at most, unless `limit_pending` says otherwise
 
+
+_process = object()  # another one in each process: those that were forked too
+
+
+def _in_a_child() -> None:
+    global _process
+    _process = object()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_a_child)
 
 Ticket = str | int
 Row = Kept | dict[str, Any] | list[Any]
@@ -48,6 +59,8 @@ class Pending:
     Its state is plain: `most` rows wait at most, so many tickets have been `given`, so many rows were `dropped`;
     `rows` has those that wait, oldest first, and `lost` the tickets dropped last, at most `most` of them.
     """
+
+    _drawn: tuple[object, str] = (None, "")  # the process, and what it has drawn for this model
 
     def __init__(self, most: int = MOST, given: int = 0) -> None:
         self.most = most
@@ -74,16 +87,16 @@ class Pending:
             )
         self.rows[ticket] = row
         self.given += own is None  # last: an exception before leaves a ticket that nobody has, to be given again
-        self.lost.pop(ticket, None)
+        if own is not None:
+            self.lost.pop(own, None)
         self.shrink()
         return ticket
 
     def _prefix(self) -> str:
-        """Those of this model in this process, and not in one that was forked."""
-        drawn: tuple[int, str] | None = self.__dict__.get("_drawn")
-        if drawn is None or drawn[0] != getpid():
-            drawn = self.__dict__["_drawn"] = getpid(), token_hex(8)
-        return drawn[1]
+        """The random characters of this model in this process."""
+        if self._drawn[0] is not _process:
+            self._drawn = _process, token_hex(8)
+        return self._drawn[1]
 
     def shrink(self) -> None:
         """Drop the oldest rows beyond `most`."""

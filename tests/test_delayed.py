@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 from collections import deque
+from copy import deepcopy
+from functools import partial
+from itertools import chain
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 
+import mutations
 from contract.kinds import every_estimator, with_costs
-from helpers import mixed_stream, model_state, number_stream
+from helpers import frozen, mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, load, prequential
 from onlineboost.data import DataError
 from onlineboost.data.frames import as_table
@@ -71,11 +77,14 @@ def test_tickets_are_good_once_and_errors_say_what_became_of_them():
     assert (clf.n_pending_, clf.n_dropped_) == (3, 2)
     clf.learn_pending(tickets[3], 1)
     for ticket, told in (
-        (tickets[3], "ticket 3 has been used"),
-        (tickets[0], r"ticket 0 was dropped: too many rows were waiting \(at most 3"),
-        (99, "ticket 99 is unknown: this model has given 5 tickets"),
-        (-1, "ticket -1 is unknown"),
+        (tickets[3], f"ticket '{tickets[3]}' has been used"),
+        (tickets[0], rf"ticket '{tickets[0]}' was dropped: too many rows were waiting \(at most 3"),
+        (f"{tickets[0]}9", "is unknown: no row waits under it"),
+        (99, "ticket 99 is unknown: no row waits under it"),
         ("2", "ticket '2' is unknown"),
+        (2.0, "ticket must be text or a whole number, which a model file can hold, got 2.0"),
+        (True, "ticket must be text or a whole number"),
+        (None, "ticket must be text or a whole number"),
     ):
         before = pickle.dumps(clf)
         for use in (
@@ -90,6 +99,124 @@ def test_tickets_are_good_once_and_errors_say_what_became_of_them():
     assert (clf.n_pending_, clf.n_dropped_) == (1, 3)
     with pytest.raises(ValueError, match="most must be a whole number >= 1"):
         clf.limit_pending(0)
+
+
+def restarts(clf, folder):
+    """The same model in other processes, as far as it can tell: loaded, unpickled, copied."""
+    clf.save(folder / "model.olb")
+    return load(folder / "model.olb"), pickle.loads(pickle.dumps(clf)), deepcopy(clf), clf.snapshot()
+
+
+@every_class
+def test_a_ticket_never_stands_for_two_rows_after_a_restart_from_an_older_file(kind, tmp_path):
+    """Saved, more tickets given out, killed; then other rows come to what was saved."""
+    X, y = number_stream(60)
+    rows = X.tolist()
+    clf = kind.make().partial_fit(X[:50], y[:50])
+    waiting = clf.predict_pending(rows[50]).ticket
+    again = restarts(clf, tmp_path)
+    late = [clf.predict_pending(row).ticket for row in rows[51:54]]
+    assert all(type(ticket) is str and len(ticket) < 40 for ticket in [waiting, *late])
+    given = [[each.predict_pending(row).ticket for row in rows[54:58]] for each in again]
+    assert len({waiting, *late, *chain(*given)}) == 1 + 3 + 4 * len(again)
+    for each in again:
+        before = frozen(each), each.n_pending_
+        for ticket in late:
+            with pytest.raises(DataError, match=r"is unknown.*before a restart from an older file"):
+                each.learn_pending(ticket, y[51])
+        assert (frozen(each), each.n_pending_) == before
+        assert each.learn_pending(waiting, y[50]).n_samples_seen_ == 51
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_processes_that_were_forked_give_tickets_of_their_own():
+    clf = HoeffdingTree().learn_one([1.0], "a")
+    clf.predict_pending([1.0])
+    with get_context("fork").Pool(2) as pool:
+        there = pool.map(partial(_one_ticket, clf), range(2), chunksize=1)
+    assert clf.predict_pending([1.0]).ticket not in there
+
+
+def _one_ticket(clf, _):
+    return clf.predict_pending([1.0]).ticket
+
+
+@every_class
+def test_rows_wait_under_ids_of_your_own(kind, tmp_path):
+    ids = [(f"event {b}", b, np.int64(-b))[b % 3] for b in range(80)]
+    X, y, _ = mixed_stream(80, seed=3)
+    clf, want = kind.make().partial_fit(X[:40], y[:40]), kind.make().partial_fit(X[:40], y[:40])
+    for b in range(40, 80):
+        said = clf.predict_pending(list(X[b]), id=ids[b])
+        assert (said.ticket, said.label) == (ids[b], want.predict_one(list(X[b])))
+    twin = restarts(clf, tmp_path)[0]
+    for each in (clf, twin):
+        for b in reversed(range(40, 80)):
+            each.learn_pending(ids[b], y[b])
+    for b in reversed(range(40, 80)):
+        want.learn_one(list(X[b]), y[b])
+    assert model_state(clf) == model_state(twin) == model_state(want)
+    for each in (clf, twin):
+        each.save(tmp_path / f"{each is clf}.olb")
+    assert (tmp_path / "True.olb").read_bytes() == (tmp_path / "False.olb").read_bytes()
+
+
+def test_an_id_that_waits_already_is_refused_and_free_again_once_it_was_learned():
+    clf = HoeffdingTree().learn_one([1.0], "a")
+    clf.predict_pending([1.0], id=7)
+    before = pickle.dumps(clf)
+    for again in ([1.0], [2.0]):
+        with pytest.raises(DataError, match=r"id 7 is already waiting for its label.*forget_pending"):
+            clf.predict_pending(again, id=7)
+    for bad in (1.5, True, b"7", (1, 2)):
+        with pytest.raises(DataError, match="id must be text or a whole number, which a model file can hold"):
+            clf.predict_pending([1.0], id=bad)
+    assert pickle.dumps(clf) == before
+    clf.predict_pending([1.0], id="7")  # text is another id
+    assert clf.learn_pending(7, "a").n_pending_ == 1
+    clf.predict_pending([3.0], id=7)
+    clf.forget_pending(7).predict_pending([3.0], id=7)
+    assert clf.learn_pending(7, "a").learn_pending("7", "a").n_pending_ == 0
+
+
+def test_rows_keep_their_order_in_files_whatever_their_ids_are(tmp_path):
+    """The oldest is dropped first."""
+    clf = HoeffdingTree()
+    for name in ("z", 5, 2**70, "a", -1, "\udc80"):
+        clf.predict_pending({"a": 1.0, "b": "red"}, id=name)
+    clf.learn_pending(5, "yes")
+    for name in (9, "m", 1):
+        clf.predict_pending({"a": 1.0, "b": "red"}, id=name)
+    with pytest.warns(UserWarning, match="none of this model's columns"):
+        clf.predict_pending({"new": 1.0}, id="k")
+    clf.predict_pending({"a": 1.0}, id=0)
+    clf.limit_pending(8).save(tmp_path / "model.olb")
+    loaded = load(tmp_path / "model.olb")
+    assert list(loaded._pending.rows) == list(clf._pending.rows) == ["a", -1, "\udc80", 9, "m", 1, "k", 0]
+    assert list(loaded._pending.lost) == ["z", 2**70]
+    loaded.save(tmp_path / "again.olb")
+    assert (tmp_path / "again.olb").read_bytes() == (tmp_path / "model.olb").read_bytes()
+
+
+def test_tickets_of_older_files_are_numbers_and_still_good(tmp_path):
+    """As they were given and saved before there were ids: 0, 1, 2, ..., rows as they came in pairs."""
+    clf = HoeffdingTree()
+    clf.predict_pending([1.0, 2.0], id=0)
+    clf.predict_pending([2.0, 3.0], id=1)
+    clf.learn_pending(0, "a").predict_pending([3.0, 4.0], id=2)
+    clf._pending.given = 3
+    clf.save(tmp_path / "new.olb")
+    header, arrays = mutations.parts((tmp_path / "new.olb").read_bytes())
+    pending = header["content"]["estimator"]["pending"]
+    assert [other[2] for other in pending["others"]] == [0]
+    pending["others"] = [other[:2] for other in pending["others"]]
+    (tmp_path / "old.olb").write_bytes(mutations.joined(header, arrays))
+    old = load(tmp_path / "old.olb")
+    assert list(old._pending.rows) == [1, 2]
+    assert old.predict_pending([1.0, 1.0]).ticket not in (0, 1, 2, 3)
+    assert old.learn_pending(2, "b").learn_pending(np.int64(1), "a").n_samples_seen_ == 3
+    with pytest.raises(DataError, match=r"ticket 1 is unknown: no row waits under it. Its label was given before"):
+        old.learn_pending(1, "a")
 
 
 def test_a_label_that_is_refused_leaves_the_row_waiting():
@@ -256,7 +383,7 @@ def test_rows_that_wait_are_saved_and_loaded(kind, tmp_path):
             if at != 5:
                 each.learn_pending(tickets[at], y[60 + at])
     assert model_state(loaded) == model_state(clf)
-    with pytest.raises(ValueError, match="has been used"):
+    with pytest.raises(ValueError, match=r"is unknown: no row waits under it. Its label was given before"):
         loaded.learn_pending(tickets[5], "a")
 
 

@@ -203,13 +203,15 @@ def many_values(n=1500, seed=0):
 def test_values_of_a_column_of_many_have_codes_of_their_own_if_they_come_twice_and_others_share_some():
     X = column_of([f"v{i}" for i in range(400)])
     encoder = Encoder.settle(X)
-    with pytest.warns(UserWarning, match=rf"'x0' has more than {OWN} different values.*other"):
-        first = encoder.read(X)
+    first = encoder.read(X)
+    (words,) = first.remarks.values()
+    assert f"'x0' has more than {OWN} different values" in words()
     encoder.commit(first, 1)
     assert first.X[: AT_ONCE + 1, 1].tolist() == list(range(AT_ONCE + 1))
     assert set(first.X[AT_ONCE : AT_ONCE + 100, 1]) == {AT_ONCE}  # values met once, all the same
     assert len(set(first.X[AT_ONCE + 200 :, 1])) > 20  # there are too many of them: by their hashes
-    second = encoder.read(X)  # no second warning: in tests they are errors
+    second = encoder.read(X)
+    assert not second.remarks
     encoder.commit(second, 401)
     assert encoder.sizes == [MAX_VALUES]
     assert encoder.once == [array("I")]

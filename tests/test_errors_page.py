@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from scipy.sparse import csr_matrix
 from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 
@@ -92,7 +93,7 @@ def names(tmp_path_factory):
     known |= {kind.__name__: kind for kind in (OnlineMBBM, GaussianNB, Ridge, EagerTrees, NearestNeighbours)}
     clf, fixed = AdaBoostOLM(2).fit(X, y), AdaBoostOLM(2).partial_fit(X, y, classes=["a", "b"])
     clf = AdaBoostOLM(2).partial_fit(X, y)
-    known |= {"load": load, "resumable": resumable, "tune": tune, "forked": deepcopy(clf)}
+    known |= {"csr_matrix": csr_matrix, "load": load, "resumable": resumable, "tune": tune, "forked": deepcopy(clf)}
     lock = known["forked"]._lock()
     lock._writer = -1  # another thread
     lock._after_fork()

@@ -459,3 +459,10 @@ def test_numbers_in_parquet_that_are_categories_or_labels_are_written_as_in_csv(
     assert block.X.columns[0].tolist() == ["1", "2.5"]
     assert block.y.tolist() == ["1", "0"]
     assert scan_labels(tmp_path / "e.parquet") == ["0", "1"]
+
+
+def test_a_name_that_comes_twice_in_an_object_is_named_with_its_line(tmp_path):
+    path = tmp_path / "events.ndjson"
+    path.write_text('{"size": 1, "label": "a"}\n{"size": 1, "size": 2, "label": "b"}\n')
+    with pytest.raises(DataError, match=r"events.ndjson, line 2: the name 'size' comes twice in this object"):
+        list(read_blocks(path))

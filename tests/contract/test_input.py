@@ -129,6 +129,44 @@ def test_a_category_is_the_same_as_text_and_as_a_number(kind):
     assert said(clf, np.array(numbers)) == said(want, text)
 
 
+OBJECTS = {
+    "pandas": lambda values: pd.DataFrame({"a": 1.0, "o": pd.Series(values, dtype=object)}),
+    "polars": lambda values: pl.DataFrame({"a": [1.0] * len(values), "o": pl.Series(values, dtype=pl.Object)}),
+    "array": lambda values: np.array([[1.0, value] for value in values], object),
+    "list": lambda values: [[1.0, value] for value in values],
+}
+
+
+@every_class
+@pytest.mark.parametrize("as_frame", OBJECTS.values(), ids=OBJECTS)
+def test_all_values_of_an_object_column_say_what_it_is(kind, as_frame):
+    """Whether the first 100 are missing or not; a column without a value is numeric."""
+    y = np.arange(300) % 2
+    late = [None] * 150 + [float(label) for label in y[150:]]
+    want = kind.make().partial_fit(np.column_stack([np.ones(300), np.array(late, float)]), y)
+    for blocks in ([as_frame(late)], [as_frame(late[:120]), as_frame(late[120:])]):
+        clf, start = kind.make(), 0
+        for block in blocks:
+            clf.partial_fit(block, y[start : start + len(block)])
+            start += len(block)
+        assert model_state(clf)["chain"] == model_state(want)["chain"]
+    text = kind.make().partial_fit(as_frame([None] * 150 + ["red", "blue"] * 75), y)
+    assert text._model.encoder.nominal == [1]
+
+
+def test_typed_columns_without_a_value_are_what_their_type_says():
+    """And a type that says nothing is numeric."""
+    for typed, nominal in (
+        (pd.DataFrame({"o": pd.Series([None, None], dtype="string")}), True),
+        (pl.DataFrame({"o": pl.Series([None, None], dtype=pl.String)}), True),
+        (pa.table({"o": pa.array([None, None], pa.string())}), True),
+        (pl.DataFrame({"o": [None, None]}), False),
+        (pa.table({"o": pa.nulls(2)}), False),
+        (pd.DataFrame({"o": [None, None]}), False),
+    ):
+        assert (as_table(typed).columns[0].dtype == object) == nominal
+
+
 @every_class
 @pytest.mark.parametrize(
     "labels",

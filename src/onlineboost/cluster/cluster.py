@@ -17,7 +17,7 @@ from onlineboost.cluster.away import Away, AwayChain, gathered
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of
 from onlineboost.estimators.base import OnlineClassifier
-from onlineboost.estimators.memory import tell_limit
+from onlineboost.estimators.memory import remark_limit
 from onlineboost.estimators.settings import count
 
 ROWS = 1024  # of a block
@@ -202,7 +202,8 @@ class Cluster:
         assert self._line is not None
         model = self._front._model
         if model.limit is not None and not model.warned and sum(self._line.ask("limited_trees")):
-            tell_limit(model)
+            remark_limit(model)
+        self._front._tell_learned(0)
 
     @property
     def figures(self) -> Figures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from onlineboost.data.errors import file_error, show, suggest
 from onlineboost.data.source import Chunk, Source, parse_numbers
+from onlineboost.data.table import Table
+from onlineboost.data.values import rounded_columns
 
 
 def target_name(source: Source, target: str | None) -> str:
@@ -65,6 +68,18 @@ def numbers_of(source: Source, chunk: Chunk, name: str) -> NDArray[np.float64]:
         "if not, correct the value or leave it empty, which means missing."
     )
     raise file_error(source.path, advice, chunk.place(guilty), name)
+
+
+def table_of(source: Source, chunk: Chunk, names: Sequence[str], is_numeric: Callable[[str], bool]) -> Table:
+    """These columns of a chunk, of which some are numbers."""
+    columns = [numbers_of(source, chunk, name) if is_numeric(name) else texts_of(chunk, name) for name in names]
+    numbers = [(name, column) for name, column in zip(names, columns, strict=True) if is_numeric(name)]
+    rounded = (name for name, column in numbers if _is_rounded(chunk, name, column))
+    return Table(tuple(names), tuple(columns), rounded=tuple(rounded))
+
+
+def _is_rounded(chunk: Chunk, name: str, column: np.ndarray) -> bool:
+    return bool(rounded_columns(column[:, None], lambda _: chunk.texts(name)))
 
 
 def texts_of(chunk: Chunk, name: str) -> NDArray[np.object_]:

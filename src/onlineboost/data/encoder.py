@@ -11,21 +11,33 @@ block that turns out to be invalid leaves everything as it was.
 from __future__ import annotations
 
 import sys
-import warnings
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlineboost.data.errors import DataError
-from onlineboost.data.frames import as_table, named_row, numbers_of_values, row_in_order
+from onlineboost.data.frames import as_table, named_row, numbers_of_values, rounded_names, row_in_order
+from onlineboost.data.names import (
+    MOST_COLUMNS,
+    Extra,
+    all_missing,
+    digits_lost,
+    no_known_column,
+    other_names,
+    positions,
+    too_many_columns,
+    unknown_left_out,
+)
 from onlineboost.data.open_columns import NewColumn, first_columns, new_columns, new_columns_of_row
-from onlineboost.data.places import NOTHING, OWN, SHARED, Column, Key, Met, begins_to_share, own_places
+from onlineboost.data.places import NOTHING, OWN, Column, Key, Met, begins_to_share, own_places, places_shared
 from onlineboost.data.table import Table
-from onlineboost.data.values import category_of, interned
+from onlineboost.data.values import category_of, interned, rounded_columns
+from onlineboost.data.warn import Remarks
 
 
 @dataclass
@@ -35,6 +47,7 @@ class Encoded:
     X: np.ndarray
     fresh: list[dict[Key, int]]  # per nominal column: new value -> row of its first appearance
     met: list[Met | None] = field(default_factory=list)  # and what is to be remembered of values met once
+    remarks: Remarks = field(default_factory=dict)  # what there is to warn of
 
 
 class Kept(NamedTuple):
@@ -120,7 +133,7 @@ class Encoder:
             self._check_width(X.shape[1])
             matrix = np.require(X, np.float64, ["C", "W"])  # a read-only array would be another type to the kernels
             self._check_finite(matrix, range(X.shape[1]))
-            return Encoded(matrix, [])
+            return Encoded(matrix, [], remarks=self._rounded(rounded_names(self.names, matrix, X)) if learning else {})
         table = as_table(X)
         if not table.names and not table.named:  # an empty list of rows
             return Encoded(np.empty((0, len(self.names))), [{} for _ in self.nominal])
@@ -130,37 +143,44 @@ class Encoder:
             column = columns[c]
             out[:, at] = column if column.dtype != np.object_ else numbers_of_values(column.tolist(), self.names[c])
         self._check_finite(out[:, : len(self.numeric)], self.numeric)
-        return self._code(out, lambda c: columns[c].tolist(), learning)
+        encoded = self._code(out, lambda c: columns[c].tolist(), learning)
+        if table.named and self.named:
+            encoded.remarks |= self._names_told(table.names, learning)
+        encoded.remarks |= self._rounded(table.rounded) if learning else {}
+        return encoded
 
     def read_row(self, x: Mapping[str, Any] | Sequence[Any], *, learning: bool = True) -> Encoded:
         """`read` one row: a sequence in the order of the columns, or a mapping from their names. A thin path."""
-        values = x if type(x) is list else self._values(x)
+        remarks: Remarks = {}
+        values = x if type(x) is list else self._values(x, learning, remarks)
         self._check_width(len(values))
-        if not self.nominal:
+        n = len(self.numeric)
+        if self.nominal:
+            row = np.empty((1, len(self.names)))
+            row[0, :n] = [self._number(values, c) for c in self.numeric]
+        else:
             try:  # unlike np.array, it takes nothing but numbers
                 row = np.frombuffer(array("d", values)).reshape(1, -1)
             except (TypeError, OverflowError):
                 row = np.array([[self._number(values, c) for c in self.numeric]])
-            self._check_finite(row, self.numeric)
-            return Encoded(row, [])
-        row = np.empty((1, len(self.names)))
-        for at, c in enumerate(self.numeric):
-            row[0, at] = self._number(values, c)
-        self._check_finite(row[:, : len(self.numeric)], self.numeric)
-        for at, (c, codes) in enumerate(zip(self.nominal, self.codes, strict=True), len(self.numeric)):
+        self._check_finite(row[:, :n], self.numeric)
+        if learning:
+            rounded = rounded_columns(row[:, :n], lambda at: [values[self.numeric[at]]])
+            remarks |= self._rounded(self.names[self.numeric[at]] for at in rounded)
+        for at, (c, codes) in enumerate(zip(self.nominal, self.codes, strict=True), n):
             value = values[c]
             code = codes.get(value) if type(value) is str else None
             if code is None:  # not text, or not known as it is
-                return self._code(row, lambda c: (values[c],), learning)
+                return self._code(row, lambda c: (values[c],), learning, remarks)
             row[0, at] = code
-        return Encoded(row, [])
+        return Encoded(row, [], remarks=remarks)
 
     def keep(self, x: Mapping[str, Any] | Sequence[Any]) -> Kept:
         """Encode a row without new columns, to be learned later. Codes never change: those it has will be good then.
 
         But a value without a place of its own may have got one by then.
         """
-        row, values = self.read_row(x, learning=False).X[0], self._values(x) if self.nominal else ()
+        row, values = self.read_row(x, learning=False).X[0], self._values(x, False, {}) if self.nominal else ()
         texts: dict[int, str] = {}
         for j, (c, codes) in enumerate(zip(self.nominal, self.codes, strict=True)):
             text, code = category_of(values[c]), row[len(self.numeric) + j]
@@ -188,7 +208,7 @@ class Encoder:
             column = Column(self.codes[j], self.once[j])
             row[0, len(self.numeric) + j], _ = column.code(text, 0)
             encoded.fresh[j], encoded.met[j] = column.fresh, column.met
-            self._warn_of_sharing(j, column.fresh)
+            encoded.remarks |= self._sharing(j, column.fresh)
         return encoded
 
     def commit(self, encoded: Encoded, first_round: int) -> bool:
@@ -217,9 +237,15 @@ class Encoder:
             if met is not None:
                 self.once[j] = met.after(last_row, self.codes[j])
 
-    def _code(self, out: np.ndarray, values: Callable[[int], Iterable[Any]], learning: bool) -> Encoded:
+    def _code(
+        self,
+        out: np.ndarray,
+        values: Callable[[int], Iterable[Any]],
+        learning: bool,
+        remarks: Remarks | None = None,
+    ) -> Encoded:
         """Fill in the codes of the nominal columns."""
-        encoded = Encoded(out, [])
+        encoded = Encoded(out, [], remarks=remarks or {})
         for j, c in enumerate(self.nominal):
             column = Column(self.codes[j], self.once[j])
             met: dict[Any, float] = {}  # codes of values as they came: "1", 1 and 1.0 are one category
@@ -239,21 +265,32 @@ class Encoder:
             out[:, len(self.numeric) + j] = codes
             encoded.fresh.append(column.fresh)
             encoded.met.append(column.met)
-            self._warn_of_sharing(j, column.fresh)
+            encoded.remarks |= self._sharing(j, column.fresh)
         return encoded
 
-    def _warn_of_sharing(self, j: int, fresh: dict[Key, int]) -> None:
-        """Once for every column: when its values begin to share places by their hashes."""
-        if not begins_to_share(self.codes[j], fresh):
-            return
-        warnings.warn(
-            f"column {self.names[self.nominal[j]]!r} has more than {OWN} different values. At most {OWN} that came "
-            f"more than once are told apart; others share {SHARED} places, by a hash of their text, so that each place "
-            f"stands for a mixture. If rare values matter, give numbers that describe them instead; if they do not, "
-            f"call them all 'other'",
-            UserWarning,
-            stacklevel=2,
-        )
+    # -- what there is to warn of
+
+    def _sharing(self, j: int, fresh: dict[Key, int]) -> Remarks:
+        """When the values of a nominal column begin to share places by their hashes."""
+        name = self.names[self.nominal[j]]
+        return {f"sharing {name}": partial(places_shared, name)} if begins_to_share(self.codes[j], fresh) else {}
+
+    def _rounded(self, names: Iterable[str]) -> Remarks:
+        return {f"digits {name}": partial(digits_lost, name) for name in names}
+
+    def _names_told(self, given: Collection[str], learning: bool, *, row: bool = False) -> Remarks:
+        """Of a block or a row with these names."""
+        unknown = [name for name in given if name not in self._known]
+        if learning:
+            return {"too many columns": too_many_columns} if unknown and len(self.names) >= MOST_COLUMNS else {}
+        if len(unknown) == len(given):
+            return {"no known column": partial(all_missing, given, self.names)}
+        if not unknown:
+            return {}
+        extra = row and len(given) - len(unknown) == len(self.names)
+        if extra:
+            return {"unknown column": Extra(frozenset(unknown), self.names)}
+        return {"unknown column": partial(unknown_left_out, unknown, self.names)}
 
     # -- new columns
 
@@ -299,17 +336,17 @@ class Encoder:
         if table.named and (self.named or self._known == by_name.keys()):
             unknown, missing = sorted(by_name.keys() - self._known), sorted(self._known - by_name.keys())
             if unknown or missing:
-                raise _other_names(unknown, missing)
+                raise other_names(unknown, missing)
             return tuple(by_name[name] for name in self.names)
         self._check_width(len(table.names))
         return table.columns
 
-    def _values(self, x: Any) -> Sequence[Any]:
+    def _values(self, x: Any, learning: bool, remarks: Remarks) -> Sequence[Any]:
         """The values of a row in the order of the columns; by name if it has names, and what is left out is None."""
         by_name = None if isinstance(x, np.ndarray) else named_row(x)
         if by_name is None:
             return row_in_order(x)
-        if not by_name.keys() <= self._known:
+        if not by_name or not by_name.keys() <= self._known:
             given = {str(name): value for name, value in by_name.items()}
             unknown = sorted(given.keys() - self._known)
             nameless = not (self.named and isinstance(x, Mapping)) and all(isinstance(name, int) for name in by_name)
@@ -321,7 +358,10 @@ class Encoder:
                     f"{', '.join(self.names)}. The first row or block settles the columns: leave the others out, or "
                     f"start a new model with all of them"
                 )
+            if not given and self.opens == "fixed":
+                raise DataError(no_known_column(given, self.names))
             by_name = given
+            remarks |= self._names_told(given, learning, row=True)
         return [by_name.get(name) for name in self.names]
 
     def _number(self, values: Sequence[Any], c: int) -> float:
@@ -341,40 +381,3 @@ class Encoder:
                 f"row {row}, column {self.names[positions[at]]!r}: infinity is not a value that can be learned from; "
                 f"use NaN for missing, or clip the column"
             )
-
-
-def _other_names(unknown: list[str], missing: list[str]) -> DataError:
-    """Names that are not those of the first block, in the words of scikit-learn."""
-    lines = ["The feature names should match those that were passed during fit."]
-    unseen, lost = "Feature names unseen at fit time:", "Feature names seen at fit time, yet now missing:"
-    for what, names in ((unseen, unknown), (lost, missing)):
-        if names:
-            lines += [what, *(f"- {name}" for name in names[:20]), *(["- ..."] if len(names) > 20 else [])]
-    advice = "The first block settles the columns: leave the others out, and fill one that is missing with NaN."
-    return DataError("\n".join([*lines, advice]))
-
-
-def positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) -> set[int]:
-    """categorical_features (names, positions or a mask) as positions."""
-    if categorical is None:
-        return set()
-    if isinstance(categorical, str) or not np.iterable(categorical):
-        raise DataError(f"categorical_features takes a list of names or positions, or a mask, got {categorical!r}")
-    given = list(categorical)
-    if given and all(isinstance(c, bool | np.bool_) for c in given):
-        if len(given) != len(names):
-            raise DataError(f"categorical_features is a mask of length {len(given)} for {len(names)} columns")
-        return {c for c, flag in enumerate(given) if flag}
-    out = set()
-    for c in given:
-        if isinstance(c, str):
-            if c not in names:
-                raise DataError(f"categorical_features names {c!r}, which is not a column: {', '.join(names)}")
-            out.add(names.index(c))
-        elif not isinstance(c, int | np.integer):
-            raise DataError(f"categorical_features takes names, positions or a mask, got {c!r}")
-        elif -len(names) <= c < len(names):
-            out.add(int(c) % len(names))
-        else:
-            raise DataError(f"categorical_features names column {c}, but there are {len(names)} columns")
-    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -48,9 +49,12 @@ def did_you_mean(near: list[str]) -> str:
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
+def near_names(name: str, names: Sequence[str]) -> list[str]:
+    by_lower = {n.lower(): n for n in names}
+    return [by_lower[n] for n in get_close_matches(name.lower(), by_lower, cutoff=0.7)]
+
+
 def suggest(name: str, names: list[str]) -> str:
     """After "no column is named ...": the near names, or all of them."""
-    by_lower = {n.lower(): n for n in names}
-    near = [by_lower[n] for n in get_close_matches(name.lower(), by_lower, cutoff=0.7)]
     shown = names if len(names) <= 20 else [*names[:19], "...", names[-1]]
-    return did_you_mean(near) or f" The columns are {', '.join(shown)}."
+    return did_you_mean(near_names(name, names)) or f" The columns are {', '.join(shown)}."

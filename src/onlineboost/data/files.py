@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from onlineboost.data.columns import check_dropped, check_forced, labels_of, numbers_of, target_name, texts_of
+from onlineboost.data.columns import check_dropped, check_forced, labels_of, table_of, target_name
 from onlineboost.data.csv_files import CsvSource, open_csv
 from onlineboost.data.errors import did_you_mean, file_error, no_rows, suggest
 from onlineboost.data.live import FIRST_ROWS, STDIN, standard_input
@@ -98,8 +98,7 @@ def read_columns(
             if name not in source.names:
                 raise file_error(source.path, f"no column is named {name!r}." + suggest(name, source.names))
         for chunk in source.chunks(_first_rows(path, block_rows), names):
-            columns = [texts_of(chunk, n) if n in categories else numbers_of(source, chunk, n) for n in names]
-            yield Table(names, tuple(columns))
+            yield table_of(source, chunk, names, lambda name: name not in categories)
 
 
 def scan_labels(path: str | PathLike[str], target: str | None = None) -> list[str]:
@@ -149,9 +148,9 @@ def _blocks(
             if not is_numeric:
                 guessed = {n: n not in nominal and chunk.looks_numeric(n) for n in predictors if n not in numeric}
                 is_numeric = {**guessed, **dict.fromkeys(numeric, True)}
-            columns = [numbers_of(source, chunk, n) if is_numeric[n] else texts_of(chunk, n) for n in predictors]
+            X = table_of(source, chunk, predictors, is_numeric.__getitem__)
             y = np.array(labels_of(source, chunk, target), dtype=object)
-            yield Block(Table(tuple(predictors), tuple(columns)), y, first_row, chunk.fraction)
+            yield Block(X, y, first_row, chunk.fraction)
             first_row += len(y)
         if first_row == 0:
             raise no_rows(path)

@@ -18,7 +18,9 @@ from scipy.sparse import issparse
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Table
-from onlineboost.data.values import DATES, NO_DATES, NUMBERS, PLAIN, is_missing, number_of
+from onlineboost.data.values import DATES, NO_DATES, NUMBERS, PLAIN, is_missing, number_of, rounded_columns
+
+FIRST_VALUE = "the first row has no value: it settles the columns. Begin with a row that has some"
 
 
 def as_table(X: Any) -> Table:
@@ -32,9 +34,12 @@ def as_table(X: Any) -> Table:
     if isinstance(X, Table):
         return X
     if issparse(X):
-        raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
+        raise TypeError(
+            "Sparse data was passed, but dense data is required: use X.toarray(), or in a pipeline "
+            "ColumnTransformer(..., sparse_threshold=0) and OneHotEncoder(sparse_output=False)"
+        )
     if isinstance(X, list | tuple):
-        return _table_from_array(_array_of_rows(X)) if len(X) else Table((), (), named=False)
+        return _table_from_array(_array_of_rows(X), X) if len(X) else Table((), (), named=False)
     if isinstance(X, np.ndarray):
         return _table_from_array(X)
     if type(X).__module__.startswith("pyarrow") and hasattr(X, "to_struct_array"):
@@ -92,10 +97,9 @@ def table_of_row(x: Any) -> Table:
     by_name = named_row(x)
     values = row_in_order(x) if by_name is None else list(by_name.values())
     if not len(values):
-        raise DataError("the first row has no value: it settles the columns. Begin with a row that has some")
+        raise DataError(FIRST_VALUE)
     names = tuple(f"x{c}" for c in range(len(values))) if by_name is None else tuple(map(str, by_name))
-    columns = tuple(_column([value], name) for value, name in zip(values, names, strict=True))
-    return Table(names, columns, named=by_name is not None)
+    return _table_of_values(names, [[value] for value in values], named=by_name is not None)
 
 
 def _names_twice(names: Iterable[Any]) -> DataError:
@@ -115,7 +119,8 @@ def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
         raise DataError("the rows of X have different lengths: give every row one value per column") from None
 
 
-def _table_from_array(X: np.ndarray) -> Table:
+def _table_from_array(X: np.ndarray, rows: Sequence[Any] | None = None) -> Table:
+    """The table of an array, which was made of these rows."""
     if X.ndim != 2:
         raise DataError(
             f"Expected 2D array, got {X.ndim}D array instead. Reshape your data either using array.reshape(-1, 1) if "
@@ -128,10 +133,30 @@ def _table_from_array(X: np.ndarray) -> Table:
         raise DataError(f"X has type {X.dtype}: {NO_DATES}")
     if X.dtype.kind in "biuf":
         numbers = np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X
-        return Table(names, tuple(np.asarray(numbers, np.float64).T), named=False)
+        numbers = np.asarray(numbers, np.float64)
+        return Table(names, tuple(numbers.T), named=False, rounded=rounded_names(names, numbers, X, rows))
     # tolist gives None for what is masked
-    columns = (_column(X[:, c].tolist(), name) for c, name in enumerate(names))
-    return Table(names, tuple(columns), named=False)
+    return _table_of_values(names, [X[:, c].tolist() for c in range(X.shape[1])], named=False)
+
+
+def rounded_names(
+    names: Sequence[str], numbers: np.ndarray, X: np.ndarray, rows: Sequence[Any] | None = None
+) -> tuple[str, ...]:
+    """The columns of an array, or of the rows that it was made of, whose whole numbers are not those in `numbers`."""
+    if rows is None and (X.dtype.kind not in "iu" or X.itemsize < 8):
+        return ()
+    found = rounded_columns(numbers, lambda c: X[:, c] if rows is None else [row[c] for row in rows])
+    return tuple(names[c] for c in found)
+
+
+def _table_of_values(names: tuple[str, ...], given: Sequence[list[Any]], *, named: bool) -> Table:
+    columns = tuple(_column(values, name) for values, name in zip(given, names, strict=True))
+    rounded = tuple(names[c] for c, values in enumerate(given) if _is_rounded(columns[c], values))
+    return Table(names, columns, named=named, rounded=rounded)
+
+
+def _is_rounded(column: np.ndarray, values: Any) -> bool:
+    return column.dtype != np.object_ and bool(rounded_columns(column[:, None], lambda _: values))
 
 
 def _column(values: list[Any], name: str) -> np.ndarray:
@@ -171,18 +196,29 @@ def _table_from_frame(frame: nw.DataFrame[Any]) -> Table:
     names = tuple(str(name) for name in frame.columns)
     columns: list[np.ndarray] = []
     categories: dict[str, tuple[Any, ...]] = {}
+    rounded: list[str] = []
     for name, series in zip(names, frame.iter_columns(), strict=True):
         dtype = series.dtype
         if dtype.is_numeric() or dtype == nw.Boolean:
-            columns.append(np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), np.float64))
+            if dtype not in (nw.Int64, nw.UInt64):
+                columns.append(np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), np.float64))
+                continue
+            columns.append(series.fill_null(0).to_numpy().astype(np.float64))  # Arrow would not cast large ones
+            columns[-1][series.is_null().to_numpy()] = np.nan
+            if _is_rounded(columns[-1], series):
+                rounded.append(name)
         elif dtype in (nw.Categorical, nw.Enum):
             categories[name] = tuple(map(_plain_category, series.cat.get_categories().to_list()))
-            values = np.empty(len(series), object)
-            values[:] = [None if is_missing(value) else _plain_category(value) for value in series.to_list()]
-            columns.append(values)
+            column = np.empty(len(series), object)
+            column[:] = [None if is_missing(value) else _plain_category(value) for value in series.to_list()]
+            columns.append(column)
         elif dtype in (nw.String, nw.Object, nw.Unknown):
-            column = _column(series.to_list(), name)
-            columns.append(column.astype(object) if dtype == nw.String else column)
+            values = series.to_list()
+            column = _column(values, name)
+            typed = dtype == nw.String and getattr(series.to_native(), "dtype", None) != np.object_
+            columns.append(column.astype(object) if typed else column)  # of objects the values tell, and all of them
+            if _is_rounded(columns[-1], values):
+                rounded.append(name)
         elif dtype.is_temporal():
             raise DataError(f"column {name!r} has type {dtype}: {NO_DATES}")
         else:
@@ -190,7 +226,7 @@ def _table_from_frame(frame: nw.DataFrame[Any]) -> Table:
                 f"column {name!r} has type {dtype}, which is neither a number nor a category: turn it into one or "
                 f"leave it out"
             )
-    return Table(names, tuple(columns), categories)
+    return Table(names, tuple(columns), categories, rounded=tuple(rounded))
 
 
 def _plain_category(value: Any) -> Any:

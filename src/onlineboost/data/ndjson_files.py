@@ -72,7 +72,9 @@ class NdjsonSource:
             if line.isspace():
                 continue
             try:
-                row = json.loads(line)
+                row = json.loads(line, object_pairs_hook=_object)
+            except _Twice as error:
+                raise self.error(f"the name {error.name!r} comes twice in this object. Keep one.") from None
             except (ValueError, RecursionError) as error:
                 raise self.error(f"this is not JSON ({error}). Put one object in a line.") from None
             if not isinstance(row, dict):
@@ -128,6 +130,21 @@ class NdjsonChunk:
 
     def texts(self, name: str) -> list[str | None]:
         return [_text(value) for value in self._values(name)]
+
+
+class _Twice(Exception):
+    """A name that an object has twice."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Twice(max(names, key=names.count))
+    return row
 
 
 def _text(value: Any) -> str | None:

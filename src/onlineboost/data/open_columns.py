@@ -1,23 +1,22 @@
 """Columns that turn up later: which they are, and the stretches of a block that have the same columns.
 
-A column begins with the first row that has a value in it. So how a stream is cut into blocks makes no difference.
+A column begins with the first row that has a value in it, and that value says whether it is nominal. Columns that begin
+in the same row come in the order of their names. So how a stream is cut into blocks makes no difference, nor does the
+order of a mapping.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlineboost.data.errors import DataError
-from onlineboost.data.frames import table_of_row
+from onlineboost.data.frames import FIRST_VALUE, numbers_of_values, table_of_row
+from onlineboost.data.names import MOST_COLUMNS
 from onlineboost.data.table import Table
 from onlineboost.data.values import category_of, is_missing
-
-MOST_COLUMNS = 1_000
-"""Columns that a model has at most, if some of them turned up later."""
 
 COLUMNS = ("auto", "open", "fixed")
 """Where new columns may turn up: in rows that are mappings, everywhere, nowhere."""
@@ -36,23 +35,29 @@ def new_columns(table: Table, known: frozenset[str]) -> list[NewColumn]:
     found = []
     for name, column in zip(table.names, table.columns, strict=True):
         if name not in known:
-            nominal = column.dtype == np.object_
-            empty = [category_of(value) is None for value in column] if nominal else np.isnan(column)
+            objects = column.dtype == np.object_
+            empty = [category_of(value) is None for value in column] if objects else np.isnan(column)
             if not np.all(empty):
-                found.append(NewColumn(name, nominal, int(np.argmin(empty))))
-    found.sort(key=lambda column: column.row)
-    if len(known) + len(found) > MOST_COLUMNS:
-        _warn_of_too_many()
+                row = int(np.argmin(empty))
+                nominal = objects and (name in table.categories or isinstance(column[row], str))
+                found.append(NewColumn(name, nominal, row))
+    found.sort(key=lambda column: (column.row, column.name))
     return found[: max(0, MOST_COLUMNS - len(known))]
 
 
 def first_columns(table: Table) -> Table:
     """The columns of a first block that have a value in its first row: the others turn up later."""
-    first = {column.name for column in new_columns(table, frozenset()) if column.row == 0}
-    if not table.named or not first:
+    if not table.named or not len(table):
         return table
-    columns = tuple(column for name, column in zip(table.names, table.columns, strict=True) if name in first)
-    return Table(tuple(name for name in table.names if name in first), columns, table.categories)
+    first = {column.name: column for column in new_columns(table, frozenset()) if column.row == 0}
+    if not first:
+        raise DataError(FIRST_VALUE)
+    columns = {
+        name: column if column.dtype != np.object_ or first[name].nominal else numbers_of_values(column.tolist(), name)
+        for name, column in zip(table.names, table.columns, strict=True)
+        if name in first
+    }
+    return Table(tuple(columns), tuple(columns.values()), table.categories)
 
 
 def new_columns_of_row(by_name: Mapping[Any, Any], known: frozenset[str]) -> list[NewColumn]:
@@ -79,13 +84,4 @@ def no_new_columns(columns: Sequence[NewColumn]) -> DataError:
     return DataError(
         f"unknown column {names}: weak learners of another make have the columns that they began with. Leave the "
         f"others out, or start a new model with all of them"
-    )
-
-
-def _warn_of_too_many() -> None:
-    warnings.warn(
-        f"more than {MOST_COLUMNS} different columns have turned up: those that come from now on are left out. If "
-        f"names are made of values, as in 'user_4711', give the value itself, in one nominal column",
-        UserWarning,
-        stacklevel=2,
     )

@@ -71,7 +71,7 @@ class ParquetChunk:
 
     def numbers(self, name: str) -> NDArray[np.float64] | None:
         if self.looks_numeric(name):
-            # safe=False: integers beyond 2**53 are rounded, as float() does for text
+            # safe=False: integers beyond 2**53 are rounded, as float() does for text; the model warns of it
             numbers = self._batch.column(name).cast("float64", safe=False)
             return np.array(numbers.to_numpy(zero_copy_only=False))  # a copy: Arrow's memory is read-only
         return parse_numbers([text or "" for text in self.texts(name)])

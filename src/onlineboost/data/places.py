@@ -140,3 +140,12 @@ def own_places(codes: dict[Key, int]) -> int:
 def begins_to_share(codes: dict[Key, int], fresh: dict[Key, int]) -> bool:
     """Whether a column with these codes becomes crowded by these new ones."""
     return any(type(key) is int and key for key in fresh) and not any(type(key) is int and key for key in codes)
+
+
+def places_shared(name: str) -> str:
+    """What to tell of such a column."""
+    return (
+        f"column {name!r} has more than {OWN} different values. At most {OWN} that came more than once are told apart; "
+        f"others share {SHARED} places, by a hash of their text, so that each place stands for a mixture. If rare "
+        f"values matter, give numbers that describe them instead; if they do not, call them all 'other'"
+    )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost.data.encoder import Encoder, Kept
+from onlineboost.data.warn import Remarks
 
 NOT_PLAIN = (KeyError, TypeError, OverflowError, struct.error)
 
@@ -51,17 +52,21 @@ class RowReader:
             return False
         return True
 
-    def read_any(self, x: Any, row: np.ndarray, *, learning: bool) -> bool:
-        """The same by all rules, errors included; False: it is to be learned, and a value or a column might be new."""
+    def read_any(self, x: Any, row: np.ndarray, *, learning: bool) -> Remarks | None:
+        """The same by all rules, errors included; what there is to warn of.
+
+        None: it is to be learned, and a value or a column might be new.
+        """
         encoder = self._encoder
         if learning and (encoder.nominal or type(x) is Kept or encoder.new_columns_of_row(x)):
-            return False
-        row[:] = self._encoder.read_row(x, learning=False).X
-        return True
+            return None
+        encoded = self._encoder.read_row(x, learning=False)
+        row[:] = encoded.X
+        return encoded.remarks
 
     def _with_gaps(self, x: dict[Any, Any]) -> list[Any]:
         """What is left out is missing."""
-        if not x.keys() <= self._known:
+        if not x or not x.keys() <= self._known:
             raise KeyError
         return [x.get(name) for name in self._encoder.names]
 

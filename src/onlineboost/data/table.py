@@ -26,6 +26,8 @@ class Table:
         For nominal columns whose values are known in advance: name to values.
     named
         Whether the names tell which column is which. Otherwise they were made up, and the order tells.
+    rounded
+        Columns with whole numbers that a float64 array does not hold exactly.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Table:
     columns: tuple[NDArray[Any], ...]
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
     named: bool = True
+    rounded: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.names) != len(self.columns) or len(set(self.names)) != len(self.names):
@@ -57,7 +60,8 @@ class Table:
         """The table of some rows: a slice, an array of row numbers or a mask."""
         if isinstance(rows, int | np.integer):
             raise DataError(f"a table is cut by slices and arrays: for a single row, [{rows}:{rows + 1}]")
-        return Table(self.names, tuple(column[rows] for column in self.columns), self.categories, self.named)
+        columns = tuple(column[rows] for column in self.columns)
+        return Table(self.names, columns, self.categories, self.named, self.rounded)
 
     def __repr__(self) -> str:
         kinds = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +20,9 @@ NO_DATES = (
     "a date or time is neither a number nor a category. Turn it into one: for instance the hour, the day of the week, "
     "or the seconds since a fixed day"
 )
+
+EXACT = 2.0**53  # not all whole numbers beyond are floats
+LOOKED_AT = 100  # values beyond it in a column, to see whether they are
 
 NO_NUMBER = (
     "is not a number, and the column is numeric. If it is a category, name it in categorical_features before the first "
@@ -57,6 +61,29 @@ def number_of(value: Any) -> float:
         raise ValueError(NO_NUMBER) from None
 
 
+def rounded_columns(matrix: np.ndarray, values: Callable[[int], Any]) -> list[int]:
+    """The columns with whole numbers that floats do not hold, such as 2**53 + 1; values(c) are those that were given.
+
+    Examples
+    --------
+    >>> given = [2**53 + 1, "9007199254740993", 2**60, 1e20]
+    >>> rounded_columns(np.array([given], float), lambda c: given[c : c + 1])
+    [0, 1]
+    """
+    large = (np.abs(matrix) >= EXACT) & np.isfinite(matrix)
+    found = []
+    for c in np.flatnonzero(large.any(axis=0)).tolist():
+        given = values(c)
+        if any(_is_rounded(given[row]) for row in np.flatnonzero(large[:, c])[:LOOKED_AT].tolist()):
+            found.append(c)
+    return found
+
+
+def _is_rounded(value: Any) -> bool:
+    whole = value.strip().lstrip("+-").isdecimal() if isinstance(value, str) else isinstance(value, int | np.integer)
+    return whole and int(float(value)) != int(value)
+
+
 def category_of(value: Any) -> str | None:
     """A value of a nominal column as text, None for missing. ValueError: it is neither text nor a number.
 
@@ -74,7 +101,7 @@ def category_of(value: Any) -> str | None:
     if isinstance(value, DATES):
         raise ValueError(f"is no category: {NO_DATES}")
     if isinstance(value, NUMBERS):
-        return shortest(float(value))
+        return shortest(int(value) if isinstance(value, int | np.integer) else value)  # type: ignore[arg-type]
     raise ValueError("is no category: give text or a number")
 
 

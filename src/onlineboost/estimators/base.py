@@ -49,13 +49,14 @@ from onlineboost.estimators.model import Model, compiled_by, is_new
 from onlineboost.estimators.one_row import Input, SingleRows
 from onlineboost.estimators.pending import DelayedLabels
 from onlineboost.estimators.predicting import Predicting
+from onlineboost.estimators.remarks import Telling
 from onlineboost.estimators.settings import yes_or_no
 from onlineboost.estimators.why.mixin import Why
 from onlineboost.trees.state import Columns
 
 
 class OnlineClassifier(
-    Guarded, Changes, Predicting, SingleRows, DelayedLabels, Memory, Why, ClassifierMixin, BaseEstimator, ABC
+    Guarded, Telling, Changes, Predicting, SingleRows, DelayedLabels, Memory, Why, ClassifierMixin, BaseEstimator, ABC
 ):
     """Learning from blocks and rows. A subclass says what its chain is (`_new_chain`), and whom to follow."""
 
@@ -172,7 +173,7 @@ class OnlineClassifier(
                 if first and not len(y):
                     self._set_classes(model, model.k)  # classes without a row
                 said = self._model.labels.of(self._learn(*part, weight, interrupt, heard))
-        memory.warn_at_limit(self._model, len(said))
+        self._tell_learned(len(said))
         return said
 
     def _learn_block_of_one(self, x: Input, y: Any, weight: float) -> None:
@@ -180,8 +181,7 @@ class OnlineClassifier(
             desk = self.__dict__.get("_desk_")
             if desk is None or not desk.learn(x, y, weight):  # it only had to wait
                 self._learn_kept(x, y, weight, interrupt)
-        if "_model" in self.__dict__:
-            memory.warn_at_limit(self._model, 1)
+        self._tell_learned(1)
 
     def _learn_kept(self, x: Any, y: Any, weight: float, interrupt: Interrupt) -> None:
         with self._as_before_on_error():
@@ -294,6 +294,7 @@ class OnlineClassifier(
             model.counts = count(model.counts, codes[: len(out)], weight[: len(out)], model.k)
         if "_desk_" in self.__dict__:
             self.__dict__["_desk_"].clear()
+        model.remarks |= encoded.remarks
         return out
 
     def _check_new_classes(self, model: Model) -> None:

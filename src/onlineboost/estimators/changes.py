@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from onlineboost.chain.chain import Chain
-from onlineboost.data.encoder import positions
+from onlineboost.data.names import positions
 from onlineboost.data.open_columns import check_word
 from onlineboost.estimators import memory
 from onlineboost.estimators.checks import seed_of

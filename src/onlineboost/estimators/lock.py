@@ -17,7 +17,7 @@ from weakref import WeakSet
 
 from onlineboost.data.values import interned
 
-OF_THIS_PROCESS = ("_lock_", "_desk_", "_checked_", "_changed_")  # attributes of a model that are no part of its copies
+OF_THIS_PROCESS = ("_lock_", "_desk_", "_checked_", "_changed_", "_told_")  # attributes that are no part of its pickles
 LOOK_UP = 0.2  # seconds after which those that wait look for themselves, should nobody have told them
 
 
@@ -240,6 +240,7 @@ class Guarded:
         with self._lock().reading():
             memo[id(self)] = copy = type(self).__new__(type(self))
             copy.__dict__.update(deepcopy(self._without_lock(), memo))
+            copy.__dict__["_told_"] = dict(self.__dict__.get("_told_", ()))  # what was told need not be told by a copy
             return copy
 
     def __getstate__(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
@@ -126,7 +125,7 @@ def make_ready(model: Model, k: int) -> int:
 
 
 def rounds_to_look(model: Model) -> int:
-    """Rounds until `warn_at_limit` is to look."""
+    """Rounds until `look_at_limit` is to look."""
     done = model.limit is None or (model.warned and model.chain.diary.limited)
     return 2**62 if done else LOOK - model.chain.t % LOOK
 
@@ -136,24 +135,21 @@ def notices(model: Model) -> list[Notices]:
     return [] if model.limit is None or model.chain.diary.limited else [Notices(model.chain)]
 
 
-def warn_at_limit(model: Model, n_rows: int) -> None:
-    """Say once that the limit has been reached, after so many rows: looking takes time, and is not done after each."""
+def look_at_limit(model: Model, n_rows: int) -> None:
+    """Remark once that the limit has been reached, after so many rows. To look takes time: not after each."""
     t = model.chain.t
     if model.limit is None or model.warned or (t - n_rows) // LOOK == t // LOOK or not reached(model.chain):
         return
-    tell_limit(model)
+    remark_limit(model)
 
 
-def tell_limit(model: Model) -> None:
-    """Say that the limit has been reached."""
+def remark_limit(model: Model) -> None:
+    """The limit has been reached."""
     model.warned = True
-    assert model.limit is not None
-    warnings.warn(
+    model.remarks["memory_limit"] = lambda: (
         f"the model has reached its memory_limit of {model.limit:,} bytes. The leaves that promise least now go "
         f"without statistics, and trees that are full are not split any more; `memory_` says how many. Accuracy mostly "
-        f"suffers little. For more, set memory_limit (None: no limit) before learning begins",
-        UserWarning,
-        stacklevel=5,
+        f"suffers little. For more, set memory_limit (None: no limit) before learning begins"
     )
 
 

@@ -19,6 +19,7 @@ from onlineboost.contracts.booster import BOOSTER
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
 from onlineboost.data.open_columns import NewColumn, no_new_columns
+from onlineboost.data.warn import Remarks
 from onlineboost.trees.compact import restore
 from onlineboost.trees.state import Columns
 
@@ -38,9 +39,10 @@ class Model:
     warned: bool = False  # whether the user knows that it has reached its limit
     damage: str = ""  # what went wrong in the middle of a row, if anything did: it cannot be used any more
     compiled: bool = False  # whether its kernels are, in this process
+    remarks: Remarks = field(default_factory=dict)  # what there is to warn of when the call is done
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "compiled": False, "ready": ()}  # tables are saved without room
+        return {**self.__dict__, "compiled": False, "ready": (), "remarks": {}}  # tables are saved without room
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         restore(self, state)

@@ -8,9 +8,11 @@ does, by `_learn_block_of_one` and its like, and the desk is laid anew. The resu
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
+
+import numpy as np
 
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
@@ -19,6 +21,7 @@ from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.single import LearningRow, PredictingRow, can_go_alone, make_room
 from onlineboost.chain.single_ova import learning_row, predicting_row
 from onlineboost.data.single import RowReader
+from onlineboost.data.warn import Remarks
 from onlineboost.estimators.checks import MOST_WEIGHT
 from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.memory import rounds_to_look
@@ -31,8 +34,8 @@ Input = Mapping[str, Any] | Sequence[Any]
 class Desk:
     """What single rows need, for one model and the settings as they are."""
 
-    def __init__(self, model: Model, combiner: Combiner) -> None:
-        self.model, self.combiner = model, combiner
+    def __init__(self, model: Model, combiner: Combiner, tell: Callable[[Remarks], None]) -> None:
+        self.model, self.combiner, self.tell = model, combiner, tell
         self.reader = RowReader(model.encoder)
         self.until = 0  # the round that is not to be learned here
         self.row: LearningRow | None = None
@@ -67,7 +70,7 @@ class Desk:
         if self.row is not None and not self.row.fits(k):
             self.row = None
 
-    def learn(self, x: Any, y: Any, weight: float, waiting: dict[int, Any] | None = None, ticket: int = 0) -> bool:
+    def learn(self, x: Any, y: Any, weight: float, waiting: dict[Any, Any] | None = None, ticket: Any = 0) -> bool:
         """Learn one row; False: nothing has changed, and it is out of the ordinary.
 
         If the row was `waiting` for its label under a ticket, it does not any more.
@@ -80,7 +83,7 @@ class Desk:
         code = model.labels.code_of(y)
         if code < 0 or self.reader.names is not model.encoder.names or not row.fits(len(model.labels.names)):
             return False
-        if not self.reader.read(x, row.raw) and not self.reader.read_any(x, row.raw, learning=True):
+        if not self.reader.read(x, row.raw) and self.reader.read_any(x, row.raw, learning=True) is None:
             return False
         if waiting is not None and waiting.get(ticket) is not x:
             return False
@@ -129,7 +132,7 @@ class Desk:
         if row is None or not row.fits(k):
             row = predicting_row(model.chain, len(model.encoder.names), k)
         if not self.reader.read(x, row.raw):
-            self.reader.read_any(x, row.raw, learning=False)
+            self.tell(self.reader.read_any(x, row.raw, learning=False) or {})
         return row
 
 
@@ -154,6 +157,9 @@ class SingleRows:
 
     @abstractmethod
     def _ready(self) -> Model: ...
+
+    @abstractmethod
+    def _tell(self, remarks: Remarks) -> None: ...
 
     def learn_one(self, x: Input, y: Any, weight: float = 1.0) -> Self:
         """Learn one example: x is a row in the order of the columns, or a mapping from their names.
@@ -185,7 +191,7 @@ class SingleRows:
             if desk is not None and (label := desk.predict(x)) is not None:
                 return label  # it only had to wait
             model = self._ready()
-            row = model.encoder.read_row(x, learning=False).X
+            row = self._read(model, x)
             self._lay_desk(learning=False)
             return model.labels.names[model.chain.predict(row, model.k, self._combiner())[0]]
 
@@ -197,10 +203,15 @@ class SingleRows:
             if desk is not None and (found := desk.shares(x)) is not None:
                 return found
             model = self._ready()
-            row = model.encoder.read_row(x, learning=False).X
+            row = self._read(model, x)
             self._lay_desk(learning=False)
             shares = model.shares(row, self._combiner())[0]
             return dict(zip(model.labels.names, shares.tolist(), strict=True))
+
+    def _read(self, model: Model, x: Input) -> np.ndarray:
+        encoded = model.encoder.read_row(x, learning=False)
+        self._tell(encoded.remarks)
+        return encoded.X
 
     def _lay_desk(self, *, learning: bool) -> None:
         """After a single row that went through as a block: the next ones need not."""
@@ -210,7 +221,7 @@ class SingleRows:
             return
         desk = self.__dict__.get("_desk_")
         if desk is None or desk.model is not model:
-            desk = Desk(model, self._combiner())
+            desk = Desk(model, self._combiner(), self._tell)
         if learning and self.class_weight is None and self.cost_matrix is None:
             chain = model.chain
             if desk.should_join:

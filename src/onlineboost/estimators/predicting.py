@@ -12,6 +12,7 @@ from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.threads import spread
 from onlineboost.data.frames import rows_of
+from onlineboost.data.warn import Remarks
 from onlineboost.estimators.checks import check_columns
 from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.model import Model
@@ -28,6 +29,9 @@ class Predicting:
 
     @abstractmethod
     def _ready(self) -> Model: ...
+
+    @abstractmethod
+    def _tell(self, remarks: Remarks) -> None: ...
 
     @abstractmethod
     def _threads(self) -> int: ...
@@ -62,4 +66,6 @@ class Predicting:
     def _encoded(self, model: Model, X: Any) -> np.ndarray:
         table = rows_of(X)
         check_columns(self, X, reset=False)
-        return model.encoder.read(table, learning=False).X
+        encoded = model.encoder.read(table, learning=False)
+        self._tell(encoded.remarks)
+        return encoded.X

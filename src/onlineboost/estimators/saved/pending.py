@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from onlineboost.data.encoder import Encoder, Kept
-from onlineboost.estimators.pending import Pending
+from onlineboost.estimators.pending import Pending, Ticket
 from onlineboost.estimators.saved.fields import check
 from onlineboost.storage.values import Reader, Writer
 
@@ -26,13 +27,17 @@ def write_pending(writer: Writer, pending: Pending | None) -> dict[str, Any] | N
         "most": pending.most,
         "given": pending.given,
         "dropped": pending.dropped,
-        "lost": list(pending.lost),
-        "tickets": list(kept),
+        "lost": [writer.value(ticket) for ticket in pending.lost],
+        "tickets": [writer.value(ticket) for ticket in kept],
         "widths": [len(row.values) for row in rows],
         "numeric": [row.n_numeric for row in rows],
         "texts": [writer.value(row.texts) for row in rows],
         "values": writer.array(np.concatenate([np.empty(0), *(row.values for row in rows)])),
-        "others": [[ticket, writer.value(row)] for ticket, row in pending.rows.items() if ticket not in kept],
+        "others": [
+            [writer.value(ticket), writer.value(row), place]
+            for place, (ticket, row) in enumerate(pending.rows.items())
+            if ticket not in kept
+        ],
     }
 
 
@@ -44,24 +49,36 @@ def read_pending(reader: Reader, given: Any, encoder: Encoder | None) -> Pending
     check(all(type(given[name]) is int and given[name] >= 0 for name in NUMBERS), WHOLE)
     check(all(isinstance(given[name], list) for name in (*LISTS, "others")), WHOLE)
     check(all(len(given[name]) == len(given["tickets"]) for name in ("widths", "numeric", "texts")), WHOLE)
-    check(all(type(n) is int and n >= 0 for name in ("lost", "widths", "numeric") for n in given[name]), WHOLE)
+    check(all(type(n) is int and n >= 0 for name in ("widths", "numeric") for n in given[name]), WHOLE)
     values = reader.array(given["values"])
     ends = [0, *accumulate(given["widths"])]
     check(values.dtype == np.float64 and values.shape == (ends[-1],), WHOLE)
-    rows: dict[int, Any] = {}
+    rows: list[tuple[Ticket, Any]] = []
     for ticket, (a, b), n_numeric, texts in zip(
         given["tickets"], pairwise(ends), given["numeric"], given["texts"], strict=True
     ):
-        rows[ticket] = Kept(values[a:b].copy(), n_numeric, reader.value(texts))
-        _check_kept(rows[ticket], encoder)
-    for ticket, row in given["others"]:
-        rows[ticket] = reader.value(row)
-        check(isinstance(rows[ticket], dict | list), WHOLE)
-    check(all(type(ticket) is int and 0 <= ticket < given["given"] for ticket in rows), WHOLE)
+        row = Kept(values[a:b].copy(), n_numeric, reader.value(texts))
+        _check_kept(row, encoder)
+        rows.append((_ticket(reader, ticket), row))
+    for ticket, other, *place in given["others"]:
+        row = reader.value(other)
+        at = place[0] if place else len(rows)
+        check(isinstance(row, dict | list) and type(at) is int and 0 <= at <= len(rows), WHOLE)
+        rows.insert(at, (_ticket(reader, ticket), row))
+    if any(len(other) == 2 for other in given["others"]):  # in files from before there were ids: tickets are numbers
+        rows.sort(key=itemgetter(0))
     pending = Pending(given["most"], given["given"])
-    pending.dropped, pending.lost = given["dropped"], dict.fromkeys(given["lost"])
-    pending.rows = dict(sorted(rows.items()))
+    pending.dropped = given["dropped"]
+    pending.lost = dict.fromkeys(_ticket(reader, ticket) for ticket in given["lost"])
+    pending.rows = dict(rows)
+    check(len(pending.rows) == len(rows), WHOLE)
     return pending
+
+
+def _ticket(reader: Reader, given: Any) -> Ticket:
+    ticket: Ticket = reader.value(given)
+    check(type(ticket) is str or type(ticket) is int, WHOLE)
+    return ticket
 
 
 def _check_kept(row: Kept, encoder: Encoder | None) -> None:

@@ -38,6 +38,9 @@ class Why(BaseEstimator):
     @abstractmethod
     def _fitted(self) -> Model: ...
 
+    @abstractmethod
+    def _read(self, model: Model, x: Any) -> np.ndarray: ...
+
     @property
     def feature_importances_(self) -> np.ndarray:
         """How far each column moves the votes towards the label, on the rows that came last; with the sum 1.
@@ -53,7 +56,7 @@ class Why(BaseEstimator):
             model = self._fitted()
             if not model.k:
                 raise DataError("there is nothing to explain before the first class is known")
-            return explain(model, model.encoder.read_row(x, learning=False).X, self._combiner())
+            return explain(model, self._read(model, x), self._combiner())
 
     @property
     def events_(self) -> list[Event]:

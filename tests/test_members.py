@@ -58,7 +58,7 @@ BOOSTERS = {
 def compared(clf, twin, X, y, weight):
     """What a classifier says is what its twin says, row by row, with classes that turn up on the way."""
     said = in_blocks(clf, X, y, 40, weight)
-    names = clf.classes_.tolist()
+    names = clf._model.labels.names
     want = reference.run(twin, reference.Past(3, 2), plain(X), [names.index(label) for label in y], weight)
     assert said == [None if code is None else names[code] for code in want]
 

@@ -64,8 +64,8 @@ class RiverClassifier(base.MiniBatchClassifier):
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         if not self._has_learned():
             return pd.DataFrame(index=X.index)
-        labels = self.estimator._fitted().labels.names  # as they were given; classes_ is an array of one type
-        return pd.DataFrame(self.estimator.predict_proba(_frame(X)), index=X.index, columns=pd.Index(labels))
+        labels = self.estimator._fitted().labels  # as they were given; classes_ is an array of one type
+        return pd.DataFrame(self.estimator.predict_proba(_frame(X)), index=X.index, columns=pd.Index(list(labels.by_name(labels.names))))
 
     def _has_learned(self) -> bool:
         return bool(self.estimator.__sklearn_is_fitted__())

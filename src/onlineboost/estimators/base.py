@@ -137,7 +137,9 @@ class OnlineClassifier(
             return self._test_then_train(X, y, classes, sample_weight)
         heard: list[np.ndarray] = []
         said = self._test_then_train(X, y, classes, sample_weight, heard=heard)
-        return said, joined_shares(heard, self._model.k if "_model" in self.__dict__ else 0)
+        if "_model" not in self.__dict__:
+            return said, np.zeros((0, 0))
+        return said, self._model.labels.outward(joined_shares(heard, self._model.k))
 
     def _test_then_train(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool = False, heard: Heard = None
@@ -338,7 +340,7 @@ class OnlineClassifier(
                 visitors = [*([] if reviews is None else [reviews]), *memory.notices(model)]
                 how = self._threads(), interrupt.pressed, visitors
                 done += chain.stream(*block, k, combiner, out[part], *how)
-                listener.after_block(*block[1:])
+                listener.after_block(*block[1:], out[part])
             if first is not None:
                 out[start] = first
         if done < len(X) and model.encoder.forget(encoded, first_round, chain.t):
@@ -357,8 +359,12 @@ class OnlineClassifier(
 
     @property
     def classes_(self) -> np.ndarray:
-        """The labels: sorted if they were given in advance and can be sorted, otherwise in order of appearance."""
-        return self._fitted().labels.classes
+        """The labels: sorted, or in order of appearance where they cannot be (text and numbers mixed, say).
+
+        All that is given by class is in this order. One that turns up late takes its place in it, and others move.
+        """
+        labels = self._fitted().labels
+        return labels.outward(labels.classes)
 
     @property
     def n_samples_seen_(self) -> int:

@@ -338,6 +338,11 @@ def asked_meanwhile(clf, X, n_threads):
     assert not errors
 
 
+def by_code(clf, p):
+    """Probabilities (rows, classes), which are in the order of `classes_`, in that of the codes: as classes were met."""
+    return p[:, [clf.classes_.tolist().index(label) for label in clf._model.labels.names]]
+
+
 def lost_weight(clf, data, weight):
     """Weight of the rows, after the first, whose label is not strictly ahead when they are learned one by one."""
     y = np.searchsorted(data.classes, data.y)

@@ -148,7 +148,7 @@ class OnlineClassifier(
             self._check_settings()
             y = check_labels(y, type(self).__name__)
             if anew:
-                self.__dict__.pop("_model", None)
+                self.__dict__.pop("_model", None), self.__dict__.pop("_begun_", None)
                 if "_pending" in self.__dict__:
                     self.__dict__["_pending"] = self._waiting().emptied()
                 classes = y
@@ -165,7 +165,7 @@ class OnlineClassifier(
             check_columns(self, X, reset=first)
             if not keep.all():
                 table, y, weight = table[keep], y[keep], weight[keep]
-            model = self._begin(table, classes) if first else self._ready()
+            model = self._begin(table, classes) if first else self._ready_to_learn()
             if columns := model.encoder.new_columns(table):
                 said = self._learn_in_stages(model, columns, (table, y, weight), interrupt, heard)
             else:
@@ -196,7 +196,7 @@ class OnlineClassifier(
                 check_columns(self, table, reset=True)
                 model = self._begin(table, None)
             else:
-                model = self._ready()
+                model = self._ready_to_learn()
             if type(x) is not Kept and (columns := model.encoder.new_columns_of_row(x)):
                 memory.try_columns(model, columns).read_row(x), model.labels.read_one(y)  # errors before any change
                 note_columns(self, memory.add_columns(model, columns))

@@ -176,3 +176,16 @@ def test_examples_in_docstrings(module):
     found = doctest.testmod(__import__(f"onlineboost.{module}", fromlist=["_"]))
     assert found.attempted > 0
     assert found.failed == 0
+
+
+def test_the_accuracy_of_the_tail_is_a_number_that_can_be_called():
+    y = np.array(["a"] * 10)
+    result = Result(np.array(["b"] * 5 + ["a"] * 5), y, 1.0)
+    tally = Tally()
+    tally.add(result.right, 1.0)
+    for each in (result, tally):
+        assert each.accuracy == 0.5
+        assert each.tail_accuracy == each.tail_accuracy() == 1.0
+        assert each.tail_accuracy(1.0) == 0.5
+        assert json.dumps({"tail": each.tail_accuracy}) == '{"tail": 1.0}'
+        assert type(pickle.loads(pickle.dumps(each.tail_accuracy))) is float

@@ -61,7 +61,7 @@ def prequential(
     --------
     >>> from onlineboost import AdaBoostOLM, prequential
     >>> X, y = [[0.0], [1.0]] * 200, ["low", "high"] * 200
-    >>> prequential(AdaBoostOLM(n_learners=10), X, y).tail_accuracy()
+    >>> prequential(AdaBoostOLM(n_learners=10), X, y).tail_accuracy
     1.0
     """
     if y is None:
@@ -107,9 +107,10 @@ def _all_probabilities(steps: list[Step], classes: Any) -> np.ndarray | None:
     """Probabilities of all steps, in the columns of the classes that are known in the end."""
     if classes is None:
         return None
-    none = np.zeros(0)
-    rows = [(np.zeros((len(step.block), 0)), none) if step.probabilities is None else (step.probabilities, step.classes) for step in steps]
-    return in_columns(rows, classes)
+    parts: list[Any] = []
+    for step in steps:
+        parts += [None] * len(step.block) if step.probabilities is None else [(step.probabilities, step.classes)]
+    return in_columns(parts, classes)
 
 
 def warm_up(model: Any) -> None:

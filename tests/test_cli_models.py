@@ -381,4 +381,4 @@ def test_labels_that_utf_8_does_not_know_are_written_as_json_writes_them(tmp_pat
     assert call("run", source, *QUICK, "--out", out, "--save", model).exit_code == 0
     assert out.read_text().splitlines()[-1] == "\\udc01,\\udc01"
     assert call("predict", model, source, "--out", out).exit_code == 0
-    assert out.read_text().splitlines()[-1] == "\\udc01"
+    assert out.read_text().splitlines()[-1] == "40,\\udc01"

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from onlineboost import __version__
 from onlineboost.cli.clusters import address_of
-from onlineboost.cli.common import progress_bar, visible
+from onlineboost.cli.common import err, progress_bar, visible
 from onlineboost.data.errors import DataError
 from onlineboost.evaluation.records import Record
 from onlineboost.paper import tables as paper_tables

@@ -339,7 +339,7 @@ def asked_meanwhile(clf, X, n_threads):
 
 
 def by_code(clf, p):
-    """Probabilities (rows, classes), which are in the order of `classes_`, in that of the codes: as classes were met."""
+    """Probabilities (rows, classes) in the order of the codes, which is that in which classes were met."""
     return p[:, [clf.classes_.tolist().index(label) for label in clf._model.labels.names]]
 
 

@@ -9,18 +9,16 @@ import numpy as np
 import pytest
 
 import onlineboost
-
 from contract.kinds import every_estimator
 from helpers import frozen, mixed_stream, model_state
 from onlineboost import HoeffdingTree
 from onlineboost.estimators.changes import READ_EVERY_TIME
 
-
 # Another value, a good one, of every setting that counts from the first row on.
 ANOTHER = {
     "n_learners": 11, "learner": HoeffdingTree(max_features=0.9), "weight_scale": (0.5, 2.0), "grace_period": 17,
-    "tie_threshold": 0.3, "loss": "exponential", "vote": "cost", "alpha_steps": "decaying", "leaf_prediction": "majority",
-    "draws": "even", "gradient": "printed", "weights": "plain", "poisson": False, "panel": True, "cosines": False,
+    "tie_threshold": 0.3, "loss": "exponential", "vote": "cost", "alpha_steps": "decaying",
+    "leaf_prediction": "majority",    "draws": "even", "gradient": "printed", "weights": "plain", "poisson": False, "panel": True, "cosines": False,
     "gamma": 0.3, "potential": "monte_carlo", "calibrate": True, "memory_limit": "3GB", "categorical_features": [3, 4],
     "columns": "fixed", "random_state": 5, "split_confidence": 0.02, "max_features": 0.7,
 }  # fmt: skip
@@ -45,7 +43,7 @@ def test_a_setting_that_counts_from_the_first_row_on_is_for_the_next_fit(kind, t
             for learn in (
                 lambda model=model: model.partial_fit(X[60:], y[60:]),
                 lambda model=model: model.learn_one(row, y[70]),
-                lambda model=model: model.learn_pending(ticket, y[70]),
+                lambda model=model, ticket=ticket: model.learn_pending(ticket, y[70]),
             ):
                 with pytest.raises(ValueError, match=f"{setting} was changed from .* after learning began"):
                     learn()

@@ -21,9 +21,7 @@ MODEL = click.argument("model", type=click.Path(path_type=Path, exists=True, dir
 @click.option("--keep", multiple=True, help="A column of SOURCE to copy to the output, such as a key; can be repeated.")
 @click.option("--target", help="Column of SOURCE with the labels: tells how many predictions are right.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this CSV file.")
-def predict(
-    model: Path, source: str, proba: bool, keep: tuple[str, ...], target: str | None, out: Path | None
-) -> None:
+def predict(model: Path, source: str, proba: bool, keep: tuple[str, ...], target: str | None, out: Path | None) -> None:
     """Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL.
 
     Columns are found by their names, and others are left out: the label may be there or not. The output has the number

@@ -1,8 +1,8 @@
 """Settings that change after learning has begun.
 
-Some are read in every call (`READ_EVERY_TIME`). All others count from the first row on, so that a change is for the next
-`fit`: until then the model predicts as it did, and does not learn on as if it had the settings that it shows. A bad
-setting is told at once.
+Some are read in every call (`READ_EVERY_TIME`). All others count from the first row on, so that a change is for the
+next `fit`: until then the model predicts as it did, and refuses to learn on with settings that are not those it shows.
+A bad setting is told at once.
 """
 
 from __future__ import annotations

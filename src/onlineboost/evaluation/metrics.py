@@ -124,7 +124,12 @@ class Metrics:
         right, rows, said = _diagonal(sums), _of_label(sums), sums.confusion.sum(axis=0)
         out = []
         for code in self._order():
-            label, hit, there, called = self._coder.labels[code], float(right[code]), float(rows[code]), float(said[code])
+            label, hit, there, called = (
+                self._coder.labels[code],
+                float(right[code]),
+                float(rows[code]),
+                float(said[code]),
+            )
             rates = {"precision": _or_zero(hit, called), "recall": _or_zero(hit, there)}
             out.append({"label": label, **rates, "f1": _or_zero(2.0 * hit, there + called), "rows": there,
                         "predicted": called})  # fmt: skip

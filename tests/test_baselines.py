@@ -188,10 +188,11 @@ def test_one_vs_all_is_a_booster_for_every_class(loss):
 
     twin = OneVsAllTwin(binary)
     assert said == run_twin(twin, past, X, y, weight)
-    np.testing.assert_allclose(clf.alphas_, [booster.alpha for booster in twin.boosters], atol=1e-9)
-    np.testing.assert_allclose(clf.edges_, [booster.edges for booster in twin.boosters], atol=1e-9)
+    in_order = clf._model.labels.outward
+    np.testing.assert_allclose(clf.alphas_, in_order(np.array([b.alpha for b in twin.boosters]), axis=0), atol=1e-9)
+    np.testing.assert_allclose(clf.edges_, in_order(np.array([b.edges for b in twin.boosters]), axis=0), atol=1e-9)
     v = np.array([booster.v for booster in twin.boosters])
-    np.testing.assert_allclose(clf.expert_weights_, v / v.sum(axis=1, keepdims=True), rtol=1e-9)
+    np.testing.assert_allclose(clf.expert_weights_, in_order(v / v.sum(axis=1, keepdims=True), axis=0), rtol=1e-9)
 
 
 def test_a_binary_booster_of_one_vs_all_is_adaboost_olm():

@@ -342,6 +342,11 @@ def asked_meanwhile(clf, X, n_threads):
     assert not errors
 
 
+def by_code(clf, p):
+    """Probabilities (rows, classes) in the order of the codes, which is that in which classes were met."""
+    return p[:, [clf.classes_.tolist().index(label) for label in clf._model.labels.names]]
+
+
 def lost_weight(clf, data, weight):
     """Weight of the rows, after the first, whose label is not strictly ahead when they are learned one by one."""
     y = np.searchsorted(data.classes, data.y)

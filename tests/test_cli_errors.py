@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import io
 import json
 import os
 import subprocess
@@ -11,7 +13,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
+from rich.progress import TextColumn
 
+from onlineboost.cli import common
 from onlineboost.cli.main import main
 
 COMMAND = [sys.executable, "-c", "from onlineboost.cli.main import main; main()"]
@@ -218,3 +223,17 @@ def test_a_last_line_cut_off_stays_with_report_only(tmp_path):
     assert_told(done, "has no finished cells")
     assert (out / "cells.jsonl").read_bytes() == b'{"key": "half'
     assert [path.name for path in Path(out).iterdir()] == ["cells.jsonl"]
+
+
+def test_a_bar_goes_when_there_is_an_error(monkeypatch):
+    """It would stand half done above the message."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=60)
+    monkeypatch.setattr(common, "err", console)
+    for fails in (False, True):
+        console.file.seek(console.file.truncate(0))
+        with contextlib.suppress(ValueError), common.progress_bar(TextColumn("a bar")) as bar:
+            bar.add_task("", total=None)
+            bar.refresh()
+            if fails:
+                raise ValueError
+        assert console.file.getvalue().rstrip().endswith("\x1b[2K") is fails  # the line is wiped

@@ -83,13 +83,45 @@ def test_predict(kind, sources, saved, tmp_path):
     (block,) = read_blocks(sources["csv"])
     done = call("predict", saved, sources[kind])
     assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines() == ["prediction", *model.predict(block.X)]
+    said = model.predict(block.X)
+    assert done.stdout.splitlines() == ["row,prediction", *(f"{b},{label}" for b, label in enumerate(said, 1))]
     done = call("predict", saved, sources[kind], "--proba", "--out", tmp_path / "said.csv")
     assert done.exit_code == 0, done.output
     header, *lines = (tmp_path / "said.csv").read_text().splitlines()
-    assert header == "prediction," + ",".join(f"p({label})" for label in model.classes_)
-    shares = np.array([line.split(",")[1:] for line in lines], float)
+    assert header == "row,prediction," + ",".join(f"p({label})" for label in model.classes_)
+    shares = np.array([line.split(",")[2:] for line in lines], float)
+    assert done.stderr.splitlines() == [f"500 rows predicted. Wrote {tmp_path / 'said.csv'}."]
     np.testing.assert_array_equal(shares, model.predict_proba(block.X))
+
+
+@pytest.mark.parametrize("kind", ["csv", "ndjson", "parquet"])
+def test_predictions_can_be_joined_with_their_rows(kind, sources, saved, tmp_path):
+    if kind not in sources:
+        pytest.skip("needs pyarrow")
+    (block,) = read_blocks(sources["csv"])
+    keep = ["--keep", "label", "--keep", "colour", "--target", "label"]
+    done = call("predict", saved, sources[kind], *keep, "--out", tmp_path / "said.csv")
+    assert done.exit_code == 0, done.output
+    header, *lines = (tmp_path / "said.csv").read_text().splitlines()
+    assert header == "row,label,colour,prediction"
+    said = onlineboost.load(saved).predict(block.X)
+    rows = zip(range(1, 501), block.y, block.X.columns[block.X.names.index("colour")], said, strict=True)
+    assert lines == [f"{b},{label},{colour or ''},{guess}" for b, label, colour, guess in rows]
+    right = f"500 rows predicted, {np.mean(said == block.y):.4f} of them right."
+    assert done.stderr.strip() == f"{right} Wrote {tmp_path / 'said.csv'}."
+    assert call("predict", saved, sources[kind], "--target", "label").stderr.strip() == right
+    assert "no column is named 'nonesuch'" in told(call("predict", saved, sources[kind], "--keep", "nonesuch"))
+
+
+def test_a_model_is_saved_and_drawn_by_one_run(sources, saved, tmp_path):
+    pytest.importorskip("altair")
+    page, path = tmp_path / "page.html", tmp_path / "model.olb"
+    done = call("run", sources["csv"], *QUICK, "--save", path, "--report", page)
+    assert done.exit_code == 0, done.output
+    assert model_state(onlineboost.load(path)) == model_state(onlineboost.load(saved))
+    assert "adaboost-olm" in page.read_text()
+    assert "--report" in told(call("run", sources["csv"], *QUICK, "--save", page, "--report", page))
+    assert "not with --out" in told(call("run", sources["csv"], *QUICK, "--out", path, "--report", page))
 
 
 def test_predict_needs_no_labels_and_no_order(sources, saved, tmp_path):
@@ -349,4 +381,4 @@ def test_labels_that_utf_8_does_not_know_are_written_as_json_writes_them(tmp_pat
     assert call("run", source, *QUICK, "--out", out, "--save", model).exit_code == 0
     assert out.read_text().splitlines()[-1] == "\\udc01,\\udc01"
     assert call("predict", model, source, "--out", out).exit_code == 0
-    assert out.read_text().splitlines()[-1] == "\\udc01"
+    assert out.read_text().splitlines()[-1] == "40,\\udc01"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import doctest
+import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,7 @@ from onlineboost import AdaBoostOLM, HoeffdingTree, evaluation, prequential
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table
 from onlineboost.data.table import Block
-from onlineboost.evaluation import LastClass, MajorityClass, Result, blocks
+from onlineboost.evaluation import LastClass, MajorityClass, Result, Tally, blocks
 
 
 def test_a_run_is_predict_then_learn_row_by_row():
@@ -176,3 +178,40 @@ def test_examples_in_docstrings(module):
     found = doctest.testmod(__import__(f"onlineboost.{module}", fromlist=["_"]))
     assert found.attempted > 0
     assert found.failed == 0
+
+
+def test_the_accuracy_of_the_tail_is_a_number_that_can_be_called():
+    y = np.array(["a"] * 10)
+    result = Result(np.array(["b"] * 5 + ["a"] * 5), y, 1.0)
+    tally = Tally()
+    tally.add(result.right, 1.0)
+    for each in (result, tally):
+        assert each.accuracy == 0.5
+        assert each.tail_accuracy == each.tail_accuracy() == 1.0
+        assert each.tail_accuracy(1.0) == 0.5
+        assert json.dumps({"tail": each.tail_accuracy}) == '{"tail": 1.0}'
+        assert type(pickle.loads(pickle.dumps(each.tail_accuracy))) is float
+
+
+def test_probabilities_of_all_blocks_are_in_the_columns_of_the_classes_at_the_end():
+    """Classes come late, and take their places among the others."""
+    X, y, _ = mixed_stream(90, seed=3)
+    names = {"a": "m", "b": "z", "c": "k", "d": "a"}
+    labels = np.array([names[label] for label in y], object)
+    table = as_table(X)
+    parts = [Block(table[a : a + 30], labels[a : a + 30], a, (a + 30) / 90) for a in range(0, 90, 30)]
+    for model, delay in ((AdaBoostOLM(3), None), (AdaBoostOLM(3), 4)):
+        result = prequential(model, iter(parts), delay=delay)
+        assert result.classes.tolist() == sorted(set(labels)) == result.metrics.labels
+        one = AdaBoostOLM(3)
+        for b in range(50):
+            if b and delay is None:
+                known = one.predict_proba_one(list(X[b]))
+                assert result.probabilities[b].tolist() == [known.get(label, 0.0) for label in result.classes]
+            one.learn_one(list(X[b]), labels[b])
+        spoke = result.probabilities.sum(axis=1) > 0.0
+        likeliest = result.classes[result.probabilities.argmax(axis=1)]
+        assert likeliest[spoke].tolist() == result.predictions[spoke].tolist()
+        confusion = result.metrics.confusion
+        assert confusion[0, 0] == ((labels == "a") & (result.predictions == "a")).sum()
+        assert [one["label"] for one in result.metrics.per_class()] == result.classes.tolist()

@@ -364,13 +364,6 @@ def test_a_spoilt_limit_is_named_before_anything_is_learned():
         clf.partial_fit(X, y)
 
 
-def test_a_limit_set_later_does_not_count():
-    X, y = number_stream(400, seed=1)
-    clf = HoeffdingTree(**QUICK).partial_fit(X[:200], y[:200])
-    clf.set_params(memory_limit=7_000).partial_fit(X[200:], y[200:])
-    assert clf.memory_["limit"] == 10**9
-
-
 # ---------------------------------------------------------------------------------------------------------- tables
 
 

@@ -110,7 +110,7 @@ def test_a_whole_run_is_that_of_the_twin(change):
     trees = twins_of(forest, past, SEED)
     scale = clf._model.chain.gather("scale").tolist()
     twin = Panelled(Panel(3, 2, SEED), trees, scale, SEED)
-    names = clf.classes_.tolist()
+    names = clf._model.labels.names
     want = reference.run(twin, past, plain(X), [names.index(label) for label in y], weight)
     assert said == [None if code is None else names[code] for code in want]
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-4)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +18,7 @@ from contract.kinds import TRIED
 from helpers import mixed_stream, model_state
 from onlineboost import AdaBoostOLM
 from onlineboost import river as facade
+from onlineboost.estimators.registry import ENTRIES
 
 every_class = pytest.mark.parametrize("name", [entry.class_name for entry in TRIED])
 NAMES = ("colour", "length", "size", "width", "count")
@@ -106,3 +110,17 @@ def test_classifiers_of_river_as_weak_learners(learner):
 
 def test_all_estimators_are_there():
     assert {"RiverClassifier", *(n for n in onlineboost.__all__ if n[0].isupper())} == set(facade.__all__)
+
+
+def test_type_checkers_know_the_names(tmp_path):
+    """Of the classes of this module, which are made when it is imported, too."""
+    names = [entry.class_name for entry in ENTRIES]
+    uses = [f"{name}(seed=1).predict_one({{'x': 1.0}})" for name in names]
+    script = tmp_path / "script.py"
+    script.write_text(
+        "\n".join([f"from onlineboost.river import {', '.join(names)}", *uses, "AdaBoostOLM(n_learners=3)"])
+    )
+    quick = ["--follow-imports=skip", "--ignore-missing-imports", f"--cache-dir={tmp_path / 'cache'}"]
+    files = [facade.__file__, str(script)]  # and nothing that they import, which takes long
+    done = subprocess.run([sys.executable, "-m", "mypy", *quick, *files], capture_output=True, text=True)
+    assert done.stdout.startswith("Success"), done.stdout

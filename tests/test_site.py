@@ -52,5 +52,6 @@ def test_the_site_builds_without_a_warning_and_asks_no_other_host(tmp_path):
         text = page.read_text(encoding="utf-8")
         assert not re.findall(r'<(?:script|img|iframe)[^>]* src="(?:https?:)?//[^"]*"', text), page.name
         assert not re.findall(r'<link[^>]* href="(?:https?:)?//[^"]*"[^>]*>', text), page.name
+    assert not [path for path in (tmp_path / "site").rglob("*") if "__pycache__" in path.parts or path.suffix == ".py"]
     styles = "".join(path.read_text() for path in (tmp_path / "site").rglob("*.css"))
     assert not re.findall(r"url\(['\"]?(?:https?:)?//", styles)

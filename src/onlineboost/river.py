@@ -64,8 +64,9 @@ class RiverClassifier(base.MiniBatchClassifier):
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         if not self._has_learned():
             return pd.DataFrame(index=X.index)
-        labels = self.estimator._fitted().labels.names  # as they were given; classes_ is an array of one type
-        return pd.DataFrame(self.estimator.predict_proba(_frame(X)), index=X.index, columns=pd.Index(labels))
+        p, labels = self.estimator.predict_proba(_frame(X)), self.estimator._fitted().labels
+        names = list(labels.by_name(labels.names))  # as they were given; classes_ is an array of one type
+        return pd.DataFrame(p, index=X.index, columns=pd.Index(names))
 
     def _has_learned(self) -> bool:
         return bool(self.estimator.__sklearn_is_fitted__())
@@ -110,6 +111,36 @@ def _classifier(name: str) -> type[RiverClassifier]:
     about = f"{kind.__name__} of this package as a classifier of river; see :class:`onlineboost.{kind.__name__}`."
     members = {"kind": kind, "__init__": __init__, "__doc__": about, "__module__": __name__}
     return type(kind.__name__, (RiverClassifier,), members)
+
+
+if TYPE_CHECKING:  # for programs that read the code but do not run it
+
+    class _Static(RiverClassifier):
+        def __init__(self, *values: Any, **settings: Any) -> None: ...
+
+    class AdaBoostOLM(_Static): ...
+
+    class AdaBoostOVA(_Static): ...
+
+    class BestTree(_Static): ...
+
+    class EagerTrees(_Static): ...
+
+    class HoeffdingTree(_Static): ...
+
+    class LeastSquares(_Static): ...
+
+    class NearestNeighbours(_Static): ...
+
+    class OneVsAll(_Static): ...
+
+    class OnlineBoostClassifier(_Static): ...
+
+    class OnlineMBBM(_Static): ...
+
+    class OzaBoost(_Static): ...
+
+    class RefittedTrees(_Static): ...
 
 
 _CLASSIFIERS = {entry.class_name: _classifier(entry.name) for entry in ENTRIES}

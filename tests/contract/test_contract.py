@@ -27,7 +27,6 @@ from contract.kinds import (
     with_little_memory,
 )
 from helpers import assert_finite, frozen, in_blocks, mixed_stream, model_state, number_stream, with_glitches
-from onlineboost import OnlineBoostClassifier
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain.segments import Segment
 
@@ -207,24 +206,6 @@ def test_probabilities_are_probabilities(kind):
     assert p.shape == (len(X), len(clf.classes_))
     assert (p >= 0.0).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-
-
-@every_setting
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_predicted_is_a_likeliest_label(kind, seed):
-    """Labels may share the first place; the one that is predicted is never behind another.
-
-    With a matrix of costs, OnlineBoostClassifier predicts a label that is expected to cost least instead.
-    """
-    X, y, weight = stream(seed)
-    clf = kind.make()
-    for part in (slice(0, 8), slice(8, 40), slice(40, 240)):
-        clf.partial_fit(X[part], y[part], sample_weight=weight[part])
-        p = clf.predict_proba(X)
-        if isinstance(clf, OnlineBoostClassifier) and clf.cost_matrix is not None:
-            p = 1e3 - p @ clf._model.chain.costs
-        chosen = p[np.arange(len(X)), [clf.classes_.tolist().index(label) for label in clf.predict(X)]]
-        assert (chosen >= p.max(axis=1) * (1.0 - 1e-12)).all()
 
 
 @every_class

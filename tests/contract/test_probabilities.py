@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from copy import deepcopy
 
 import numpy as np
 import pytest
 
 import onlineboost
-from contract.kinds import every_estimator, shortened
-from helpers import mixed_stream, model_state
+from contract.kinds import MEMBERS, _kind, every_estimator, every_kind, shortened
+from helpers import by_code, mixed_stream, model_state
 from onlineboost import HoeffdingTree, OnlineBoostClassifier
 from reference_calibration import Calibration
 
 KINDS = every_estimator()
 CALIBRATED = [kind for kind in KINDS if kind.name != "online-boost"]  # whose combiner calibrates what it says
+ALL = [*(_kind(name, name) for name in MEMBERS if name not in map(str, every_kind())), *every_kind()]
 every_class = pytest.mark.parametrize("kind", KINDS, ids=str)
 every_calibrated = pytest.mark.parametrize("kind", CALIBRATED, ids=str)
 
@@ -33,9 +35,8 @@ def learned(clf, X, y, weight, block):
         rows = slice(a, a + block)
         labels, p = clf.test_then_train(X[rows], y[rows], sample_weight=weight[rows], proba=True)
         said += labels.tolist()
-        shares += p.tolist()
-    k = len(clf.classes_)
-    return said, np.array([p + [0.0] * (k - len(p)) for p in shares])
+        shares += [dict(zip(clf.classes_.tolist(), row, strict=True)) for row in p.tolist()]
+    return said, np.array([[p.get(label, 0.0) for label in clf.classes_.tolist()] for p in shares])
 
 
 @every_class
@@ -46,9 +47,8 @@ def test_probabilities_while_learning_are_those_before_each_row(kind):
         one = kind.make()
         for b in range(90):
             if b:
-                known = one.predict_proba(X[b : b + 1])[0]
-                np.testing.assert_allclose(p[b, : len(known)], known, atol=1e-12)
-                assert not p[b, len(known) :].any()
+                known = dict(zip(one.classes_.tolist(), one.predict_proba(X[b : b + 1])[0].tolist(), strict=True))
+                assert p[b].tolist() == [known.get(label, 0.0) for label in "abcd"]
                 assert said[b] == one.predict(X[b : b + 1])[0]
             one.partial_fit(X[b : b + 1], y[b : b + 1], sample_weight=weight[b : b + 1])
     assert not p[0].any()
@@ -69,6 +69,68 @@ def test_so_are_those_of_rows_with_values_never_met(kind):
         one.partial_fit(row, y[200 + b : 201 + b])
 
 
+@pytest.mark.parametrize("kind", ALL, ids=str)
+def test_the_label_predicted_is_the_likeliest(kind):
+    """Ties are broken by the model, and its probabilities say how. A panel with costs predicts what costs least."""
+    X, y, weight = stream(120)
+    with shortened():
+        clf = kind.make()
+        by_cost = kind.name.startswith("online-boost cost_matrix=")
+        for at in (1, 2, 40, 120):
+            rows = slice(clf.n_samples_seen_ if at > 1 else 0, at)
+            clf.partial_fit(X[rows], y[rows])
+            said, p = clf.predict(X), clf.predict_proba(X)
+            if by_cost:
+                expected, names = by_code(clf, p) @ clf._model.chain.costs, clf._model.labels.names
+                chosen = expected[np.arange(len(X)), [names.index(label) for label in said]]
+                np.testing.assert_allclose(chosen, expected.min(axis=1), rtol=1e-12)
+                continue
+            assert clf.classes_[p.argmax(axis=1)].tolist() == said.tolist()
+            row = clf.predict_proba_one(list(X[at - 1]))
+            assert max(row, key=row.get) == said[at - 1]
+        said, p = clf.test_then_train(X, y, sample_weight=weight, proba=True)
+        assert by_cost or clf.classes_[p.argmax(axis=1)].tolist() == said.tolist()
+
+
+@every_class
+def test_what_is_given_by_class_is_in_the_order_of_classes_which_are_sorted(kind):
+    """However late they come. Inside, codes are given as labels are met."""
+    X, y, weight = stream(120)
+    given = {"late": np.array([{"a": "m", "b": "z", "c": "k", "d": "a"}[label] for label in y], object), "mixed": y}
+    given["mixed"] = np.array([3 if label == "c" else label for label in y], object)
+    for name, labels in given.items():
+        clf, want = kind.make(), kind.make()
+        _, p = learned(clf, X, labels, weight, 50)
+        _, by_code = learned(want, X, y, weight, 50)
+        names = dict(zip(labels, y, strict=True))
+        order = sorted(names) if name == "late" else list(dict.fromkeys(labels.tolist()))
+        assert clf.classes_.tolist() == order
+        column = [want.classes_.tolist().index(names[label]) for label in order]
+        np.testing.assert_array_equal(p, by_code[:, column])
+        np.testing.assert_array_equal(clf.predict_proba(X), want.predict_proba(X)[:, column])
+        np.testing.assert_array_equal(clf.predict_log_proba(X), want.predict_log_proba(X)[:, column])
+        assert list(clf.predict_proba_one(list(X[0]))) == order
+        why, same = clf.explain(list(X[0])), want.explain(list(X[0]))
+        assert why.classes == order
+        np.testing.assert_array_equal(why.scores, same.scores[column])
+        np.testing.assert_array_equal(why.contributions, same.contributions[:, column])
+        for attribute in ("alphas_", "edges_", "expert_weights_"):
+            own, others = getattr(clf, attribute, None), getattr(want, attribute, None)
+            np.testing.assert_array_equal(own, others if np.ndim(others) < 2 else others[column])
+        assert model_state(pickle.loads(pickle.dumps(clf))) == model_state(clf)
+
+
+@every_class
+def test_logarithms_of_probabilities(kind):
+    X, y, _ = stream(60)
+    clf = kind.make().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        logs = clf.predict_log_proba(X)
+    np.testing.assert_array_equal(np.exp(logs) > 0.0, clf.predict_proba(X) > 0.0)
+    np.testing.assert_allclose(np.exp(logs), clf.predict_proba(X), atol=1e-12)
+
+
 @every_calibrated
 def test_calibration_agrees_with_its_twin_and_changes_no_prediction(kind):
     X, y, weight = stream()
@@ -78,7 +140,9 @@ def test_calibration_agrees_with_its_twin_and_changes_no_prediction(kind):
         said, p = learned(calibrated, X, y, weight, 50)
         assert said == raw_said
         twin, k = Calibration(0.1 if kind.name in ("online-mbbm", "oza-boost") else 0.001), 0
-        codes = {label: code for code, label in enumerate(calibrated.classes_.tolist())}
+        codes = {label: code for code, label in enumerate(calibrated._model.labels.names)}
+        by_code = [calibrated.classes_.tolist().index(label) for label in codes]
+        raw, p = raw[:, by_code], p[:, by_code]
         for b in range(len(y)):
             code = codes[y[b]]
             if code < k:  # otherwise the probabilities that it learned from are those of more classes than it showed
@@ -89,9 +153,8 @@ def test_calibration_agrees_with_its_twin_and_changes_no_prediction(kind):
                 twin.beta, twin.curvature = state_after(kind, X[: b + 1], y[: b + 1], weight[: b + 1])
         np.testing.assert_allclose(calibrated._model.calibration, [twin.beta, twin.curvature], rtol=1e-6)
         np.testing.assert_array_equal(calibrated.predict(X), plain.predict(X))
-        chosen = [codes[label] for label in calibrated.predict(X)]
-        q = calibrated.predict_proba(X)
-        assert (q[np.arange(len(X)), chosen] >= q.max(axis=1) * (1 - 1e-12)).all()
+        likeliest = calibrated.predict_proba(X).argmax(axis=1)
+        np.testing.assert_array_equal(calibrated.predict(X), calibrated.classes_[likeliest])
 
 
 def state_after(kind, X, y, weight):

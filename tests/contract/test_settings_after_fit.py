@@ -2,30 +2,63 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
+import onlineboost
 from contract.kinds import every_estimator
-from helpers import frozen, mixed_stream
+from helpers import frozen, mixed_stream, model_state
+from onlineboost import HoeffdingTree
+from onlineboost.estimators.changes import READ_EVERY_TIME
+
+# Another value, a good one, of every setting that counts from the first row on.
+ANOTHER = {
+    "n_learners": 11, "learner": HoeffdingTree(max_features=0.9), "weight_scale": (0.5, 2.0), "grace_period": 17,
+    "tie_threshold": 0.3, "loss": "exponential", "vote": "cost", "alpha_steps": "decaying",
+    "leaf_prediction": "majority", "draws": "even", "gradient": "printed", "weights": "plain", "poisson": False,
+    "panel": True, "cosines": False, "gamma": 0.3, "potential": "monte_carlo", "calibrate": True, "memory_limit": "3GB",
+    "categorical_features": [3, 4], "columns": "fixed", "random_state": 5, "split_confidence": 0.02, "max_features": 0.7,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", every_estimator(), ids=str)
-@pytest.mark.parametrize("n_learners", [2, 11])
-def test_another_number_of_learners_does_not_change_a_chain_that_has_begun(kind, n_learners):
-    """The class that turns up late gets the learners that the others have."""
-    X, y, weight = mixed_stream(240, seed=2)
-    want, clf = kind.make(), kind.make()
-    if "n_learners" not in clf.get_params():
-        pytest.skip("a single tree")
-    for each in (want, clf):
-        each.partial_fit(X[:60], y[:60], sample_weight=weight[:60])
-    clf.set_params(n_learners=n_learners)
-    said = [each.test_then_train(X[60:], y[60:], sample_weight=weight[60:]).tolist() for each in (want, clf)]
-    assert said[0] == said[1]
-    np.testing.assert_array_equal(clf.predict_proba(X), want.predict_proba(X))
-    for name in ("alphas_", "edges_", "expert_weights_"):
-        if hasattr(want, name):
-            np.testing.assert_array_equal(getattr(clf, name), getattr(want, name))
+def test_a_setting_that_counts_from_the_first_row_on_is_for_the_next_fit(kind, tmp_path):
+    """Until then the model predicts as it did, and refuses to learn on with settings that are not its own."""
+    X, y, _ = mixed_stream(120, seed=2)
+    clf, twin = kind.make().partial_fit(X[:60], y[:60]), kind.make().partial_fit(X[:60], y[:60])
+    row = list(X[70])
+    for setting, old in clf.get_params(deep=False).items():
+        if setting in READ_EVERY_TIME:
+            continue
+        clf.learn_one(list(X[60]), y[60]), clf.predict_one(row)  # single rows have all at hand
+        twin.learn_one(list(X[60]), y[60])
+        clf.set_params(**{setting: ANOTHER[setting]})
+        assert clf.get_params()[setting] == ANOTHER[setting] != old
+        ticket = clf.predict_pending(row).ticket
+        for model in (clf, pickle.loads(pickle.dumps(clf)), copy.copy(clf)):
+            assert model.predict(X).tolist() == twin.predict(X).tolist()
+            for learn in (
+                lambda model=model: model.partial_fit(X[60:], y[60:]),
+                lambda model=model: model.learn_one(row, y[70]),
+                lambda model=model, ticket=ticket: model.learn_pending(ticket, y[70]),
+            ):
+                with pytest.raises(ValueError, match=f"{setting} was changed from .* after learning began"):
+                    learn()
+        clf.save(tmp_path / "model.olb")  # with the settings that it has learned with
+        assert str(onlineboost.load(tmp_path / "model.olb").get_params()) == str(twin.get_params())
+        clf.set_params(**{setting: old}).forget_pending(ticket)
+        assert model_state(clf) == model_state(twin)
+    assert "_begun_" not in clf.__dict__
+    if "learner" in clf.get_params():
+        clf.set_params(learner__max_features=0.1)
+        with pytest.raises(ValueError, match="learner was changed"):
+            clf.learn_one(row, y[70])
+        clf.set_params(learner__max_features=0.6).learn_one(row, y[70])
+    clf.set_params(random_state=5).fit(X, y).partial_fit(X[:9], y[:9])
+    assert model_state(clf) == model_state(kind.make(random_state=5).fit(X, y).partial_fit(X[:9], y[:9]))
 
 
 @pytest.mark.parametrize("kind", every_estimator(), ids=str)

@@ -96,7 +96,7 @@ def compare(pair: Pair) -> None:
     clf, past, learned = pair.clf.snapshot(), reference.Past(3, 2), joined(pair.learned)
     X = as_array([[category_of(v) if c in NOMINAL else v for c, v in enumerate(row)] for row in learned.rows])
     twin, trees = TWINS[pair.kind.name](clf, past)
-    names = clf.classes_.tolist()
+    names = clf._model.labels.names
     reference.run(twin, past, plain(X), [names.index(label) for label in learned.y], learned.weight)
     if trees:
         forest = forest_of(clf)

@@ -17,7 +17,7 @@ from onlineboost.contracts.rows import Rows
 
 @booster
 class Plain(NamedTuple):
-    """No boosting. rows.s adds up the learners' distributions."""
+    """No boosting. rows.s adds up the learners' distributions; while they learn it is the last one's."""
 
     seed: int
     n_learners: int
@@ -54,6 +54,8 @@ def cast(booster, i, rows, b, l, work, n):
 
 @inlined_kernel
 def update(booster, i, rows, b, y, weight, l, place, work, n):
+    for j in range(rows.k):
+        rows.s[b, j] = 0.0  # to take it out of a sum would round
     cast(booster, i, rows, b, l, work, n)
 
 

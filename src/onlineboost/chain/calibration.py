@@ -19,6 +19,7 @@ import numpy as np
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.panel.ground import HEAVIEST, LIGHTEST
 
+NEAR = 1e-9  # probabilities that are as large as another but for rounding: this share of it below, at most
 FADE = 0.998  # f: what a slope still counts in A one row later
 LOWEST, HIGHEST = 0.05, 20.0  # bounds of beta
 BETA, CURVATURE = range(2)  # where beta and A are
@@ -51,3 +52,24 @@ def calibrate(state, floor, p, y, weight):
             slope, w = mean / mass - own, min(max(weight[b], LIGHTEST), HEAVIEST)
             state[CURVATURE] = FADE * state[CURVATURE] + (1.0 - FADE) + w * slope * slope
             state[BETA] = min(HIGHEST, max(LOWEST, beta - w * slope / state[CURVATURE]))
+
+
+def ahead(p: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """p (rows, k), in which the label that was predicted is the likeliest: by one bit where others are as likely.
+
+    How ties are broken is the model's affair; argmax finds what it said, in whatever order the classes are. Changes p.
+    """
+    p = np.ascontiguousarray(p)
+    put_ahead(p, codes)
+    return p
+
+
+@entry_kernel
+def put_ahead(p, codes):
+    for b in range(p.shape[0]):
+        own, rest = p[b, codes[b]], -1.0
+        for c in range(p.shape[1]):
+            if c != codes[b]:
+                rest = max(rest, p[b, c])
+        if rest * (1.0 - NEAR) <= own <= rest:
+            p[b, codes[b]] = np.nextafter(rest, 1.0)

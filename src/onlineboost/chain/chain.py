@@ -106,13 +106,14 @@ class Chain:
         walk = self.walk(combiner)
         return self.votes(X, k, walk).experts[:, walk - 1].astype(np.int64)
 
-    def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
-        """Probabilities of the classes for these rows, (rows, k)."""
+    def forecast(self, X: np.ndarray, k: int, combiner: Combiner) -> tuple[np.ndarray, np.ndarray]:
+        """The same with the probabilities of the classes, (rows, k)."""
         if combiner is Combiner.WEIGHTED:
             mass = expert_mass(self.log_v, self.votes(X, k).experts, k)
-            return mass / mass.sum(axis=1, keepdims=True)
+            return mass.argmax(axis=1), mass / mass.sum(axis=1, keepdims=True)
         walk = self.walk(combiner)
-        return self.segments[0].booster.probabilities(self.votes(X, k, walk), walk)
+        rows = self.votes(X, k, walk)
+        return rows.experts[:, walk - 1].astype(np.int64), self.segments[0].booster.probabilities(rows, walk)
 
     def walk(self, combiner: Combiner) -> int:
         """How many learners the coming round's prediction needs."""
@@ -258,20 +259,16 @@ class Chain:
         self.heard.append(p)
 
     def _shares(self, rows: Rows, following: Following) -> np.ndarray:
-        """What `probabilities` would have said of each row in its round."""
+        """The probabilities that `forecast` would have given of each row in its round."""
         mass, followed = following.mass, following.expert
         if len(mass):
             return mass / mass.sum(axis=1, keepdims=True)
         p, booster = np.empty((len(followed), rows.k)), self.segments[0].booster
         for i in np.unique(followed):
             at = np.flatnonzero(followed == i)
-            s = self._votes_of(rows, i, at)
+            s = rows.trace[i, at] if len(rows.trace) else rows.s[at]
             p[at] = booster.probabilities(rows._replace(s=s, experts=rows.experts[at]), i + 1)
         return p
-
-    def _votes_of(self, rows: Rows, i: int, at: np.ndarray) -> np.ndarray:
-        """The votes behind expert i, for some rows of a block that was learned."""
-        return rows.trace[i, at] if len(rows.trace) else rows.s[at]
 
     def rehearse(self, n_columns: int, k: int, combiner: Combiner) -> None:
         """Send a block of no rows through, which changes nothing: everything is compiled then."""

@@ -34,10 +34,6 @@ class IndependentChain(Chain):
         """Which learners were right on the rows of the last call, before learning them: bool (rows, learners)."""
         return np.unpackbits(np.concatenate(self.right), axis=1, count=len(self.log_v)).astype(bool)
 
-    def _votes_of(self, rows: Rows, i: int, at: np.ndarray) -> np.ndarray:
-        """What learner i alone has said."""
-        return rows.trace[i, at] - (rows.trace[i - 1, at] if i else 0.0)
-
     @property
     def best(self) -> int:
         return int(self.log_v.argmax())
@@ -45,8 +41,9 @@ class IndependentChain(Chain):
     def predict(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
         return self._ask_best(X, k).experts[:, self.best].astype(np.int64)
 
-    def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
-        return self.segments[0].booster.probabilities(self._ask_best(X, k), 1)
+    def forecast(self, X: np.ndarray, k: int, combiner: Combiner) -> tuple[np.ndarray, np.ndarray]:
+        rows = self._ask_best(X, k)
+        return rows.experts[:, self.best].astype(np.int64), self.segments[0].booster.probabilities(rows, 1)
 
     def _ask_best(self, X: np.ndarray, k: int) -> Rows:
         """Send rows through the best learner alone."""

@@ -118,21 +118,18 @@ class OneVsAllChain(Chain):
     # ------------------------------------------------------------------------------------------- predicting
 
     def predict(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
-        block = self.scores(X, k)
-        out = np.empty(len(X), np.int64)
-        choose(block.scores, block.margins, out)
-        return out
+        return self.forecast(X, k, combiner)[0]
 
-    def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
-        return self.shares(self.scores(X, k))
+    def forecast(self, X: np.ndarray, k: int, combiner: Combiner) -> tuple[np.ndarray, np.ndarray]:
+        block, chosen = self.scores(X, k), np.empty(len(X), np.int64)
+        choose(block.scores, block.margins, chosen)
+        return chosen, self.shares(block, chosen)
 
     @staticmethod
-    def shares(block: Scores) -> np.ndarray:
-        """Probabilities of the classes from what the boosters say."""
+    def shares(block: Scores, chosen: np.ndarray) -> np.ndarray:
+        """Probabilities of the classes from what the boosters say, and the labels chosen by it."""
         lean = np.exp(block.margins - block.margins.max(axis=1, keepdims=True))  # decides where scores are equal
         p = block.scores + 1e-6 * lean / lean.sum(axis=1, keepdims=True)
-        chosen = np.empty(len(p), np.int64)
-        choose(block.scores, block.margins, chosen)
         p[np.arange(len(p)), chosen] = p.max(axis=1)  # a class that is ahead by its margin alone is no less likely
         return p / p.sum(axis=1, keepdims=True)
 
@@ -167,7 +164,7 @@ class OneVsAllChain(Chain):
     def leave(self, block: Any, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
         choose(block.scores, block.margins, out)
         if self.heard is not None:
-            self.hear(self.shares(block), block.rows.t)
+            self.hear(self.shares(block, out), block.rows.t)
 
     def cut(self, n_segments: int) -> None:
         """The boosters are steps of their own: there are enough."""

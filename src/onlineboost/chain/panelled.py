@@ -222,11 +222,9 @@ class PanelChain(Chain):
     # ------------------------------------------------------------------------------------------- predicting
 
     def predict(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
-        out = np.empty(len(X), np.int64)
-        choose_block(self.probabilities(X, k, combiner), self.costs, out)
-        return out
+        return self.forecast(X, k, combiner)[0]
 
-    def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
+    def forecast(self, X: np.ndarray, k: int, combiner: Combiner) -> tuple[np.ndarray, np.ndarray]:
         block = self._block(self.new_rows(X, k, None, None))
         rows = block.rows
         block.votes[0] = self.votes_of_panel(rows, k)
@@ -238,9 +236,10 @@ class PanelChain(Chain):
                 block.votes[START + stage] = rows.s
         if cache is not None:
             self._caches.append((k, cache))
-        p = np.empty((len(X), k))
+        out, p = np.empty(len(X), np.int64), np.empty((len(X), k))
         ask_block((self.newton, self.slow), self.recency, self.mixture, block.votes, self._work(k), new_forecasts(k), p)
-        return p
+        choose_block(p, self.costs, out)
+        return out, p
 
     def votes_of_panel(self, rows: Rows, k: int) -> np.ndarray:
         """What the panel says of rows at the head of the chain: rows.s."""

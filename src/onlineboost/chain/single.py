@@ -19,6 +19,7 @@ import numpy as np
 
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import bare_kernel, entry_kernel, unkept_kernel
+from onlineboost.chain.calibration import ahead
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import EVERY
 from onlineboost.chain.experts import Combiner, best_expert, draw_expert, expert_mass, judge
@@ -239,10 +240,11 @@ class PredictingRow(Row):
             return None
         if combiner is Combiner.WEIGHTED:
             mass = expert_mass(self.chain.log_v, self.rows.experts, self.k)
-            shares = mass / mass.sum(axis=1, keepdims=True)
+            self.y[0], shares = mass.argmax(), mass / mass.sum(axis=1, keepdims=True)
         else:
+            self.y[0] = self.rows.experts[0, walk - 1]
             shares = self.segments[0].booster.probabilities(self.rows, 1 if self._alone else walk)
-        return shares[0].tolist()  # type: ignore[no-any-return]
+        return ahead(shares, self.y)[0].tolist()  # type: ignore[no-any-return]
 
     def _ask(self, combiner: Combiner) -> int:
         """Votes of as many learners as the prediction needs, which is returned; of the best alone if they are apart."""

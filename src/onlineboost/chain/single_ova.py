@@ -9,6 +9,7 @@ import numpy as np
 
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import entry_kernel
+from onlineboost.chain.calibration import ahead
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner, judge
 from onlineboost.chain.loops import hold_pass, learning_loop, predicting_loop
@@ -78,16 +79,15 @@ class PredictingBoosters(PredictingRow):
         self._block = Scores(self.rows, np.empty((1, self.k)), np.empty((1, self.k)))
 
     def code(self, combiner: Combiner) -> int:
-        out = np.empty(1, np.int64)
         if self._ask(combiner) < 0:
             return -1
-        choose(self._block.scores, self._block.margins, out)
-        return int(out[0])
+        choose(self._block.scores, self._block.margins, self.y)
+        return int(self.y[0])
 
     def shares(self, combiner: Combiner) -> list[float] | None:
-        if self._ask(combiner) < 0:
+        if self.code(combiner) < 0:
             return None
-        return self.chain.shares(self._block)[0].tolist()  # type: ignore[no-any-return]
+        return ahead(self.chain.shares(self._block, self.y), self.y)[0].tolist()  # type: ignore[no-any-return]
 
     def _ask(self, combiner: Combiner) -> int:
         t = self.chain.t + 1

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -63,6 +64,19 @@ def friendly_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         err.print("Stopped.")
         raise SystemExit(130) from None
+
+
+@contextlib.contextmanager
+def progress_bar(*columns: Any, **more: Any) -> Iterator[Any]:
+    """A bar of rich's on the console for messages; if there is an error it goes, and leaves no half of itself."""
+    from rich.progress import Progress
+
+    with Progress(*columns, console=err, **more) as bar:
+        try:
+            yield bar
+        except BaseException:
+            bar.live.transient = True
+            raise
 
 
 def _tell(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlineboost.cli.common import check_writable, err, visible
+from onlineboost.cli.common import check_writable, err, progress_bar, visible
 
 if TYPE_CHECKING:
     from onlineboost.datasets.dataset import Dataset
@@ -66,7 +66,7 @@ def at_hand(name: str) -> Dataset:
 
 def _fetch(name: str) -> Path:
     """`fetch_dataset`, with a bar."""
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn
 
     from onlineboost.datasets.catalogue import find_spec
     from onlineboost.datasets.download import fetch_dataset
@@ -74,7 +74,7 @@ def _fetch(name: str) -> Path:
     file = find_spec(name).file
     home = file.fetch.url.split("/")[2] if file is not None and file.fetch is not None else ""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
+    with progress_bar(*columns, transient=True) as bar:
         task = bar.add_task(f"downloading {name} from {home}", total=None)
         path = fetch_dataset(name, progress=lambda got, total: bar.update(task, completed=got, total=total))
     err.print(f"Downloaded {name} from {home}; it is kept in {visible(str(path))}.", highlight=False, soft_wrap=True)

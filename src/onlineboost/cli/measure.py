@@ -14,10 +14,10 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table as TextTable
 
-from onlineboost.cli.common import err, visible
+from onlineboost.cli.common import err, progress_bar, visible
 from onlineboost.cli.datasets import at_hand
 from onlineboost.cli.figures import measures, print_accuracy, print_classes, print_measures
 from onlineboost.cli.models import BASELINES, make_model
@@ -144,20 +144,24 @@ def _measure(
     """
     _warm_up(names, settings)
     out = []
-    columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, disable=quiet) as bar:
+    rows = TextColumn("{task.fields[rows]:>12,} rows")  # of one width, as are all columns: nothing moves but the bar
+    columns = (TextColumn("{task.description:<18}"), BarColumn(), rows, TimeRemainingColumn())
+    with progress_bar(*columns, disable=quiet) as bar:
         for name in names:
-            total = len(stream.dataset) if stream.dataset is not None else None
-            task = bar.add_task(name, total=stream.limit or total, visible=False)  # there may be nothing to show
+            task = bar.add_task(name, total=None, rows=0)
 
             def show(seen: int, share: float, task: Any = task) -> None:
-                bar.update(task, completed=seen, total=max(seen, round(seen / share)) if share else None, visible=True)
+                share = min(1.0, seen / stream.limit) if stream.limit else share
+                bar.update(task, completed=share, total=1.0 if share else None, rows=seen)
 
             model = make_model(name, **settings)
-            if keep and name == names[0]:
-                model, result = run_kept(model, stream, keep, show)
+            kept = keep if keep and name == names[0] else None
+            if kept and records is None:
+                model, result = run_kept(model, stream, kept, show)
             else:
                 result, record = stream.run(model, show, snapshots=records is not None)
+                if kept and kept.save is not None:
+                    model.save(kept.save)
                 if records is not None:
                     interval = result.accuracy_interval()
                     records.append({"dataset": stream.source, "system": name, "interval": interval, **record})

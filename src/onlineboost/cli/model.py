@@ -18,14 +18,18 @@ MODEL = click.argument("model", type=click.Path(path_type=Path, exists=True, dir
 @MODEL
 @click.argument("source")
 @click.option("--proba", is_flag=True, help="Print the probability of every class, too.")
+@click.option("--keep", multiple=True, help="A column of SOURCE to copy to the output, such as a key; can be repeated.")
+@click.option("--target", help="Column of SOURCE with the labels: tells how many predictions are right.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this CSV file.")
-def predict(model: Path, source: str, proba: bool, out: Path | None) -> None:
+def predict(model: Path, source: str, proba: bool, keep: tuple[str, ...], target: str | None, out: Path | None) -> None:
     """Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL.
 
-    Columns are found by their names, and others are left out: the label may be there or not.
+    Columns are found by their names, and others are left out: the label may be there or not. The output has the number
+    of each row, from 1 on, and its prediction.
 
     \b
     onlineboost predict model.olb events.csv --proba --out predictions.csv
+    onlineboost predict model.olb events.csv --keep id --target label --out predictions.csv
     """
     from onlineboost.evaluation.predictions import replacing_text
 
@@ -34,26 +38,36 @@ def predict(model: Path, source: str, proba: bool, out: Path | None) -> None:
     if "_model" not in clf.__dict__:
         raise ValueError(f"{model}: this model has learned nothing yet: there is nothing to predict with")
     if out is None:
-        _predict(clf, source, proba, sys.stdout)
-        return
-    check_writable(out, "--out")
-    with replacing_text(out) as text:
-        _predict(clf, source, proba, text)
+        told = _predict(clf, source, proba, keep, target, sys.stdout)
+    else:
+        check_writable(out, "--out")
+        with replacing_text(out) as text:
+            told = _predict(clf, source, proba, keep, target, text)
+        told += f" Wrote {visible(str(out))}."
+    if out is not None or target is not None:
+        click.echo(told, err=True)
 
 
-def _predict(clf: Any, source: str, proba: bool, out: TextIO) -> None:
+def _predict(clf: Any, source: str, proba: bool, keep: tuple[str, ...], target: str | None, out: TextIO) -> str:
+    """Write the predictions; what came of it in a sentence."""
     from onlineboost.data.files import read_columns
+    from onlineboost.data.labels import written_as
     from onlineboost.evaluation.predictions import lines
 
-    encoder = clf._model.encoder
-    classes = [str(label) for label in clf.classes_.tolist()]
-    out.write(lines(*([name] for name in ["prediction", *(f"p({label})" for label in classes if proba)])))
-    for table in read_columns(source, encoder.names, [encoder.names[c] for c in encoder.nominal]):
-        columns = [clf.predict(table)]
-        if proba:
-            columns += list(clf.predict_proba(table).T)
-        out.write(lines(*columns))
+    encoder, rows, right = clf._model.encoder, 0, 0
+    classes = [str(label) for label in clf.classes_.tolist()] if proba else []
+    out.write(lines(*([name] for name in ["row", *keep, "prediction", *(f"p({label})" for label in classes)])))
+    texts = keep if target is None else (*keep, target)
+    for table, copied in read_columns(source, encoder.names, [encoder.names[c] for c in encoder.nominal], texts):
+        said = clf.predict(table)
+        shares = list(clf.predict_proba(table).T) if proba else []
+        out.write(lines(range(rows + 1, rows + 1 + len(said)), *copied[: len(keep)], said, *shares))
         out.flush()
+        rows += len(said)
+        if target is not None:
+            right += sum(written_as(label) == text for label, text in zip(said.tolist(), copied[-1], strict=True))
+    told = f"{rows:,} rows predicted" + (f", {right / rows:.4f} of them right" if target is not None and rows else "")
+    return told + "."
 
 
 @click.command()

@@ -14,12 +14,12 @@ from typing import Any
 import click
 from joblib import cpu_count
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from onlineboost import __version__
 from onlineboost.cli.clusters import address_of
-from onlineboost.cli.common import err, visible
+from onlineboost.cli.common import err, progress_bar, visible
 from onlineboost.data.errors import DataError
 from onlineboost.evaluation.records import Record
 from onlineboost.paper import tables as paper_tables
@@ -59,7 +59,7 @@ def _run_missing(cells: Sequence[Cell], store: Store, jobs: int, *, ray: bool) -
         warm_up_systems(dict.fromkeys(cell.system for cell in todo))
     left = dict.fromkeys(todo)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}"))
-    with Progress(*columns, console=err) as bar:
+    with progress_bar(*columns) as bar:
         ahead = clock.left(left)
         task = bar.add_task("running", total=ahead, note=f"{len(todo):,} cells, about {_time(ahead)} left")
         for cell, record in run_cells(todo, jobs, ray):

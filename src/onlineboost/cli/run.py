@@ -190,9 +190,9 @@ def _run(
 
     if report is not None:
         check_writable(report, "--report")
-        check_apart(source=source, report=report)
-    if report is not None and (keep or source == "-"):
-        raise click.BadParameter("not with --save, --out, --checkpoint, --ray or a pipe", param_hint="--report")
+        check_apart(source=source, save=keep.save if keep else None, report=report)
+        if source == "-" or (keep and not keep.only_saves):
+            raise click.BadParameter("not with --out, --checkpoint, --ray or a pipe", param_hint="--report")
     columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
     delay = settings.pop("delay")
     if delay and (keep or source == "-"):

@@ -38,6 +38,11 @@ class Keep:
     def __bool__(self) -> bool:
         return any((self.save, self.out, self.checkpoint, self.ray))
 
+    @property
+    def only_saves(self) -> bool:
+        """Whether the model is all that is kept: nothing has to be done along the way."""
+        return self.save is not None and not any((self.out, self.checkpoint, self.ray))
+
     def cluster(self) -> Callable[[Any], Any] | None:
         """What makes a cluster of a model, if there is to be one."""
         if self.ray is None:

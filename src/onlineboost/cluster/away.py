@@ -125,8 +125,9 @@ class AwayChain(Chain):
     def predict(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
         return gathered(self).predict(X, k, combiner) if self.wanted else np.full(len(X), -1)
 
-    def probabilities(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
-        return gathered(self).probabilities(X, k, combiner)
+    def forecast(self, X: np.ndarray, k: int, combiner: Combiner) -> tuple[np.ndarray, np.ndarray]:
+        codes, p = gathered(self).forecast(X, k, combiner)
+        return codes, p
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         super().new_values(sizes, births)

@@ -58,7 +58,7 @@ def votes_of(chain: Chain, block: Any, done: int) -> Votes:
         fifths = sum(end <= done for end in _ends(chain))
         own = {"panel": block.votes[0], "fifths": block.votes[START + 1 : START + 1 + fifths]}
     else:
-        own = _of_experts(block, done)
+        own = _of_experts(block)
     rows = block.rows
     return {**own, "s": rows.s, "notes": chain.segments[0].booster.hand_on(rows)}
 
@@ -80,8 +80,8 @@ def put_votes(chain: Any, block: Any, votes: Votes) -> None:
         _put_experts(block, votes)
 
 
-def _of_experts(block: chains.Block, done: int) -> Votes:
-    """Whom the rows would follow; if the votes are traced, those behind that expert and behind the one before it."""
+def _of_experts(block: chains.Block) -> Votes:
+    """Whom the rows would follow; if the votes are traced, those behind that expert."""
     rows, (value, label, expert, mass) = block.rows, block.following
     if block.combiner is Combiner.WEIGHTED:
         return {"value": value, "mass": mass}
@@ -91,7 +91,7 @@ def _of_experts(block: chains.Block, done: int) -> Votes:
     if not len(rows.trace):
         return own
     at = np.arange(len(expert))
-    return {**own, "done": done, "expert": expert, "trace": rows.trace[[expert, np.maximum(expert - 1, 0)], at]}
+    return {**own, "expert": expert, "trace": rows.trace[expert, at]}
 
 
 def _put_experts(block: chains.Block, votes: Votes) -> None:
@@ -101,9 +101,7 @@ def _put_experts(block: chains.Block, votes: Votes) -> None:
     if "trace" in votes:
         rows, expert = block.rows, votes["expert"]
         at = np.arange(len(expert))
-        rows.trace[np.maximum(expert - 1, 0), at] = votes["trace"][1]
-        rows.trace[expert, at] = votes["trace"][0]
-        rows.trace[votes["done"] - 1] = votes["s"]  # the next expert's may be taken from it
+        rows.trace[expert, at] = votes["trace"]
         rows.experts[at, expert] = votes["label"]
 
 

@@ -8,7 +8,7 @@ value, and the way out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from os import PathLike
@@ -89,16 +89,22 @@ def read_blocks(
 
 
 def read_columns(
-    path: str | PathLike[str], names: Iterable[str], nominal: Iterable[str], *, block_rows: int = 4096
-) -> Iterator[Table]:
-    """Some columns of a file, block by block: those with these names, of which some are nominal."""
+    path: str | PathLike[str],
+    names: Iterable[str],
+    nominal: Iterable[str],
+    texts: Sequence[str] = (),
+    *,
+    block_rows: int = 4096,
+) -> Iterator[tuple[Table, list[list[str | None]]]]:
+    """Some columns of a file, block by block: those with these names, of which some are nominal; and some as text."""
     names, categories = tuple(names), frozenset(nominal)
     with _open(_checked_path(path)) as source:
-        for name in names:
+        for name in (*names, *texts):
             if name not in source.names:
                 raise file_error(source.path, f"no column is named {name!r}." + suggest(name, source.names))
-        for chunk in source.chunks(_first_rows(path, block_rows), names):
-            yield table_of(source, chunk, names, lambda name: name not in categories)
+        for chunk in source.chunks(_first_rows(path, block_rows), list(dict.fromkeys([*names, *texts]))):
+            table = table_of(source, chunk, names, lambda name: name not in categories)
+            yield table, [chunk.texts(name) for name in texts]
 
 
 def scan_labels(path: str | PathLike[str], target: str | None = None) -> list[str]:

@@ -2,6 +2,8 @@
 
 A label is anything that can be hashed, and comes back as it was first met. Labels that are written alike are one class:
 "1", 1 and 1.0, whether they come from a file, a frame or a single row.
+
+Codes are given in the order in which labels are met, and never change. What users see by class is sorted: `order`.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ class Labels:
     names: list[Hashable] = field(init=False, repr=False)  # the same, as Python has them
     _codes: dict[Hashable, int] = field(init=False, repr=False)
     _written: dict[str, int] = field(init=False, repr=False)
+    _order: tuple[int, list[int] | None] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.names = values_of(self.classes)
@@ -36,7 +39,7 @@ class Labels:
             self._written.setdefault(written_as(label), code)
 
     def __getstate__(self) -> dict[str, Any]:
-        return interned(self.__dict__)  # type: ignore[no-any-return]
+        return interned({**self.__dict__, "_order": None})  # type: ignore[no-any-return]  # found when someone asks
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Of numbers that were loaded, the type is an object of its own: equal models would make unequal pickles."""
@@ -94,6 +97,23 @@ class Labels:
             return object_array([*self.names, None])[codes]
         return self.classes[codes]
 
+    @property
+    def order(self) -> list[int] | None:
+        """Codes in the order in which users meet the classes: sorted where labels can be; None: as they are."""
+        if self._order is None or self._order[0] != len(self.names):
+            self._order = len(self.names), order_of(self.names)
+        return self._order[1]
+
+    def outward(self, by_code: np.ndarray, axis: int = -1) -> np.ndarray:
+        """Numbers by code as users meet them."""
+        return by_code if self.order is None else by_code.take(self.order, axis=axis)
+
+    def by_name(self, by_code: Sequence[Any]) -> dict[Hashable, Any]:
+        """Values by code as users meet them, each with its label."""
+        if self.order is None:
+            return dict(zip(self.names, by_code, strict=True))
+        return {self.names[code]: by_code[code] for code in self.order}
+
     def add(self, new: Sequence[Hashable]) -> None:
         """Take over new labels that `read` found, in its order."""
         for label in new:
@@ -138,11 +158,18 @@ def stretches(codes: np.ndarray, known: int) -> Iterator[tuple[int, int, int]]:
 def sorted_labels(y: np.ndarray) -> np.ndarray:
     """The distinct labels, sorted; in order of first appearance where they cannot be sorted."""
     _, new = Labels(np.empty(0), fixed=False).read(y)
-    try:
-        labels = sorted(new)  # type: ignore[type-var]
-    except TypeError:
-        labels = list(new)
+    labels, order = list(new), order_of(list(new))
+    labels = labels if order is None else [labels[i] for i in order]
     return object_array(labels) if y.dtype == object else np.array(labels, y.dtype)
+
+
+def order_of(labels: Sequence[Any]) -> list[int] | None:
+    """The places of these labels in sorted order; None: they are sorted as they are, or cannot be."""
+    try:
+        order = sorted(range(len(labels)), key=labels.__getitem__)
+    except TypeError:
+        return None
+    return None if order == list(range(len(labels))) else order
 
 
 def label_array(labels: Sequence[Any]) -> np.ndarray:

@@ -136,7 +136,9 @@ class OnlineClassifier(
             return self._test_then_train(X, y, classes, sample_weight)
         heard: list[np.ndarray] = []
         said = self._test_then_train(X, y, classes, sample_weight, heard=heard)
-        return said, joined_shares(heard, self._model.k if "_model" in self.__dict__ else 0)
+        if "_model" not in self.__dict__:
+            return said, np.zeros((0, 0))
+        return said, self._model.labels.outward(joined_shares(heard, self._model.k))
 
     def _test_then_train(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool = False, heard: Heard = None
@@ -145,7 +147,7 @@ class OnlineClassifier(
             self._check_settings()
             y = check_labels(y, type(self).__name__)
             if anew:
-                self.__dict__.pop("_model", None)
+                self.__dict__.pop("_model", None), self.__dict__.pop("_begun_", None)
                 if "_pending" in self.__dict__:
                     self.__dict__["_pending"] = self._waiting().emptied()
                 classes = y
@@ -162,7 +164,7 @@ class OnlineClassifier(
             check_columns(self, X, reset=first)
             if not keep.all():
                 table, y, weight = table[keep], y[keep], weight[keep]
-            model = self._begin(table, classes) if first else self._ready()
+            model = self._begin(table, classes) if first else self._ready_to_learn()
             if columns := model.encoder.new_columns(table):
                 said = self._learn_in_stages(model, columns, (table, y, weight), interrupt, heard)
             else:
@@ -194,7 +196,7 @@ class OnlineClassifier(
                 check_columns(self, table, reset=True)
                 model = self._begin(table, None)
             else:
-                model = self._ready()
+                model = self._ready_to_learn()
             if type(x) is not Kept and (columns := model.encoder.new_columns_of_row(x)):
                 encoded, (codes, new) = model.with_columns(columns).read_row(x), model.labels.read_one(y)
                 memory.check_limit(model, [*new], columns, encoded, codes)  # errors before any change
@@ -346,7 +348,7 @@ class OnlineClassifier(
                 visitors = [*([] if reviews is None else [reviews]), *memory.notices(model)]
                 how = self._threads(), interrupt.pressed, visitors
                 done += chain.stream(*block, k, combiner, out[part], *how)
-                listener.after_block(*block[1:])
+                listener.after_block(*block[1:], out[part])
             if first is not None:
                 out[start] = first
         if done < len(X) and model.encoder.forget(encoded, first_round, chain.t):
@@ -365,8 +367,12 @@ class OnlineClassifier(
 
     @property
     def classes_(self) -> np.ndarray:
-        """The labels: sorted if they were given in advance and can be sorted, otherwise in order of appearance."""
-        return self._fitted().labels.classes
+        """The labels: sorted, or in order of appearance where they cannot be (text and numbers mixed, say).
+
+        All that is given by class is in this order. One that turns up late takes its place in it, and others move.
+        """
+        labels = self._fitted().labels
+        return labels.outward(labels.classes)
 
     @property
     def n_samples_seen_(self) -> int:

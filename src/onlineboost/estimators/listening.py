@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onlineboost.chain.calibration import ahead
 from onlineboost.chain.experts import Combiner
 from onlineboost.estimators.model import Model
 
@@ -18,6 +19,7 @@ class Listener:
     def __init__(self, model: Model, parts: Heard) -> None:
         self.model, self.parts = model, parts
         self._first: np.ndarray | None = None
+        self._even = int(model.chain.t == 0)  # rows to come of which nothing is said: all classes are as likely
         model.chain.heard = None if parts is None and model.calibration is None else []
 
     def before_new_class(self, x: np.ndarray, combiner: Combiner) -> None:
@@ -25,8 +27,8 @@ class Listener:
         if self.parts is not None:
             self._first = self.model.shares(x, combiner)[0] if self.model.k else np.zeros(0)
 
-    def after_block(self, codes: np.ndarray, weight: np.ndarray) -> None:
-        """Rows with these labels and weights, or the first of them, have been learned."""
+    def after_block(self, codes: np.ndarray, weight: np.ndarray, said: np.ndarray) -> None:
+        """Rows with these labels and weights, or the first of them, have been learned, and were `said` to be these."""
         heard = self.model.chain.heard
         if heard is None:
             return
@@ -34,6 +36,9 @@ class Listener:
         if self.model.calibration is not None:
             self.model.calibrate(heard, codes, weight)
         if self.parts is not None:
+            for p in heard:
+                p[self._even :] = ahead(p[self._even :], said[self._even : len(p)])
+                said, self._even = said[len(p) :], 0
             if self._first is not None and heard:
                 heard[0][0] = np.pad(self._first, (0, heard[0].shape[1] - len(self._first)))
                 self._first = None

@@ -11,7 +11,7 @@ from numba.core.errors import NumbaError
 
 from onlineboost._compile.cache import note_known
 from onlineboost._compile.jit import announce_compilation
-from onlineboost.chain.calibration import calibrate
+from onlineboost.chain.calibration import ahead, calibrate
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_COLUMN
 from onlineboost.chain.experts import Combiner
@@ -75,15 +75,14 @@ class Model:
         return self.encoder.names
 
     def shares(self, X: np.ndarray, combiner: Combiner) -> np.ndarray:
-        """Probabilities of the classes for encoded rows; before the first is learned all are as likely."""
+        """Probabilities of the classes, by code, for encoded rows; before the first is learned all are as likely."""
         if self.chain.t == 0:
             return np.full((len(X), self.k), 1.0 / self.k)
-        p = self.chain.probabilities(X, self.k, combiner)
-        if self.calibration is None:
-            return p
-        p = np.ascontiguousarray(p)
-        calibrate(self.calibration, self.floor, p, np.empty(0, np.int64), np.empty(0))
-        return p
+        codes, p = self.chain.forecast(X, self.k, combiner)
+        if self.calibration is not None:
+            p = np.ascontiguousarray(p)
+            calibrate(self.calibration, self.floor, p, np.empty(0, np.int64), np.empty(0))
+        return ahead(p, codes)
 
     def calibrate(self, parts: Sequence[np.ndarray], codes: np.ndarray, weight: np.ndarray) -> None:
         """What the chain said of rows becomes what was predicted for them, in place; then their labels are learned."""

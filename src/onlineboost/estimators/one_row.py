@@ -116,7 +116,7 @@ class Desk:
             return None
         shares = row.shares(self.combiner)
         self.rows.append(row)
-        return None if shares is None else dict(zip(self.model.labels.names, shares, strict=True))
+        return None if shares is None else self.model.labels.by_name(shares)
 
     def _take(self, x: Input) -> PredictingRow | None:
         """Arrays that no other thread is using, with this row in them."""
@@ -205,8 +205,7 @@ class SingleRows:
             model = self._ready()
             row = self._read(model, x)
             self._lay_desk(learning=False)
-            shares = model.shares(row, self._combiner())[0]
-            return dict(zip(model.labels.names, shares.tolist(), strict=True))
+            return model.labels.by_name(model.shares(row, self._combiner())[0].tolist())
 
     def _read(self, model: Model, x: Input) -> np.ndarray:
         encoded = model.encoder.read_row(x, learning=False)

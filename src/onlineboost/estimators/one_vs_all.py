@@ -122,12 +122,15 @@ class OneVsAll(OnlineClassifier):
 
     @property
     def alphas_(self) -> np.ndarray:
-        return self._fitted().chain.gather("alpha").reshape(len(self.classes_), -1)
+        model = self._fitted()
+        return model.labels.outward(model.chain.gather("alpha").reshape(model.k, -1), axis=0)
 
     @property
     def edges_(self) -> np.ndarray:
-        return self._fitted().chain.edges(2).reshape(len(self.classes_), -1)
+        model = self._fitted()
+        return model.labels.outward(model.chain.edges(2).reshape(model.k, -1), axis=0)
 
     @property
     def expert_weights_(self) -> np.ndarray:
-        return self._fitted().chain.expert_weights()
+        model = self._fitted()
+        return model.labels.outward(model.chain.expert_weights(), axis=0)

@@ -19,7 +19,7 @@ from onlineboost.estimators.model import Model
 
 
 class Predicting:
-    """`predict` and `predict_proba` of a classifier."""
+    """`predict`, `predict_proba` and `predict_log_proba` of a classifier."""
 
     @abstractmethod
     def _lock(self) -> ReadWriteLock: ...
@@ -52,7 +52,12 @@ class Predicting:
         with self._lock().reading():
             model, combiner = self._ready(), self._combiner()
             X = self._encoded(model, X)
-            return self._in_pieces(model, X, lambda piece: model.shares(piece, combiner))
+            return model.labels.outward(self._in_pieces(model, X, lambda piece: model.shares(piece, combiner)))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`: -inf where a probability is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def _in_pieces(self, model: Model, X: np.ndarray, predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """predict(X) by pieces that fit the cache, and by as many threads as pay. Rows know nothing of each other."""

@@ -99,13 +99,13 @@ class Student:
             return None
         return self.model.predict_one(row[0]) if self._singles else self.model.predict(row[1])[0]
 
-    def shares(self, row: tuple[Any, Any, np.ndarray]) -> np.ndarray:
-        """Probabilities of this row's classes, in the order of `classes_`; none if nothing has been learned."""
+    def shares(self, row: tuple[Any, Any, np.ndarray]) -> tuple[np.ndarray, Any] | None:
+        """Probabilities of this row's classes, and the classes; None if nothing has been learned."""
         if not self._begun:
-            return np.zeros(0)
+            return None
         if self._singles:
-            return np.array(list(self.model.predict_proba_one(row[0]).values()))
-        return np.asarray(self.model.predict_proba(row[1])[0])
+            return np.array([list(self.model.predict_proba_one(row[0]).values())]), self.model.classes_
+        return np.asarray(self.model.predict_proba(row[1])), self.model.classes_
 
     def learn(self, number: int) -> None:
         """The label of this row has come."""
@@ -145,8 +145,8 @@ def delayed_steps(
             number += 1
         seconds = time.perf_counter() - start
         own = None if weight is None else weight[number - len(block) : number]
-        known = getattr(model, "classes_", None) if proba and any(map(len, shares)) else None
-        p = None if known is None else in_columns(shares, len(known))
+        known = getattr(model, "classes_", None) if proba and any(shares) else None
+        p = None if known is None else in_columns(shares, known)
         yield Step(block, said, seconds, None, p, known, own)
         if progress is not None:
             progress(number, block.fraction)

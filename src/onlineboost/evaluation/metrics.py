@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from onlineboost.data.labels import order_of
 from onlineboost.evaluation.sums import Coder, Scored, Sums, checked, nothing_scored
 
 NAN = float("nan")
@@ -71,13 +72,18 @@ class Metrics:
 
     @property
     def labels(self) -> list[Any]:
-        """The labels, in the order in which they turned up, predicted ones too."""
-        return list(self._coder.labels)
+        """The labels, predicted ones too: sorted, or in order of appearance where they cannot be."""
+        return [self._coder.labels[code] for code in self._order()]
+
+    def _order(self) -> Sequence[int]:
+        """Codes in the order of `labels`."""
+        return order_of(self._coder.labels) or range(len(self._coder.labels))
 
     @property
     def confusion(self) -> np.ndarray:
         """Weight of the rows with each label (down) and each prediction (across), in the order of `labels`."""
-        return self._counted().confusion.copy()
+        order = list(self._order())
+        return self._counted().confusion[np.ix_(order, order)]
 
     @property
     def accuracy(self) -> float:
@@ -117,7 +123,13 @@ class Metrics:
         sums = self._counted()
         right, rows, said = _diagonal(sums), _of_label(sums), sums.confusion.sum(axis=0)
         out = []
-        for label, hit, there, called in zip(self.labels, right.tolist(), rows.tolist(), said.tolist(), strict=True):
+        for code in self._order():
+            label, hit, there, called = (
+                self._coder.labels[code],
+                float(right[code]),
+                float(rows[code]),
+                float(said[code]),
+            )
             rates = {"precision": _or_zero(hit, called), "recall": _or_zero(hit, there)}
             out.append({"label": label, **rates, "f1": _or_zero(2.0 * hit, there + called), "rows": there,
                         "predicted": called})  # fmt: skip
@@ -134,7 +146,7 @@ class Metrics:
 
     def cost(self, cost_matrix: Mapping[Any, Mapping[Any, float]]) -> float:
         """Mean cost of a row, by {label: {prediction: cost}}; other mistakes, and rows without a prediction, cost 1."""
-        sums, labels = self._counted(), self.labels
+        sums, labels = self._counted(), self._coder.labels
         costs = 1.0 - np.eye(len(labels))
         for r, row in enumerate(labels):
             for l, said in enumerate(labels):

@@ -12,6 +12,7 @@ import numpy as np
 from onlineboost.data.errors import DataError
 from onlineboost.evaluation.intervals import STRETCHES, interval
 from onlineboost.evaluation.metrics import Metrics
+from onlineboost.evaluation.tail import TailAccuracy
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,8 +24,8 @@ class Result:
     >>> r = Result(predictions=np.array(["a", "b", "b"]), y=np.array(["a", "a", "b"]), seconds=0.5)
     >>> r
     Result(3 examples, accuracy 0.6667, last 20 % 1.0000, 0.50 s, 6 examples/s)
-    >>> round(r.accuracy, 3), r.tail_accuracy(0.34), r.examples_per_second
-    (0.667, 1.0, 6.0)
+    >>> round(r.accuracy, 3), r.tail_accuracy, r.tail_accuracy(0.67), r.examples_per_second
+    (0.667, 1.0, 0.5, 6.0)
     """
 
     predictions: np.ndarray
@@ -38,7 +39,7 @@ class Result:
     def __repr__(self) -> str:
         if not len(self.y):
             return "Result(0 examples)"
-        accuracy = f"accuracy {self.accuracy:.4f}, last 20 % {self.tail_accuracy(0.2):.4f}"
+        accuracy = f"accuracy {self.accuracy:.4f}, last 20 % {self.tail_accuracy:.4f}"
         speed = f"{self.seconds:.2f} s, {self.examples_per_second:,.0f} examples/s"
         return f"Result({len(self.y):,} examples, {accuracy}, {speed})"
 
@@ -92,8 +93,12 @@ class Result:
                 continue
         raise DataError("to_frame needs pandas or polars: pip install 'onlineboost[frames]'")
 
-    def tail_accuracy(self, share: float = 0.2) -> float:
-        """Share of right predictions over the last part of the stream."""
+    @property
+    def tail_accuracy(self) -> TailAccuracy:
+        """Share of right predictions over the last 20 % of the stream; `tail_accuracy(0.5)`: over the last half."""
+        return TailAccuracy(self._tail_accuracy)
+
+    def _tail_accuracy(self, share: float) -> float:
         if not 0.0 < share <= 1.0:
             raise ValueError(f"share must lie in (0, 1], got {share!r}")
         return float(self.right[-max(1, round(share * len(self.y))) :].mean())

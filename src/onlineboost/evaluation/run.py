@@ -13,7 +13,7 @@ from onlineboost.data.table import Block, Table
 from onlineboost.evaluation.blocks import cut, distinct, label_array
 from onlineboost.evaluation.delay import Arrivals, steps_of
 from onlineboost.evaluation.result import Result
-from onlineboost.evaluation.steps import Step
+from onlineboost.evaluation.steps import Step, in_columns
 
 
 def prequential(
@@ -61,7 +61,7 @@ def prequential(
     --------
     >>> from onlineboost import AdaBoostOLM, prequential
     >>> X, y = [[0.0], [1.0]] * 200, ["low", "high"] * 200
-    >>> prequential(AdaBoostOLM(n_learners=10), X, y).tail_accuracy()
+    >>> prequential(AdaBoostOLM(n_learners=10), X, y).tail_accuracy
     1.0
     """
     if y is None:
@@ -81,14 +81,15 @@ def prequential(
         classes = distinct(y) if classes is None else classes
     arrivals = None if delay is None else Arrivals(delay, times)
     steps = list(steps_of(model, blocks, classes, arrivals, progress, proba=proba, weight=weight))
+    known = next((step.classes for step in reversed(steps) if step.classes is not None), None)
     trees = [step.tree_right for step in steps if step.tree_right is not None]
     return Result(
         np.concatenate([step.predictions for step in steps]),
         np.concatenate([step.block.y for step in steps]),
         sum(step.seconds for step in steps),
         np.concatenate(trees) if trees else None,
-        _all_probabilities(steps),
-        next((step.classes for step in reversed(steps) if step.classes is not None), None),
+        _all_probabilities(steps, known),
+        known,
         weight,
     )
 
@@ -102,13 +103,14 @@ def _of_some_weight(weight: Any, n: int) -> np.ndarray:
     return kept
 
 
-def _all_probabilities(steps: list[Step]) -> np.ndarray | None:
-    """Classes only come: what was known at a step are the first of those at the end."""
-    k = max((step.probabilities.shape[1] for step in steps if step.probabilities is not None), default=0)
-    if not k:
+def _all_probabilities(steps: list[Step], classes: Any) -> np.ndarray | None:
+    """Probabilities of all steps, in the columns of the classes that are known in the end."""
+    if classes is None:
         return None
-    rows = [np.zeros((len(step.block), 0)) if step.probabilities is None else step.probabilities for step in steps]
-    return np.concatenate([np.pad(p, ((0, 0), (0, k - p.shape[1]))) for p in rows])
+    parts: list[Any] = []
+    for step in steps:
+        parts += [None] * len(step.block) if step.probabilities is None else [(step.probabilities, step.classes)]
+    return in_columns(parts, classes)
 
 
 def warm_up(model: Any) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlineboost.data.errors import DataError
+from onlineboost.data.labels import values_of
 from onlineboost.data.table import Block, Table
 
 
@@ -92,16 +93,22 @@ def _row_by_row(
         started = b > 0 or block.first_row > 0
         out[b] = model.predict(x)[0] if started else None
         if proba:
-            shares.append(model.predict_proba(x)[0] if started else np.zeros(0))
+            shares.append((model.predict_proba(x), model.classes_) if started else None)
         model.partial_fit(x, y, classes=classes, **({} if weight is None else {"sample_weight": weight[b : b + 1]}))
-    return (out, in_columns(shares, len(model.classes_)), model.classes_) if proba else (out, None, None)
+    return (out, in_columns(shares, model.classes_), model.classes_) if proba else (out, None, None)
 
 
-def in_columns(shares: list[np.ndarray], k: int) -> np.ndarray:
-    """Probabilities of rows at which different numbers of classes were known, (rows, k)."""
-    p = np.zeros((len(shares), k))
-    for row, known in zip(p, shares, strict=True):
-        row[: len(known)] = known
+def in_columns(parts: Sequence[tuple[np.ndarray, Any] | None], classes: Any) -> np.ndarray:
+    """Probabilities, (rows, known classes) and those classes, in columns of all classes; None: a row without any."""
+    column = {label: c for c, label in enumerate(values_of(np.asarray(classes)))}
+    p, at = np.zeros((sum(1 if part is None else len(part[0]) for part in parts), len(column))), 0
+    for part in parts:
+        if part is None:
+            at += 1
+            continue
+        said, known = part
+        p[at : at + len(said), [column[label] for label in values_of(np.asarray(known))]] = said
+        at += len(said)
     return p
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from onlineboost.evaluation.intervals import STRETCHES, interval
 from onlineboost.evaluation.metrics import Metrics
 from onlineboost.evaluation.steps import Step
+from onlineboost.evaluation.tail import TailAccuracy
 
 MOST = 1 << 18  # stretches that are counted apart; up to so many rows all figures are exact
 
@@ -138,8 +139,12 @@ class Tally:
         """Number of wrong predictions."""
         return len(self) - round(self.accuracy * len(self))
 
-    def tail_accuracy(self, share: float = 0.2) -> float:
-        """Share of right predictions over the last part of the stream."""
+    @property
+    def tail_accuracy(self) -> TailAccuracy:
+        """Share of right predictions over the last 20 % of the stream; called with a share, over that last part."""
+        return TailAccuracy(self._tail_accuracy)
+
+    def _tail_accuracy(self, share: float) -> float:
         return float(self.right.since(self._start(share))[0])
 
     def best_tree_accuracy(self, share: float = 1.0) -> float:

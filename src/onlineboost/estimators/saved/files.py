@@ -26,7 +26,7 @@ from onlineboost.storage.values import Reader, Writer, unknown
 
 NAMES = {entry.class_name: entry.name for entry in ENTRIES}
 OF_SCIKIT_LEARN = ("n_features_in_", "feature_names_in_")  # what it keeps in a fitted estimator
-NOT_SAVED = ("_model", "_pending", *OF_THIS_PROCESS)  # the first two by themselves
+NOT_SAVED = ("_model", "_pending", "_begun_", *OF_THIS_PROCESS)  # the first three by themselves
 ODD = (TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, ArithmeticError)
 
 
@@ -183,7 +183,7 @@ def _write_estimator(writer: Writer, estimator: Any) -> dict[str, Any]:
             f"{kind.__module__}.{kind.__qualname__} is no estimator of onlineboost, and a model file holds those "
             f"alone: use pickle"
         )
-    settings = estimator.get_params(deep=False)
+    settings = estimator.get_params(deep=False) | estimator.__dict__.get("_begun_", {})  # those that it learned with
     odd = sorted(estimator.__dict__.keys() - {*settings, *OF_SCIKIT_LEARN, *NOT_SAVED})
     if odd:
         raise CannotSave(

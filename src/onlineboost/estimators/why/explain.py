@@ -35,6 +35,7 @@ def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
     cast = votes(chain, x, k, who)
     columns, others = np.zeros((x.shape[1], k)), dict[str, np.ndarray]()
     straight = np.eye(k)[None]
+    (code,), p = chain.forecast(x, k, combiner)
     for voter, vote in zip(who, cast, strict=True):
         if not is_tree(voter):
             _add(others, MEMBERS if is_member(voter) else UNTOLD, vote)
@@ -47,25 +48,25 @@ def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
     if isinstance(chain, PanelChain):
         columns += _add_panel(chain, believed, k, others, groups)
         so_far = columns.sum(axis=0) + sum(others.values(), np.zeros(k))
-        logits = np.log(chain.probabilities(x, k, combiner)[0])
+        logits = np.log(p[0])
         groups[MIXED] = logits - so_far - (logits - so_far).mean()
         _add(others, MIXED, groups[MIXED])
     scores = columns.sum(axis=0) + sum(others.values(), np.zeros(k))
-    code = int(chain.predict(x, k, combiner)[0])
     rest = [l for l in np.argsort(-scores, kind="stable").tolist() if l != code]
     encoder = model.encoder
     values: Any = np.array([None] * x.shape[1], dtype=object)
     values[[*encoder.numeric, *encoder.nominal]] = [value_of(encoder, c, x[0, c]) for c in range(x.shape[1])]
+    outward = model.labels.outward
     return Explanation(
         labels[code],
         labels[rest[0]] if rest else None,
-        labels,
-        scores,
+        list(model.labels.by_name(labels)),
+        outward(scores),
         list(encoder.names),
         values.tolist(),
-        in_stream_order(encoder, columns),
-        others,
-        groups,
+        outward(in_stream_order(encoder, columns)),
+        {name: outward(part) for name, part in others.items()},
+        {name: outward(part) for name, part in groups.items()},
         _paths(model, who, cast, believed, code, rest[0] if rest else None),
     )
 

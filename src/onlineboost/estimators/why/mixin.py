@@ -75,7 +75,8 @@ class Why(BaseEstimator):
         with self._lock().reading():
             model = self._fitted()
             learners, place, labels, title = self._tree(model, i, of_class)
-            return TreeView(learners.forest, place, model.encoder, labels, title)
+            order = model.labels.order if len(labels) == model.k and of_class is None else None
+            return TreeView(learners.forest, place, model.encoder, labels, title, order)
 
     def _tree(self, model: Model, i: int, of_class: Any) -> tuple[Any, int, list[str], str]:
         chain, names = model.chain, list(model.labels.names)

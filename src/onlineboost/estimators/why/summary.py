@@ -26,7 +26,7 @@ def lines(clf: Any, model: Model, combiner: Combiner) -> list[tuple[str, str]]:
     found = [
         ("model", type(clf).__name__),
         ("rows learned", f"{chain.t:,}"),
-        ("classes", f"{model.k}: {_some([shown(label) for label in model.labels.names])}"),
+        ("classes", f"{model.k}: {_some([shown(label) for label in model.labels.by_name(model.labels.names)])}"),
         ("columns", f"{len(encoder.names)}{nominal}: {_some([shown(name) for name in encoder.names])}"),
         ("learners", _learners(model)),
     ]

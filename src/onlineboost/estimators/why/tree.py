@@ -40,10 +40,11 @@ class TreeView:
         Names of the classes.
     """
 
-    def __init__(self, forest: Forest, i: int, encoder: Encoder, labels: list[str], title: str) -> None:
-        self.labels, self.title = labels, title
+    def __init__(self, forest: Forest, i: int, encoder: Encoder, labels: list[str], title: str, order: Any) -> None:
+        order = range(len(labels)) if order is None else order  # of the labels and what is told by them
+        self.labels, self.title = [labels[code] for code in order], title
         tree = tree_of(forest, i, len(labels))
-        shares = distributions(tree.mass)
+        shares = distributions(tree.mass)[:, list(order)]
         how, depth = {0: ""}, {0: 0}
         self.nodes: list[Node] = []
         for at, (place, first) in enumerate(zip(tree.at.tolist(), tree.first.tolist(), strict=True)):

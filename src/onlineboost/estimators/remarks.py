@@ -38,7 +38,7 @@ class Telling:
 
 def _slow(model: Model, estimator: Any) -> Remarks:
     k, columns = model.k, len(model.encoder.names)
-    learners = model.chain.n_learners // (k if model.per_class else 1)
+    learners: int = getattr(estimator, "n_learners", 1)
     if learners * k * (k + columns) <= SLOW:
         return {}
     return {"slow": partial(_slow_words, type(estimator).__name__, learners, k, columns)}

@@ -47,7 +47,7 @@ class Dense(NamedTuple):
     origin: np.ndarray  # float64 (numeric columns,)
     unit: np.ndarray  # float64 (numeric columns,) 0: all numbers so far were the same
     met: np.ndarray  # bool (numeric columns,) whether there was a number yet
-    count: np.ndarray  # int64 (numeric columns,) numbers so far
+    shown: np.ndarray  # int64 (numeric columns,) numbers so far
     low: np.ndarray  # float64 (2, numeric columns) the least number of all, and since the last look
     high: np.ndarray  # float64 (2, numeric columns) the largest
     sure: np.ndarray  # bool (numeric columns,) whether the first numbers have been judged for good
@@ -97,13 +97,13 @@ def unit_of(width):
 def is_misfit(dense, c, x):
     """Number x of column c, which has been met, is counted; whether origin and unit do not fit any more."""
     low, high = dense.low, dense.high
-    if dense.count[c] == 0:
+    if dense.shown[c] == 0:
         for i in range(2):
             low[i, c] = high[i, c] = x
-    dense.count[c] += 1
+    dense.shown[c] += 1
     for i in range(2):
         low[i, c], high[i, c] = min(low[i, c], x), max(high[i, c], x)
-    count = dense.count[c]
+    count = dense.shown[c]
     if count < FIRST_LOOK or (count % LAST_LOOK if count > LAST_LOOK else count & (count - 1)) != 0:
         return False
     width = high[LATELY, c] - low[LATELY, c]

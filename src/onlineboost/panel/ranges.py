@@ -35,7 +35,7 @@ METRIC: dict[str, Range] = {
 RANGES: dict[str, Range] = {
     **dict.fromkeys(("seen", "class_seen"), (0.0, ROOM * LONGEST)),
     "dense.unit": (0.0, 2.0**1000),
-    "dense.count": (0, 1 << 62),
+    "dense.shown": (0, 1 << 62),
     **dict.fromkeys(("dense.origin", "dense.low", "dense.high"), (-LARGEST, LARGEST)),
     "dense.place": (0, COLUMN),  # plus 1
     "dense.sign": (-1, 1),

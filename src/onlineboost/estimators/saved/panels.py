@@ -31,7 +31,7 @@ def named_arrays(group: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]
             yield path + name, part
 
 
-LATER = {"dense.count", "dense.low", "dense.high", "dense.sure"}  # older files do not have these: 0 there
+LATER = {"dense.shown", "dense.low", "dense.high", "dense.sure"}  # older files do not have these: 0 there
 NUMBERS = {"seed": "int", "width": "int", "most": "int", "offset": "int"}
 
 

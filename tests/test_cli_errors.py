@@ -237,3 +237,14 @@ def test_a_bar_goes_when_there_is_an_error(monkeypatch):
             if fails:
                 raise ValueError
         assert console.file.getvalue().rstrip().endswith("\x1b[2K") is fails  # the line is wiped
+
+
+@pytest.mark.filterwarnings("default:column 'id' has whole numbers")
+def test_a_warning_is_a_sentence_told_once(tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text("id,label\n" + "".join(f"{2**60 + b},{'ab'[b % 2]}\n" for b in range(40)))
+    done = CliRunner().invoke(main, ["run", str(path), "--model", "hoeffding-tree"])
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.stderr.split())
+    assert told.count("Warning: column 'id' has whole numbers beyond 2**53") == 1
+    assert ".py" not in told

@@ -8,6 +8,7 @@ import io
 import math
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,23 @@ def progress_bar(*columns: Any, **more: Any) -> Iterator[Any]:
             raise
 
 
-def _tell(text: str) -> None:
-    err.print("[bold red]Error:[/]", escape(visible(text)), soft_wrap=True, highlight=False)
+@contextlib.contextmanager
+def friendly_warnings() -> Iterator[None]:
+    """A sentence each, once: where in a program they arose says nothing here."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            _tell(str(message), "[bold yellow]Warning:[/]")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def _tell(text: str, what: str = "[bold red]Error:[/]") -> None:
+    err.print(what, escape(visible(text)), soft_wrap=True, highlight=False)
 
 
 def visible(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from onlineboost import __version__
-from onlineboost.cli.common import friendly_errors
+from onlineboost.cli.common import friendly_errors, friendly_warnings
 
 # Name: (module, what `onlineboost --help` says, which is the first sentence of the command's own help).
 COMMANDS = {
@@ -44,7 +44,7 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        with friendly_errors():
+        with friendly_errors(), friendly_warnings():
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -93,8 +93,9 @@ def too_many_columns() -> str:
 def digits_lost(name: str) -> str:
     return (
         f"column {name!r} has whole numbers beyond 2**53, which are rounded: a float has 53 bits, so two of them may "
-        f"become one. If they name something (ids), give them as text; if they measure something (times in "
-        f"nanoseconds), subtract the same number from all, or ignore this where the last digits do not matter"
+        f"become one. If they name something (ids), give them as text (in files: --nominal, nominal=); if they measure "
+        f"something (times in nanoseconds), subtract the same number from all, or ignore this where the last digits do "
+        f"not matter"
     )
 
 

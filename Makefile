@@ -41,6 +41,7 @@ lock: $(VENV)/installed-package
 CHECKED := NUMBA_BOUNDSCHECK=1 $(BIN)/python
 soak: $(VENV)/installed-dev
 	$(BIN)/python tests/soak/run.py --operations 100000 $(SOAK)
+	$(BIN)/python tests/soak/run.py --programs 10000 $(SOAK)
 	$(CHECKED) tests/soak/run.py --operations 20000 $(SOAK)
 	ONLINEBOOST_ALL_MEMBERS=1 $(CHECKED) -m pytest tests/contract tests/test_estimators.py tests/test_evaluate.py tests/test_river.py
 

@@ -130,11 +130,11 @@ class Pair:
         else:
             y[at] = [1] if self.classes is None else "z"
         before = frozen(self.clf)
-        _refused(lambda: self.clf.partial_fit(X, y, self.classes, weight))
+        refused(lambda: self.clf.partial_fit(X, y, self.classes, weight))
         if what in (0, 1, 5, 6, 7, 8, 9) and (self._begun or what == 5):
-            _refused(lambda: self.clf.learn_one(list(X[at]), y[at]))
+            refused(lambda: self.clf.learn_one(list(X[at]), y[at]))
         if self._begun:
-            _refused(lambda: self.clf.learn_one({"x0": "red", "x9": 1.0}, "a"))
+            refused(lambda: self.clf.learn_one({"x0": "red", "x9": 1.0}, "a"))
         assert frozen(self.clf) == before, f"input {what} that is refused has left a trace"
 
     def new_columns(self, rng: np.random.Generator) -> None:
@@ -164,7 +164,7 @@ class Pair:
         rows = self._draw(rng, 12).rows
         if not self._begun:
             assert self.clf.predict_one(as_row(rng, rows[0], settled=self._begun) if rows else [1]) is None
-            _refused(lambda: self.clf.predict(as_array(rows)))
+            refused(lambda: self.clf.predict(as_array(rows)))
             return
         before = frozen(self.clf)
         labels = self.clf.predict(in_some_form(rng, rows, settled=True))
@@ -301,7 +301,7 @@ def _moment(rng: np.random.Generator) -> int:
     return int(2.0 ** rng.uniform(0.0, 12.0))
 
 
-def _refused(call: Callable[[], Any]) -> None:
+def refused(call: Callable[[], Any]) -> None:
     try:
         call()
     except REFUSED:

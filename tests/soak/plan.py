@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -33,9 +34,9 @@ class Operation(NamedTuple):
     seed: int
 
 
-def plan(seed: int, most: int = MOST_OPERATIONS) -> list[Operation]:
+def plan(seed: int, most: int = MOST_OPERATIONS, shares: Mapping[str, float] = SHARES) -> list[Operation]:
     """The operations of an episode."""
     rng = np.random.default_rng(seed)
-    shares = np.array(list(SHARES.values()))
-    names = rng.choice(list(SHARES), size=most - 1, p=shares / shares.sum())
+    weights = np.array(list(shares.values()))
+    names = rng.choice(list(shares), size=most - 1, p=weights / weights.sum())
     return [Operation(str(name), int(rng.integers(2**31))) for name in [*names, "compare"]]

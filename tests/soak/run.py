@@ -1,6 +1,7 @@
 """Random operations over all estimators: `make soak`, and an episode that failed again by its seed.
 
 python tests/soak/run.py --operations 100000
+python tests/soak/run.py --programs 10000
 python tests/soak/run.py --kind "oza-boost poisson=False" --seed 17 --operations 1
 """
 
@@ -26,6 +27,7 @@ from contract.kinds import Kind, every_estimator, every_kind, shortened, with_co
 from onlineboost.chain import chain as chain_module
 from soak.pair import Pair
 from soak.plan import Operation, plan
+from soak.programs import SHARES, Program
 from soak.twins import kinds_with_twins, perform_beside_twin
 
 MOST_ROWS = 2000  # of a pair, before the next begins
@@ -73,11 +75,13 @@ def short_and_strict() -> Iterator[None]:
         yield
 
 
-def perform(kind: Kind, seed: int, operations: Sequence[Operation], *, timers: bool = True) -> int:
+def perform(
+    kind: Kind, seed: int, operations: Sequence[Operation], *, timers: bool = True, make: type[Pair] = Pair
+) -> int:
     """Do them all to a new pair, up to so many rows; how many were done."""
     rng = np.random.default_rng(seed)
     other_make = "GaussianNB" in kind.name
-    pair = Pair(kind, classes=other_make or rng.random() < 0.3, timers=timers, tame=other_make)
+    pair = make(kind, classes=other_make or rng.random() < 0.3, timers=timers, tame=other_make)
     for done, operation in enumerate(operations):
         faulthandler.dump_traceback_later(STUCK, exit=True)
         try:
@@ -162,9 +166,34 @@ def soak_beside_twins(seed: int, episodes: int) -> None:
     print(f"{done} operations beside the twins", flush=True)
 
 
+def run_programs(kinds: Sequence[Kind], seed: int, programs: int) -> int:
+    """So many random programs of a service, over all kinds in turn; the number of those that failed."""
+    failed, told = 0, time.monotonic()
+    for number in range(seed, seed + programs):
+        kind = kinds[number % len(kinds)]
+        try:
+            perform(kind, number, a_program(number), make=Program)
+        except Failure as failure:
+            failed += 1
+            traceback.print_exception(failure.error)
+            print(f"again: python tests/soak/run.py --kind {kind.name!r} --seed {number} --programs 1")
+        if time.monotonic() > told + TELLING or number == seed + programs - 1 or failed >= GIVE_UP:
+            told = time.monotonic()
+            print(f"{number - seed + 1} programs, {failed} failed", flush=True)
+        if failed >= GIVE_UP:
+            break
+    return failed
+
+
+def a_program(seed: int) -> list[Operation]:
+    """A block to begin with, then some twelve operations."""
+    return [Operation("learn", seed), *plan(seed, 12, SHARES)]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--operations", type=int, default=20_000)
+    parser.add_argument("--programs", type=int, default=0, help="so many programs of a service instead")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", default="", help="only kinds whose name begins like this")
     parser.add_argument("--defaults", action="store_true", help="each estimator with its defaults only")
@@ -174,6 +203,10 @@ def main() -> int:
     every = every_estimator() if given.defaults else kinds_to_soak()
     kinds = [kind for kind in every if kind.name.startswith(given.kind)]
     with short_and_strict():
+        if given.programs:
+            return (
+                run_programs([kind for kind in kinds if "GaussianNB" not in kind.name], given.seed, given.programs) > 0
+            )
         soak_beside_twins(given.seed, given.twins)
         return soak(kinds, given.seed, given.operations, timers=not given.no_timers) > 0
 

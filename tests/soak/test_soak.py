@@ -6,7 +6,8 @@ import pytest
 
 from contract.kinds import every_estimator
 from soak.plan import plan
-from soak.run import perform, short_and_strict, warm
+from soak.programs import Program
+from soak.run import a_program, perform, short_and_strict, warm
 from soak.twins import kinds_with_twins, perform_beside_twin
 
 
@@ -15,6 +16,14 @@ def test_random_operations_do_no_harm(kind):
     with short_and_strict():
         warm(kind)
         assert perform(kind, 1, plan(1, 100)) == 100
+
+
+@pytest.mark.parametrize("kind", every_estimator(), ids=str)
+def test_random_programs_of_a_service(kind):
+    """Blocks, rows, late labels, files, restarts, forks, and readers beside a learner."""
+    with short_and_strict():
+        for seed in range(30):
+            perform(kind, seed, a_program(seed), make=Program)
 
 
 @pytest.mark.parametrize("kind", kinds_with_twins(), ids=str)

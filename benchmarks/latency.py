@@ -10,8 +10,8 @@ machine the last percentiles of the wall time are those of the scheduler, so the
 the processor time of the same requests beside: what they take where nobody is in the way.
 
 With `--beside-learning`, another thread learns blocks of 1,000 rows without a pause, and one thread asks that very
-model. A request has to wait for the block at hand, so the table gives the time of the blocks beside. These wait, too:
-for a request at hand.
+model. A request has to wait for the block at hand, so the table gives the time of the blocks beside. These wait, too,
+for a request at hand; their processor time is without that.
 """
 
 from __future__ import annotations
@@ -99,20 +99,20 @@ def alone(clf: Any, X: np.ndarray, y: np.ndarray, seconds: float, threads: int) 
 def while_learning(
     learn: Callable[[int], Any], requests: dict[str, Callable[[int], Any]], seconds: float
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Seconds of each block that a thread learns without a pause, and of each request made meanwhile, by name.
+    """(blocks, 2) seconds of wall and processor time of blocks that a thread learns, and seconds of requests meanwhile.
 
     The requests come in turns, so that what disturbs one disturbs all.
     """
     for call in (learn, *requests.values()):
         call(0)  # compiled
-    blocks: list[float] = []
-    waits: dict[str, list[float]] = {what: [] for what in requests}
+    blocks: list[tuple[float, float]] = []
+    waits: dict[str, list[tuple[float, float]]] = {what: [] for what in requests}
     stop = threading.Event()
 
-    def timed(call: Callable[[int], Any], times: list[float]) -> None:
-        began = time.perf_counter()
+    def timed(call: Callable[[int], Any], times: list[tuple[float, float]]) -> None:
+        began, cpu = time.perf_counter(), time.thread_time()
         call(len(times))
-        times.append(time.perf_counter() - began)
+        times.append((time.perf_counter() - began, time.thread_time() - cpu))
 
     def without_a_pause() -> None:
         while not stop.is_set():
@@ -126,7 +126,7 @@ def while_learning(
             timed(request, waits[what])
     stop.set()
     thread.join()
-    return np.array(blocks), {what: np.array(times) for what, times in waits.items()}
+    return np.array(blocks), {what: np.array(times)[:, 0] for what, times in waits.items()}
 
 
 def beside_learning(
@@ -147,7 +147,8 @@ def beside_learning(
     blocks, waits = while_learning(learn, requests, seconds)
     table = Table("times in ms", "number", *(f"p{share:g}" for share in SHARES), "longest")
     figures = []
-    for what, times in {f"learning {BLOCK:,} rows": blocks, **waits}.items():
+    learned = f"learning {BLOCK:,} rows"
+    for what, times in {learned: blocks[:, 0], f"{learned}, CPU": blocks[:, 1], **waits}.items():
         found = np.percentile(times * 1e3, (*SHARES, 100.0)).tolist()
         table.add_row(what, f"{len(times):,}", *(f"{value:,.1f}" for value in found))
         figures.append({"request": what, "number": len(times), "ms": found})

@@ -183,7 +183,13 @@ def test_latency_beside_learning(tmp_path):
     asked = ("--models", "AdaBoostOLM", "--rows", 400, "--learners", 3, "--seconds", 0.1, "--beside-learning")
     output = run("latency", *asked, "--json", tmp_path / "out.json")
     figures = {figure["request"]: figure for figure in json.loads((tmp_path / "out.json").read_text())}
-    assert figures.keys() == {"learning 1,000 rows", "predict, 1 row", "predict_one", "snapshot"}
+    assert figures.keys() == {
+        "learning 1,000 rows",
+        "learning 1,000 rows, CPU",
+        "predict, 1 row",
+        "predict_one",
+        "snapshot",
+    }
     assert figures.keys() <= rows_of(output).keys()
     assert all(figure["number"] and figure["ms"] == sorted(figure["ms"]) for figure in figures.values())
 

@@ -106,7 +106,8 @@ def compare(pair: Pair) -> None:
         if hasattr(clf, name) and hasattr(twin, of_twin):
             np.testing.assert_allclose(getattr(clf, name), getattr(twin, of_twin), atol=1e-8)
     if hasattr(twin, "boosters"):
-        np.testing.assert_allclose(clf.alphas_, [booster.alpha for booster in twin.boosters], atol=1e-8)
+        alphas = np.array([booster.alpha for booster in twin.boosters])
+        np.testing.assert_allclose(clf.alphas_, clf._model.labels.outward(alphas, axis=0), atol=1e-8)
 
 
 def perform_beside_twin(kind: Kind, operations: Sequence[Operation]) -> int:

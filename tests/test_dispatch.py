@@ -243,4 +243,4 @@ def test_compiled_loops_come_from_the_disk_in_a_second_process(tmp_path):
     assert second["votes"] == first["votes"]
     learned, predicted = second["votes"][::2], second["votes"][1::2]
     assert len(set(learned)) == len(set(predicted)) == 2  # each booster has its own kernels
-    assert [a == b for a, b in zip(learned, predicted, strict=True)] == [True, False]  # Plain learns nothing
+    assert not set(learned) & set(predicted)  # to learn is another loop than to predict

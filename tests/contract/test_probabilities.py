@@ -13,6 +13,7 @@ import onlineboost
 from contract.kinds import MEMBERS, _kind, every_estimator, every_kind, shortened
 from helpers import by_code, mixed_stream, model_state
 from onlineboost import HoeffdingTree, OnlineBoostClassifier
+from reference import relative
 from reference_calibration import Calibration
 
 KINDS = every_estimator()
@@ -147,7 +148,7 @@ def test_calibration_agrees_with_its_twin_and_changes_no_prediction(kind):
             code = codes[y[b]]
             if code < k:  # otherwise the probabilities that it learned from are those of more classes than it showed
                 np.testing.assert_allclose(p[b, :k], twin.say(raw[b, :k]), rtol=1e-6)
-                twin.learn(raw[b, :k].tolist(), code, weight[b])
+                twin.learn(raw[b, :k].tolist(), code, relative(weight)[b])
             else:
                 k = code + 1
                 twin.beta, twin.curvature = state_after(kind, X[: b + 1], y[: b + 1], weight[: b + 1])

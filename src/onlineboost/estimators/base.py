@@ -136,9 +136,8 @@ class OnlineClassifier(
             return self._test_then_train(X, y, classes, sample_weight)
         heard: list[np.ndarray] = []
         said = self._test_then_train(X, y, classes, sample_weight, heard=heard)
-        if "_model" not in self.__dict__:
-            return said, np.zeros((0, 0))
-        return said, self._model.labels.outward(joined_shares(heard, self._model.k))
+        known = self.__dict__.get("_model")
+        return said, known.labels.outward(joined_shares(heard, known.k)) if known else np.zeros((0, 0))
 
     def _test_then_train(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool = False, heard: Heard = None
@@ -371,18 +370,12 @@ class OnlineClassifier(
 
         All that is given by class is in this order. One that turns up late takes its place in it, and others move.
         """
-        labels = self._fitted().labels
-        return labels.outward(labels.classes)
+        return self._fitted().labels.outward(self._fitted().labels.classes)
 
     @property
     def n_samples_seen_(self) -> int:
         """Number of examples learned."""
         return self._fitted().chain.t
-
-    def snapshot(self) -> Self:
-        """A copy as it is now, to predict with while this one goes on learning: compact, and quick for single rows."""
-        self._fitted()
-        return deepcopy(self)
 
     # ------------------------------------------------------------------------------------------------ checks
 

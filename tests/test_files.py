@@ -209,7 +209,7 @@ WRONG = {
     # what is wrong: (content, what the message must say)
     "text among numbers": (
         GOOD + "abc,CH,ok\n",
-        [SIXTH, "column 'amount'", "'abc' is not a number", "--nominal amount"],
+        [SIXTH, "column 'amount'", "'abc' is not a number", "run --nominal amount"],
     ),
     "text among numbers and missing values": (
         GOOD + "?,CH,ok\n,CH,ok\nabc,CH,ok\n",

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from contract.kinds import every_estimator
 from helpers import frozen, in_blocks, mixed_stream, model_state, number_stream
-from onlineboost import AdaBoostOLM, load
+from onlineboost import AdaBoostOLM, HoeffdingTree, load
 from onlineboost.data import DataError, Table, as_table, read_blocks
 from onlineboost.data.places import MAX_VALUES, OWN
 
@@ -460,3 +460,15 @@ def test_text_that_utf_8_does_not_know_is_text_in_rows_and_frames(tmp_path):
     assert model_state(by_rows) == model_state(by_frame)
     by_rows.save(tmp_path / "model.olb")
     assert load(tmp_path / "model.olb").predict_one(rows[0]) == by_rows.predict_one(rows[0]) == "\udc80"
+
+
+@pytest.mark.parametrize("make", [lambda X: X[:1], lambda X: X[:3], pl.DataFrame, pa.Table.from_pandas], ids=range(4))
+def test_a_frame_is_no_row_even_if_it_has_one(make):
+    """It would be a mapping from names to columns."""
+    X = pd.DataFrame({"a": [0.0, 1.0] * 10, "b": [1.0, 2.0] * 10})
+    clf = HoeffdingTree().fit(X, ["low", "high"] * 10)
+    before = frozen(clf)
+    for call in (clf.predict_one, clf.predict_proba_one, lambda x: clf.learn_one(x, "low"), clf.predict_pending):
+        with pytest.raises(DataError, match="a row is a mapping"):
+            call(make(X))
+    assert frozen(clf) == before

@@ -81,7 +81,7 @@ def print_measures(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
         table.add_column(MEASURES[name], justify="right", no_wrap=True)
     for row in rows:
         ends = row["accuracy_interval"]
-        accuracy = f"{ends[0]:.3f}-{min(ends[1], 1.0):.3f}" if ends else f"{row['accuracy']:.3f}"
+        accuracy = f"{ends[0]:.3f}-{ends[1]:.3f}" if ends else f"{row['accuracy']:.3f}"
         table.add_row(row["model"], accuracy, *(_number(row.get(name)) for name in names))
     console.print(table)
 

@@ -64,7 +64,7 @@ def numbers_of(source: Source, chunk: Chunk, name: str) -> NDArray[np.float64]:
     else:
         return numbers
     advice = (
-        f"{what} If it is a category, pass --nominal {name} (nominal=[{name!r}]); "
+        f"{what} If it is a category, it has to be learned as one: run --nominal {name} (nominal=[{name!r}]); "
         "if not, correct the value or leave it empty, which means missing."
     )
     raise file_error(source.path, advice, chunk.place(guilty), name)

@@ -50,7 +50,9 @@ def as_table(X: Any) -> Table:
         raise _names_twice(getattr(X, "column_names", None) or X.columns) from None
     except TypeError:
         if isinstance(X, Mapping):
-            raise DataError("a mapping is no table: use learn_one for one row, a data frame for several") from None
+            raise DataError(
+                "a mapping is one row, not a table: use predict_one or learn_one, or a data frame of several"
+            ) from None
         return _table_from_array(np.asarray(X))
     if isinstance(frame, nw.LazyFrame):
         raise DataError(f"a {type(X).__name__} has no rows yet: use X.collect()")
@@ -68,6 +70,8 @@ def named_row(x: Any) -> Mapping[Any, Any] | None:
         return x
     if hasattr(x, "_asdict"):
         return x._asdict()  # type: ignore[no-any-return]
+    if _is_block(x):
+        raise _no_row(x)
     if not hasattr(x, "keys"):
         return None
     by_name, names = dict(x), list(x.keys())
@@ -86,7 +90,16 @@ def row_in_order(x: Any) -> Sequence[Any]:
             return x if hasattr(x, "__getitem__") else list(x)
         except TypeError:
             pass
-    raise DataError(
+    raise _no_row(x)
+
+
+def _is_block(x: Any) -> bool:
+    """Whether it has two dimensions: a frame or a table, even of one row."""
+    return len(getattr(x, "shape", ())) > 1
+
+
+def _no_row(x: Any) -> DataError:
+    return DataError(
         f"a row is a mapping from the names of the columns, or a sequence with one value per column, got "
         f"{reprlib.repr(x)}. For several rows there are partial_fit and predict"
     )
@@ -109,7 +122,9 @@ def _names_twice(names: Iterable[Any]) -> DataError:
 
 def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
     if isinstance(rows[0], Mapping):
-        raise DataError("a list of mappings is no table: use learn_one for each row, or make a data frame of them")
+        raise DataError(
+            "a list of mappings is not a table: use predict_one or learn_one for each row, or make a data frame of them"
+        )
     try:
         array = np.asarray(rows)
         return np.array(rows, object) if array.dtype.kind in "USmM" else array  # numbers beside text stay numbers

@@ -117,7 +117,7 @@ class OnlineClassifier(
         X, y, sample_weight
             As in `fit`.
         classes : array, optional
-            All labels that will ever come; used on the first call, and any other label is an error from then on.
+            All labels that will ever come, on the first call; any other label is an error from then on.
             Without it the classes grow with the labels that are met.
         """
         self.test_then_train(X, y, classes=classes, sample_weight=sample_weight)
@@ -163,7 +163,7 @@ class OnlineClassifier(
             check_columns(self, X, reset=first)
             if not keep.all():
                 table, y, weight = table[keep], y[keep], weight[keep]
-            model = self._begin(table, classes) if first else self._ready_to_learn()
+            model = self._begin(table, classes) if first else self._ready_to_learn(classes)
             if columns := model.encoder.new_columns(table):
                 said = self._learn_in_stages(model, columns, (table, y, weight), interrupt, heard)
             else:

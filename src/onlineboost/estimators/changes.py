@@ -18,7 +18,7 @@ from onlineboost.chain.chain import Chain
 from onlineboost.data.names import positions
 from onlineboost.data.open_columns import check_word
 from onlineboost.estimators import memory
-from onlineboost.estimators.checks import seed_of
+from onlineboost.estimators.checks import check_labels, seed_of
 from onlineboost.estimators.model import Model
 from onlineboost.trees.state import Columns
 
@@ -68,9 +68,14 @@ class Changes:
         if begun:
             self.__dict__["_begun_"] = begun
 
-    def _ready_to_learn(self) -> Model:
-        """`_ready`, if the settings are those that learning began with."""
+    def _ready_to_learn(self, classes: Any = None) -> Model:
+        """`_ready`, if the settings are those that learning began with, and so are the `classes` of a later call."""
         model = self._ready()
+        if classes is not None and (late := model.labels.read(check_labels(classes, type(self).__name__))[1]):
+            raise ValueError(
+                f"classes names {next(iter(late))!r}, which this model has not met: it is for the first call. Leave it "
+                f"out: new labels are learned as they come"
+            )
         for name, old in self.__dict__.get("_begun_", {}).items():
             raise ValueError(
                 f"{name} was changed from {old!r} to {getattr(self, name)!r} after learning began, and counts from the "

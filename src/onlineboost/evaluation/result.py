@@ -67,7 +67,8 @@ class Result:
     def accuracy_interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval for the accuracy, from stretches of the stream: see docs/metrics.md. NaN: too few rows."""
         ends, shares = self.curve(STRETCHES)
-        return interval(shares, np.diff(ends, prepend=0), level)
+        low, high = interval(shares, np.diff(ends, prepend=0), level)
+        return max(low, 0.0), min(high, 1.0)
 
     def better_than(self, other: Result, level: float = 0.95) -> tuple[float, float]:
         """An interval for how much more accurate this run is than another one over the same rows."""

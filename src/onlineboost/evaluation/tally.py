@@ -132,7 +132,8 @@ class Tally:
     def accuracy_interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval for the accuracy, from stretches of the stream: see docs/metrics.md. NaN: too few rows."""
         ends, shares = self.curve(STRETCHES)
-        return interval(shares, np.diff(ends, prepend=0), level)
+        low, high = interval(shares, np.diff(ends, prepend=0), level)
+        return max(low, 0.0), min(high, 1.0)
 
     @property
     def mistakes(self) -> int:

@@ -243,7 +243,7 @@ def outcome(data, path, original, rows):
         except ModelFileError as error:
             return "refused" if path.name in str(error) else f"refused without a name: {error}"
         clf.save(path)
-        if path.read_bytes() == saved_again(original):
+        if original and path.read_bytes() == saved_again(original):
             return "as it was"
         X, y, weight = rows
         try:

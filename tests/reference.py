@@ -655,7 +655,7 @@ def forget(thing, columns):
 
 def relative(weights):
     """Weights relative to the mean of those so far."""
-    return [weight / (sum(weights[:n]) / n) for n, weight in enumerate(weights, 1)]
+    return [max(weight / (sum(weights[:n]) / n), 1e-9) for n, weight in enumerate(weights, 1)]
 
 
 def run(model, past, rows, y, weights, k=None):

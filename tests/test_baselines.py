@@ -273,3 +273,10 @@ def test_more_bad_settings(clf, says):
 
 
 # --------------------------------------------------------------------------------------------------------- threads
+
+
+def test_weights_that_differ_by_hundreds_of_decades_leave_oza_boost_finite(tmp_path):
+    clf = OzaBoost(n_learners=2).partial_fit([[0.0]] * 4, [0, 1, 1, 0], sample_weight=[1e12, 1e-300, 1e12, 1e-300])
+    assert np.isfinite(clf.alphas_).all()
+    assert np.isfinite(clf.predict_proba([[0.0]])).all()
+    clf.save(tmp_path / "model.olb")

@@ -82,7 +82,7 @@ def test_tickets_are_good_once_and_errors_say_what_became_of_them():
         (f"{tickets[0]}9", "is unknown: no row waits under it"),
         (99, "ticket 99 is unknown: no row waits under it"),
         ("2", "ticket '2' is unknown"),
-        (2.0, "ticket must be text or a whole number, which a model file can hold, got 2.0"),
+        (2.0, "ticket must be text or a whole number, which a model file can hold, got a float"),
         (True, "ticket must be text or a whole number"),
         (None, "ticket must be text or a whole number"),
     ):
@@ -393,3 +393,13 @@ def test_rows_that_wait_before_anything_is_learned_are_saved_too(tmp_path):
     clf.save(tmp_path / "model.olb")
     loaded = load(tmp_path / "model.olb").learn_pending(ticket, "yes")
     assert loaded.predict_one({"a": 1.0}) == "yes"
+
+
+def test_an_id_that_looks_like_a_coming_ticket_takes_nobodys_place():
+    clf = HoeffdingTree().fit([[0.0], [1.0]], [0, 1])
+    prefix, _, number = clf.predict_pending([0.0]).ticket.rpartition("-")
+    clf.predict_pending([1.0], id=f"{prefix}-{int(number) + 1}")
+    clf.predict_pending([2.0])
+    assert clf.n_pending_ == 3
+    with pytest.raises(DataError, match="id must be text or a whole number"):
+        clf.predict_pending([2.0], id=10**5000)

@@ -3,7 +3,7 @@
     mean_n = mean_{n-1} + (w_n - mean_{n-1}) / n          the row of round n is learned with w_n / mean_n
 
 So equal weights are exactly 1 whatever their size, and a common factor of all weights makes no difference: trees grow,
-and alphas move, as fast as they do without weights. No row weighs more than n.
+and alphas move, as fast as they do without weights. No row weighs more than n, or less than LEAST.
 """
 
 from __future__ import annotations
@@ -12,13 +12,20 @@ import numpy as np
 
 from onlineboost._compile.jit import entry_kernel, small_kernel
 
+LEAST = 1e-9
+
 
 def mean_after(mean: float, weight: float, n: int) -> float:
     """The mean of n weights, of which this one is the last; `mean` is that of the others."""
     return mean + (weight - mean) / n
 
 
-_mean_after = small_kernel(mean_after)
+def counted(weight: float, mean: float) -> float:
+    """A weight as it counts, where this is the mean."""
+    return max(weight / mean, LEAST)
+
+
+_mean_after, _counted = small_kernel(mean_after), small_kernel(counted)
 
 
 @entry_kernel
@@ -27,7 +34,7 @@ def relate(weight, mean, t, means, out):
     for b in range(weight.size):
         mean = _mean_after(mean, weight[b], t + b + 1)
         means[b] = mean
-        out[b] = weight[b] / mean
+        out[b] = _counted(weight[b], mean)
 
 
 def relative(weight: np.ndarray, mean: float | None, t: int) -> tuple[np.ndarray, np.ndarray]:

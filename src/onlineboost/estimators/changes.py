@@ -106,6 +106,8 @@ def _is_same(a: Any, b: Any) -> bool:
     """Whether two values of a setting are equal: weak learners are if their settings are."""
     if hasattr(a, "get_params") and not isinstance(a, type):
         return type(a) is type(b) and _is_same(a.get_params(deep=False), b.get_params(deep=False))
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_is_same, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_is_same(a[key], b[key]) for key in a)
     try:

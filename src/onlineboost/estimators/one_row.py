@@ -16,7 +16,7 @@ import numpy as np
 
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.relative_weights import mean_after
+from onlineboost.chain.relative_weights import counted, mean_after
 from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.single import LearningRow, PredictingRow, can_go_alone, make_room
 from onlineboost.chain.single_ova import learning_row, predicting_row
@@ -92,7 +92,7 @@ class Desk:
         mean = model.chain.mean_weight
         if mean is not None:
             mean = mean_after(mean, float(weight), model.chain.t + 1)
-        row.weight[0] = weight if mean is None else weight / mean
+        row.weight[0] = weight if mean is None else counted(weight, mean)
         try:
             return row.learn(mean) if waiting is None else row.learn(mean, partial(waiting.pop, ticket))
         except BaseException as error:

@@ -31,6 +31,7 @@ from onlineboost.estimators.settings import count
 from onlineboost.trees.compact import loaded
 
 MOST = 10_000  # rows that wait at most, unless `limit_pending` says otherwise
+LONGEST_ID = 1024  # bits of a whole number
 
 
 _process = object()  # another one in each process: those that were forked too
@@ -82,6 +83,8 @@ class Pending:
 
     def add(self, row: Row, own: Ticket | None = None) -> Ticket:
         """Let a row wait, under the caller's `own` id if there is one; the oldest are dropped if too many wait."""
+        while own is None and f"{self._prefix()}-{self.given}" in self.rows:
+            self.given += 1  # somebody has taken it for an id
         ticket = f"{self._prefix()}-{self.given}" if own is None else own
         if own is not None and own in self.rows:
             raise DataError(
@@ -234,9 +237,9 @@ def checked_id(given: Any, what: str) -> Ticket:
     """A ticket or an id as model files hold it."""
     if isinstance(given, str):
         return str(given)
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+    if isinstance(given, int | np.integer) and not isinstance(given, bool) and int(given).bit_length() <= LONGEST_ID:
         return int(given)
-    raise DataError(f"{what} must be text or a whole number, which a model file can hold, got {given!r}")
+    raise DataError(f"{what} must be text or a whole number, which a model file can hold, got a {type(given).__name__}")
 
 
 def _as_it_came(x: Input) -> dict[str, Any] | list[Any]:

@@ -137,12 +137,12 @@ def measure(name: str, rows: int, times: int, parts: list[str]) -> dict[str, flo
     clf = OnlineBoostClassifier(5).partial_fit(data.X[:rows], data.y[:rows])
     model = clf._fitted()
     row, k = model.encoder.read(data.X[rows : rows + 1], learning=False).X[0], model.k
-    work = members.new_panel_work(room_for_rows(model.chain.panel, times + 2), k)
-    members.ask_panel(model.chain.panel, row[None], k, work, np.zeros((1, k)))
+    work = members.new_panel_work(room_for_rows(model.chain.panel.state, times + 2), k)
+    members.ask_panel(model.chain.panel.state, row[None], k, work, np.zeros((1, k)))
     out = {}
     for part in parts:
         loop = LOOPS[part]
-        panel = room_for_rows(packed(model.chain.panel), times + 2)
+        panel = room_for_rows(packed(model.chain.panel.state), times + 2)
         loop(panel, row, k, 0, work, 1)
         began = time.process_time()
         loop(panel, row, k, 0, work, times)

@@ -15,6 +15,9 @@ import numpy as np
 
 import reference
 from onlineboost._compile.random import child_key
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.hedge import Hedge
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
 from onlineboost.panel.state import packed
@@ -241,7 +244,7 @@ def chain_state(chain, sizes):
         "mean weight": chain.mean_weight,
         "seed": chain.seed,
         "numbers": [part.tobytes() for part in chain.numbers],
-        "log_v": [log_v.tobytes() for log_v in chain.log_vs],
+        "log_v": [log_v.tobytes() for log_v in chain.end.log_vs],
         "watch": watch,
         "diary": [chain.diary.X.tobytes(), chain.diary.y.tobytes(), chain.diary.events.tolist(), chain.diary.limited],
         "booster": booster_state(chain),
@@ -252,9 +255,33 @@ def chain_state(chain, sizes):
 
 def panel_arrays(chain):
     """Everything that a chain with a panel has learned beside its trees; nothing for others."""
-    if not hasattr(chain, "panel"):
+    if chain.panel is None:
         return []
-    return [*arrays_of(packed(chain.panel)), *chain.newton, *chain.slow, chain.recency, *chain.mixture]
+    end = chain.end
+    return [*arrays_of(packed(chain.panel.state)), *end.newton, *end.slow, end.recency, *end.mixture]
+
+
+def hedge_chain(segments, n_numeric, seed):
+    """These segments as a chain with Hedge at its end."""
+    return Chain(segments, n_numeric, seed, Hedge(sum(map(len, segments)), seed))
+
+
+def learned_rows(chain, X, y, weight, k):
+    """Send one block through all segments. The votes and experts are those before learning."""
+    block = chain.enter(X, weight, k, Combiner.LAST)
+    for _, step in chain.steps():
+        step(block, y, weight)
+    return block.rows
+
+
+def asked_rows(chain, X, k, n_learners=None):
+    """Votes and experts of these rows in the coming round, by the first learners of a chain without a panel."""
+    rows, left = chain.new_rows(X, k, None, None), chain.n_learners if n_learners is None else n_learners
+    for segment in chain.segments:
+        if left > 0:
+            segment.predict(rows, min(left, len(segment)))
+            left -= len(segment)
+    return rows
 
 
 def arrays_of(group):
@@ -293,7 +320,7 @@ def frozen(clf):
 def assert_finite(clf):
     """No NaN and no infinity in anything that was learned."""
     chain = clf._model.chain
-    assert all(np.isfinite(log_v).all() for log_v in chain.log_vs)
+    assert all(np.isfinite(log_v).all() for log_v in chain.end.log_vs)
     assert all(np.isfinite(part).all() for part in [*chain.numbers, *panel_arrays(chain)])
     for segment in chain.segments:
         for name in segment.booster.per_learner():

@@ -9,10 +9,13 @@ from sklearn.naive_bayes import GaussianNB
 
 import reference
 from helpers import (
+    asked_rows,
     assert_same_tree,
     by_code,
     forest_of,
+    hedge_chain,
     in_blocks,
+    learned_rows,
     mixed_stream,
     n_inner,
     number_stream,
@@ -22,7 +25,6 @@ from helpers import (
 from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OneVsAll, OzaBoost, prequential
 from onlineboost._compile.random import child_key
 from onlineboost.boosters.oza import new_oza, poisson, vote_weight
-from onlineboost.chain.chain import Chain
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.trees.state import PER_TREE, Columns, LeafRule, TreeSettings, plant
@@ -120,13 +122,13 @@ def test_lambda_flows_from_segment_to_segment(sizes):
             forest = plant(Columns(4, []), settings, 5, first=at)
             segments.append(Segment(TreeLearners(forest), whole.part(at, at + size)))
             at += size
-        chain = Chain(segments, 4, 5)
-        rows = [chain.learn(X[a : a + 80], y[a : a + 80], np.ones(80), 3) for a in range(0, 400, 80)]
+        chain = hedge_chain(segments, 4, 5)
+        rows = [learned_rows(chain, X[a : a + 80], y[a : a + 80], np.ones(80), 3) for a in range(0, 400, 80)]
         results.append(
             (
                 b"".join(row.experts.tobytes() for row in rows),
                 [chain.gather(name).tobytes() for name in whole.per_learner()],
-                chain.votes(X, 3).s.tobytes(),
+                asked_rows(chain, X, 3).s.tobytes(),
             )
         )
     assert results[0] == results[1]
@@ -177,11 +179,11 @@ def test_one_vs_all_is_a_booster_for_every_class(loss):
     clf = OneVsAll(3, learner=TREE, loss=loss, weight_scale=(1, 2), random_state=5)
     said = in_blocks(clf, X, y, 57, weight)
     past = reference.Past(3, 2)
-    boosters = clf._model.chain.boosters
-    assert len(boosters) == 4
+    segments = clf._model.chain.segments
+    assert len(segments) == 4
 
     def binary(j):
-        segment = boosters[j].segment
+        segment = segments[j]
         trees = twins_of(segment.learners.forest, past, child_key(5, j))
         scale, adaptive = segment.booster.scale.tolist(), loss == "exponential"
         return reference.AdaboostOLM(trees, loss, scale, child_key(5, j), clf.vote, adaptive=adaptive)

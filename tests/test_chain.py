@@ -13,11 +13,14 @@ from sklearn.base import BaseEstimator
 import reference
 from helpers import (
     NOMINAL,
+    asked_rows,
     assert_same_tree,
     chain_state,
     forest_of,
     frozen,
+    hedge_chain,
     in_blocks,
+    learned_rows,
     mixed_stream,
     model_state,
     n_inner,
@@ -30,7 +33,6 @@ from onlineboost.boosters.losses import LOSSES
 from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain import chain
-from onlineboost.chain.chain import Chain
 from onlineboost.chain.learners import GivenLearners, TreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import leader
@@ -200,7 +202,7 @@ def segmented(sizes, seed=0, leaf="nba", loss="logistic", n_numeric=3, nominal=(
         forest = plant(Columns(n_numeric, list(nominal)), settings, seed, first=at)
         segments.append(Segment(TreeLearners(forest), whole.part(at, at + size)))
         at += size
-    return Chain(segments, n_numeric, seed)
+    return hedge_chain(segments, n_numeric, seed)
 
 
 @pytest.mark.parametrize("sizes", [(3, 4), (1, 5, 1), (2, 2, 3)])
@@ -213,10 +215,10 @@ def test_segments_that_hand_over_their_votes_are_one_chain(sizes, loss):
         said = []
         for a in range(0, len(y), 60):
             whole.new_values([len(born) for born in births], births)
-            rows = whole.learn(encoded[a : a + 60], y[a : a + 60], weight[a : a + 60], 4)
+            rows = learned_rows(whole, encoded[a : a + 60], y[a : a + 60], weight[a : a + 60], 4)
             said.append((rows.experts.tobytes(), rows.s.tobytes(), rows.lead.tobytes()))
-        final = whole.votes(encoded[:50], 4)
-        first = [whole.votes(encoded[:50], 4, n).experts[:, n - 1].tolist() for n in range(1, 8)]
+        final = asked_rows(whole, encoded[:50], 4)
+        first = [asked_rows(whole, encoded[:50], 4, n).experts[:, n - 1].tolist() for n in range(1, 8)]
         assert first == final.experts.T.tolist()  # the first n learners are enough for expert n
         results.append((said, final.s.tobytes(), first, chain_state(whole, [len(born) for born in births])))
     assert results[0] == results[1]
@@ -311,13 +313,13 @@ def test_any_learner_goes_through_the_same_booster(make, loss, numbers):
     X, y = numbers
     scale = [2.0, 1.0, 3.0]
     booster = new_olm(LOSSES[loss], Vote.COST, 5, np.array(scale))
-    whole = Chain([Segment(GivenLearners([make() for _ in range(3)], 3), booster)], 4, 5)
+    whole = hedge_chain([Segment(GivenLearners([make() for _ in range(3)], 3), booster)], 4, 5)
     weighted = make is Counts
     twins = [Twin(make(), i, scale[i], 5, weighted) for i in range(3)]
     twin = reference.AdaboostOLM(twins, loss, scale, 5)
     for a in range(0, 200, 40):
         part = slice(a, a + 40)
-        rows = whole.learn(X[part], y[part], np.ones(40), 3)
+        rows = learned_rows(whole, X[part], y[part], np.ones(40), 3)
         for b, (x, label) in enumerate(zip(X[part].tolist(), y[part].tolist(), strict=True)):
             _, experts = twin.walk(x, 3)
             twin.round(x, label, 3)
@@ -337,7 +339,7 @@ def test_learners_in_two_segments_are_one_chain(numbers):
             learners = GivenLearners([Unweighted() for _ in range(size)], 3)
             segments.append(Segment(learners, booster.part(at, at + size)))
             at += size
-        whole = Chain(segments, 4, 5)
-        rows = whole.learn(X[:100], y[:100], np.ones(100), 3)
+        whole = hedge_chain(segments, 4, 5)
+        rows = learned_rows(whole, X[:100], y[:100], np.ones(100), 3)
         results.append((rows.s.tobytes(), rows.experts.tobytes(), whole.gather("alpha").tobytes()))
     assert results[0] == results[1]

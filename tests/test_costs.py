@@ -10,7 +10,7 @@ import pytest
 
 import reference_costs as reference
 from contract.kinds import every_estimator
-from helpers import assert_finite, in_blocks, lost_weight, mixed_stream, model_state, number_stream
+from helpers import asked_rows, assert_finite, in_blocks, lost_weight, mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OnlineMBBM, load_dataset
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.chain.experts import Combiner, play
@@ -150,7 +150,7 @@ def test_the_best_tree_is_the_cheapest():
     clf.partial_fit(X[:1], y[:1], classes=range(3))
     paid = clf.mistakes_.copy()
     for b in range(1, 200):
-        said = clf._model.chain.votes(X[b : b + 1], 3).experts[0]
+        said = asked_rows(clf._model.chain, X[b : b + 1], 3).experts[0]
         clf.partial_fit(X[b : b + 1], y[b : b + 1])
         mean = reference.factors(y[: b + 1], np.ones(b + 1), None, as_dict(matrix), range(3))[-1]
         paid += mean * matrix[y[b], said] / (matrix[y[b]].sum() / 2)

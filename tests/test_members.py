@@ -91,7 +91,7 @@ def test_a_member_alone_is_its_voice_in_the_panel():
     X, y, weight = mixed_stream(240, seed=1)
     flagship = OnlineBoostClassifier(1, random_state=SEED).partial_fit(X, y, sample_weight=weight)
     model = flagship._model
-    panel, k = model.chain.panel, model.k
+    panel, k = model.chain.panel.state, model.k
     rows = model.chain.new_rows(model.encoder.read(X[:40], learning=False).X, k, None, None).X
     work, voices = new_panel_work(panel, k), []
     for row in rows:

@@ -72,7 +72,7 @@ def forget_later(clf):
     """What files of older versions do not have of a panel: since the file was loaded it has been kept."""
     chain = clf._model.chain
     members = [member for segment in chain.segments for member in getattr(segment.learners, "members", ())]
-    for state in [chain.panel] if hasattr(chain, "panel") else members:
+    for state in [chain.panel.state] if chain.panel is not None else members:
         for name, array in named_arrays(state):
             if name in LATER:
                 assert array.any() or name == "dense.sure"

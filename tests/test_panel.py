@@ -115,9 +115,9 @@ def test_a_whole_run_is_that_of_the_twin(change):
     assert said == [None if code is None else names[code] for code in want]
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-4)
     np.testing.assert_allclose(list(clf.voices_.values())[7:], twin.newtons[0].beta, atol=1e-3)
-    np.testing.assert_allclose(clf._model.chain.slow.beta, twin.newtons[1].beta, atol=1e-3)
-    np.testing.assert_allclose(clf._model.chain.mixture.share, twin.share, atol=1e-3)
-    np.testing.assert_allclose(clf._model.chain.mixture.lost, twin.lost, rtol=1e-3)
+    np.testing.assert_allclose(clf._model.chain.end.slow.beta, twin.newtons[1].beta, atol=1e-3)
+    np.testing.assert_allclose(clf._model.chain.end.mixture.share, twin.share, atol=1e-3)
+    np.testing.assert_allclose(clf._model.chain.end.mixture.lost, twin.lost, rtol=1e-3)
     assert [event.row for event in clf.events_ if event.kind == "new panel"] == twin.begun
     assert len(twin.begun) == (0 if change is None else 1)
 
@@ -236,7 +236,7 @@ def test_the_panel_begins_anew_when_it_is_of_no_use_any_more():
     (event,) = [event for event in clf.events_ if event.kind == "new panel"]
     assert 500 + PATIENCE < event.row <= 560
     assert str(event) == f"row {event.row}: what the panel knew was of no use any more, and it began anew"
-    assert clf._model.chain.panel.used[ROWS] == 900 - event.row
+    assert clf._model.chain.panel.state.used[ROWS] == 900 - event.row
     assert np.mean(said[600:] == y[600:]) > 0.97
     for size, jobs in ((1, None), (7, None), (64, 2)):
         other = OnlineBoostClassifier(5, n_jobs=jobs)
@@ -262,7 +262,7 @@ def test_a_still_stream_never_makes_the_panel_begin_anew():
         X, y = rng.normal(size=(3000, 3)), rng.choice(k, 3000, p=rng.dirichlet(np.ones(k)))
         clf = OnlineBoostClassifier(2).partial_fit(X, y)
         assert all(event.kind != "new panel" for event in clf.events_)
-        assert clf._model.chain.panel.alarm.lead[0] < TOO_MUCH / 2
+        assert clf._model.chain.panel.state.alarm.lead[0] < TOO_MUCH / 2
 
 
 def test_a_panel_that_is_right_is_rarely_taken_for_lost():
@@ -348,7 +348,7 @@ def test_more_nominal_values_than_columns_share_them():
     y = np.array([len(row[0]) % 3 for row in X])
     clf = OnlineBoostClassifier(3)
     said = in_blocks(clf, X, y, 200)
-    panel = clf._model.chain.panel
+    panel = clf._model.chain.panel.state
     assert panel.used[COLUMNS] == panel.most == 150
     twin = OnlineBoostClassifier(3)
     assert in_blocks(twin, X, y, 37) == said
@@ -363,7 +363,7 @@ def test_very_wide_rows_are_folded():
     X[rng.random(X.shape) < 0.01] = np.nan
     clf = OnlineBoostClassifier(1)
     said = in_blocks(clf, X, y, 150)
-    assert clf._model.chain.panel.used[COLUMNS] == 1024
+    assert clf._model.chain.panel.state.used[COLUMNS] == 1024
     assert in_blocks(OnlineBoostClassifier(1), X, y, 64) == said
     assert np.mean(np.array(said[200:]) == y[200:]) > 0.9
 

@@ -218,7 +218,7 @@ def test_where_nothing_changes_only_probes_restart(noise):
     plain = AdaBoostOLM(30, restart="never").partial_fit(X, y, classes=range(4))
     assert not clf._model.chain.watch.changing
     assert np.flatnonzero(clf.ages_ < 6000.0).tolist() == [29]
-    assert clf._model.chain.log_v[:29].tolist() == plain._model.chain.log_v[:29].tolist()
+    assert clf._model.chain.end.log_v[:29].tolist() == plain._model.chain.end.log_v[:29].tolist()
 
 
 def test_auto_leaves_short_streams_and_short_chains_alone():

@@ -30,7 +30,7 @@ def counted(clf):
 
 @every_class
 def test_plain_rows_go_alone(kind):
-    if kind.name in ("online-boost", *MEMBERS):
+    if kind.name in MEMBERS:
         pytest.skip("its single rows go as blocks of one row")
     X, y = number_stream(60)
     clf = kind.make()

@@ -18,9 +18,6 @@ from helpers import by_code, in_blocks, mixed_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
 from onlineboost.chain import notices
 from onlineboost.chain.diary import EVENTS, EVERY, ROWS, new_diary
-from onlineboost.chain.independent import IndependentChain
-from onlineboost.chain.ova import OneVsAllChain
-from onlineboost.chain.panelled import PanelChain
 from onlineboost.data.errors import DataError
 from onlineboost.estimators.panel_member import PanelMember
 from onlineboost.trees.paths import moves
@@ -74,16 +71,13 @@ def test_contributions_add_up_to_the_score(kind, models):
         assert told.label == clf.predict_one(list(x))
         total = told.contributions.sum(axis=0) + sum(told.others.values())
         row = model.encoder.read_row(list(x), learning=False).X
-        if isinstance(chain, PanelChain):  # logits, up to a number that all classes share
+        if chain.panel is not None:  # logits, up to a number that all classes share
             score, total = np.log(clf.predict_proba([x])[0]), total - total.mean()
             score = score - score.mean()
-        elif isinstance(chain, OneVsAllChain):
-            score = chain.scores(row, k).margins[0]
-        elif isinstance(chain, IndependentChain):
-            score = chain._ask_best(row, k).s[0]
         else:
-            score = chain.votes(row, k, chain.walk(clf._combiner())).s[0]
-        if not isinstance(chain, PanelChain):
+            combiner = clf._combiner()
+            block = chain.ask(row, k, combiner, chain.end.walk(combiner, chain.t + 1))
+            score = block.kept.margins[0] if chain.end.takes_turns else block.rows.s[0]
             score = model.labels.outward(score)
         np.testing.assert_allclose(total, score, atol=1e-9)
         np.testing.assert_allclose(sum(told.groups.values()), told.scores, atol=1e-9)

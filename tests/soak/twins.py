@@ -62,10 +62,10 @@ def _adaboost_ova(clf: Any, past: Any) -> tuple[Any, list[Any]]:
 
 
 def _one_vs_all(clf: Any, past: Any) -> tuple[Any, list[Any]]:
-    boosters = clf._model.chain.boosters
+    segments = clf._model.chain.segments
 
     def binary(j: int) -> Any:
-        segment, seed = boosters[j].segment, child_key(SEED, j)
+        segment, seed = segments[j], child_key(SEED, j)
         trees = twins_of(segment.learners.forest, past, seed)
         return reference.AdaboostOLM(trees, clf.loss, segment.booster.scale.tolist(), seed, clf.vote)
 

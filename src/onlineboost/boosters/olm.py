@@ -142,6 +142,18 @@ def start(booster, rows, weight):
 
 
 @bare_kernel
+def take_votes(booster, rows):
+    """The twin of `Olm.begin`."""
+    for b in range(rows.s.shape[0]):
+        best = 0
+        for l in range(1, rows.k):
+            if rows.s[b, l] > rows.s[b, best]:
+                best = l
+        rows.lead[b] = best
+    exp_votes(rows.s, rows.notes.e)
+
+
+@bare_kernel
 def prepare_block(booster, i, rows, y):
     """-C[y, y] of every row: how much its label is asked for."""
     for b in range(y.size):
@@ -228,4 +240,4 @@ def settle_block(booster, i, rows, y, weight):
         booster.alpha[i] = min(bound, max(-bound, booster.alpha[i] - step))
 
 
-BOOSTER.implement(Olm, start, prepare_block, weigh, vote, cast, update, settle_block)
+BOOSTER.implement(Olm, start, take_votes, prepare_block, weigh, vote, cast, update, settle_block)

@@ -13,6 +13,7 @@ beta > 0, so the likeliest class stays the likeliest. With beta = 1 and floor = 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,6 +54,24 @@ def calibrate(state, floor, p, y, weight):
             slope, w = mean / mass - own, min(max(weight[b], LIGHTEST), HEAVIEST)
             state[CURVATURE] = FADE * state[CURVATURE] + (1.0 - FADE) + w * slope * slope
             state[BETA] = min(HIGHEST, max(LOWEST, beta - w * slope / state[CURVATURE]))
+
+
+class CalibrationPass(NamedTuple):
+    """A row that was predicted, and its label."""
+
+    state: np.ndarray
+    floor: float
+    p: np.ndarray  # float64 (1, k)
+    y: np.ndarray  # int64 (1,)
+    weight: np.ndarray  # float64 (1,)
+
+
+@entry_kernel
+def calibrate_row(handle, t):
+    """`calibrate` as a step of `rows`."""
+    at = handle.parts
+    calibrate(at.state, at.floor, at.p, at.y, at.weight)
+    return True
 
 
 def ahead(p: np.ndarray, codes: np.ndarray) -> np.ndarray:

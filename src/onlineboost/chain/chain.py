@@ -1,43 +1,41 @@
-"""The chain: all learners in order, in segments, and the experts at its end.
+"""The chain: a panel if there is one, all weak learners in order, in segments, and what stands at the end (`stage`).
 
 With several segments, one can work on a block while the one before it works on the next: see ``threads.py``.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from onlineboost._compile.jit import entry_kernel
+from onlineboost.chain import rows as single
 from onlineboost.chain.diary import new_diary
-from onlineboost.chain.experts import (
-    Combiner,
-    Following,
-    choose_labels,
-    draw_expert,
-    expert_mass,
-    new_following,
-    play_part,
-)
-from onlineboost.chain.learners import TreeLearners, array_bytes
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, more_numbers, new_numbers
+from onlineboost.chain.panel_stage import PanelStage
+from onlineboost.chain.place import HERE, Place
 from onlineboost.chain.segments import Segment
+from onlineboost.chain.stage import Block, End, Stage, Voter
 from onlineboost.chain.threads import flow
 from onlineboost.chain.visits import Visitor, Visits, any_waits
 from onlineboost.contracts.rows import Rows, new_rows
 from onlineboost.trees.compact import restore
 
-Step = Callable[[Any, np.ndarray, np.ndarray], None]
+Step = Callable[[Block, np.ndarray, np.ndarray], None]
 
 BLOCK = 4096  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
 SEGMENTS_PER_THREAD = 4  # enough to keep all threads busy; every one costs some 50 us more per block
 MOST_ROWS = 2048  # of a block for threads
 MOST_TRACE = 1 << 20  # votes of a block that are kept: 8 MB
 LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from so many rows each, and so many rows x learners, at a time
+OF_THIS_PROCESS = ("_caches", "heard", "place")  # fields of a chain that are no part of what it has learned
 
 
 @entry_kernel
@@ -49,92 +47,116 @@ def any_missing(X, n_numeric, missing):
                 missing[b] = True
 
 
-class Block(NamedTuple):
-    """A block of examples on its way, and whom it would follow by the experts so far."""
-
-    rows: Rows
-    following: Following
-    combiner: Combiner
-
-
 class Chain:
-    """All learners in order, in segments, the weights of the prefix experts, and how far the stream has come."""
+    """The stages of a model, what is known of its columns, and how far the stream has come."""
 
-    goes_alone = True  # whether single rows can go through without being a block: `single`
-
-    def __init__(self, segments: Sequence[Segment], n_numeric: int, seed: int) -> None:
+    # arguments: what a chain consists of
+    def __init__(
+        self, segments: Sequence[Segment], n_numeric: int, seed: int, end: End, panel: PanelStage | None = None
+    ) -> None:
         self.segments = list(segments)
+        self.panel, self.end = panel, end
         self.n_numeric = n_numeric
         self.seed = seed
-        self.n_learners = sum(len(segment) for segment in segments)
         self.numbers = new_numbers(n_numeric)
         self.t = 0  # examples learned
         self.mean_weight: float | None = 0.0  # of them; None: weights count as they are, as in files of older versions
-        self.log_v = np.zeros(self.n_learners)  # log weights of the experts; expert i is the vote of the first i
         self.costs: np.ndarray | None = None  # (k, k) what a mistake counts for the experts; None: 1
         self.watch: Any = None  # what reviews remember, if there are any (restarts.py)
         self.diary = new_diary(0, 0)  # some of the last rows, and events
+        self._start()
+
+    def _start(self) -> None:
+        """What is no part of what was learned."""
         self.heard: list[np.ndarray] | None = None  # probabilities of the rows that are learned, if someone asks
+        self.place: Place = HERE  # where its learners are
         self._caches: list[Any] = []
 
     @property
-    def log_vs(self) -> list[np.ndarray]:
-        """The log weights of all experts there are."""
-        return [self.log_v]
+    def stages(self) -> list[Stage]:
+        return [*([] if self.panel is None else [self.panel]), *self.segments, self.end]
+
+    @property
+    def n_learners(self) -> int:
+        return sum(map(len, self.segments))
 
     @property
     def safe(self) -> bool:
         """Whether learning cannot fail."""
         return all(segment.learners.safe for segment in self.segments)
 
+    def identity(self) -> list[Any]:
+        """The states of all stages: as long as they are the same objects, what was prepared with them is good."""
+        found = [self.costs, *self.end.identity(), *(() if self.panel is None else self.panel.identity())]
+        for segment in self.segments:
+            found += segment.identity()
+        return found
+
     def __getstate__(self) -> dict[str, Any]:
         """What was learned: into how many segments it is cut, and what is kept for speed, is no part of it."""
-        return self.joined().__dict__
+        copy = self.joined()
+        copy.segments = copy.whole()  # what segments share is in it once
+        return {name: value for name, value in copy.__dict__.items() if name not in OF_THIS_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         restore(self, state)
+        self._start()
+        self.segments = self.end.parted(self.segments)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.joined()
 
-    # ------------------------------------------------------------------------------------------- predicting
+    # --------------------------------------------------------------------------------------------------- predicting
 
     def predict(self, X: np.ndarray, k: int, combiner: Combiner) -> np.ndarray:
-        """The labels of these rows in the coming round. Changes nothing."""
-        if combiner is Combiner.WEIGHTED:
-            return expert_mass(self.log_v, self.votes(X, k).experts, k).argmax(axis=1)
-        walk = self.walk(combiner)
-        return self.votes(X, k, walk).experts[:, walk - 1].astype(np.int64)
+        """The codes of these rows in the coming round. Changes nothing."""
+        if not self.place.wanted:
+            return np.full(len(X), -1)
+        chain = self.place.whole(self)
+        walk = chain.end.walk(combiner, chain.t + 1)
+        codes: np.ndarray = chain.end.labels(chain.ask(X, k, combiner, walk), walk, chain.booster)
+        return codes
 
     def forecast(self, X: np.ndarray, k: int, combiner: Combiner) -> tuple[np.ndarray, np.ndarray]:
         """The same with the probabilities of the classes, (rows, k)."""
-        if combiner is Combiner.WEIGHTED:
-            mass = expert_mass(self.log_v, self.votes(X, k).experts, k)
-            return mass.argmax(axis=1), mass / mass.sum(axis=1, keepdims=True)
-        walk = self.walk(combiner)
-        rows = self.votes(X, k, walk)
-        return rows.experts[:, walk - 1].astype(np.int64), self.segments[0].booster.probabilities(rows, walk)
+        chain = self.place.whole(self)
+        walk = chain.end.walk(combiner, chain.t + 1)
+        codes, p = chain.end.forecast(chain.ask(X, k, combiner, walk), walk, chain.booster)
+        return codes, p
 
-    def walk(self, combiner: Combiner) -> int:
-        """How many learners the coming round's prediction needs."""
-        if combiner is Combiner.HEDGE:
-            return int(draw_expert(self.log_v, self.seed, self.t + 1)) + 1
-        if combiner is Combiner.BEST:
-            return int(self.log_v.argmax()) + 1
-        return self.n_learners
-
-    def votes(self, X: np.ndarray, k: int, n_learners: int | None = None) -> Rows:
-        """Votes and experts of these rows in the coming round, by the first `n_learners`. Changes nothing."""
-        rows = self.new_rows(X, k, None, None)
-        left = self.n_learners if n_learners is None else n_learners
+    def ask(self, X: np.ndarray, k: int, combiner: Combiner, n_learners: int) -> Block:
+        """Send rows through the first `n_learners`, as of the coming round. Changes nothing."""
+        block = self.head(X, k, combiner)
         cache = self._take_cache(k)
-        for segment in self.segments:
-            if left > 0:
-                segment.predict(rows, min(left, len(segment)), cache)
-                left -= len(segment)
+        for i, segment in enumerate(self.segments):
+            if n_learners > 0:
+                self.end.ask(i, segment, block, min(n_learners, len(segment)), cache)
+                n_learners -= len(segment)
         if cache is not None:
             self._caches.append((k, cache))
-        return rows
+        return block
+
+    def head(self, X: np.ndarray, k: int, combiner: Combiner) -> Block:
+        """Rows to be predicted, ahead of the first segment."""
+        block = self._open(self.new_rows(X, k, None, None), combiner)
+        if self.panel is not None:
+            self.panel.predict(block.rows)
+            self.end.start(block, self.booster)
+        return block
+
+    def voters(self, k: int, combiner: Combiner, *, now: bool) -> list[Voter]:
+        """All learners that have a say in the coming round: see `End.voters`."""
+        return self.end.voters(self.segments, k, combiner, self.t + 1, now=now)
+
+    def votes(self, x: np.ndarray, k: int, who: list[Voter]) -> np.ndarray:
+        """What these voters add to the score of one row, (voters, k): exactly what they add when it is predicted."""
+        each = self.end.votes_of_each(self.segments, self.head(x, k, Combiner.LAST))
+        return np.array([each[voter.at] @ voter.effect for voter in who]).reshape(-1, k)
+
+    @property
+    def booster(self) -> Any:
+        """The booster of the first segment: what all segments share is in it. None: there is no segment yet."""
+        return self.segments[0].booster if self.segments else None
 
     def _take_cache(self, k: int) -> Any:
         """A cache for predicting that no other thread is using: look-ups write to it. It never changes a result."""
@@ -142,7 +164,7 @@ class Chain:
             classes, cache = self._caches.pop()
         except IndexError:
             classes, cache = 0, None
-        return cache if classes == k else self.segments[0].booster.new_cache()
+        return cache if classes == k else self.booster.new_cache()
 
     def new_rows(
         self, X: np.ndarray, k: int, spread: np.ndarray | None, weight: np.ndarray | None, traced: bool = False
@@ -152,13 +174,13 @@ class Chain:
             X, spread = as_believed(self.numbers, X), np.empty((len(X), 0))
         missing = np.empty(len(X), np.bool_)
         any_missing(X, self.n_numeric, missing)
-        notes = self._notes(len(X), k, weight)
-        return new_rows(X, missing, spread, self.t + 1, k, len(self.log_v), notes, traced=traced)
+        notes = self.end.new_notes(self.booster, len(X), k, weight)
+        return new_rows(X, missing, spread, self.t + 1, k, self.end.n_experts, notes, traced=traced)
 
-    def _notes(self, n: int, k: int, weight: np.ndarray | None) -> Any:
-        return self.segments[0].booster.new_notes(n, k, weight)
+    def _open(self, rows: Rows, combiner: Combiner) -> Block:
+        return Block(rows, self.end.open(rows, combiner), combiner, self.costs)
 
-    # --------------------------------------------------------------------------------------------- learning
+    # ----------------------------------------------------------------------------------------------------- learning
 
     # arguments: the rows, and how to send them
     def stream(
@@ -183,7 +205,7 @@ class Chain:
             self.cut(SEGMENTS_PER_THREAD * threads)
         most = self.most_rows(BLOCK, k, combiner) if self.safe else LEAST_ROWS
         size = block_size(n, max(threads, 1), most)
-        on_line: dict[int, tuple[slice, Any, Visits]] = {}
+        on_line: dict[int, tuple[slice, Block, Visits]] = {}
 
         def enter(b: int) -> None:
             at = self.t - before
@@ -220,136 +242,112 @@ class Chain:
 
     def is_traced(self, combiner: Combiner) -> bool:
         """Whether the votes after every learner have to be kept while a block is learned."""
-        return self.heard is not None and combiner in (Combiner.HEDGE, Combiner.BEST)
+        return self.heard is not None and self.end.is_traced(combiner)
 
-    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Any:
+    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Block:
         """A labelled block at the head of the chain; `t` and what is known of the columns have moved on."""
-        rows = self.enter_rows(X, weight, k, traced=self.is_traced(combiner))
-        return Block(rows, new_following(combiner, len(X), k), combiner)
-
-    def enter_rows(self, X: np.ndarray, weight: np.ndarray, k: int, *, traced: bool = False) -> Rows:
-        """The same, without the experts."""
         X, spread = learn_believed(self.numbers, X)
-        rows = self.new_rows(X, k, spread, weight, traced)
+        rows = self.new_rows(X, k, spread, weight, self.is_traced(combiner))
         self.t += len(X)
-        return rows
+        return self._open(rows, combiner)
 
     def steps(self) -> list[tuple[Segment | None, Step]]:
         """What is done, one after the other, to every block: step(block, y, weight), and the segment that does it."""
-        return [(segment, partial(self._through, segment)) for segment in self.segments]
+        of_segments = [(one, partial(self.end.learn, i, one)) for i, one in enumerate(self.segments)]
+        return [*([] if self.panel is None else [(None, self._learn_panel)]), *of_segments]
 
-    def _through(self, segment: Segment, block: Block, y: np.ndarray, weight: np.ndarray) -> None:
-        """A segment learns a block; its experts come in, and their weights learn."""
-        rows, place = block.rows, segment.place
-        segment.learn(rows, y, weight)
-        of_rows = rows.experts, y, weight, self.costs, *block.following
-        play_part(int(block.combiner), self.log_v[place], place.start, self.seed, rows.t, *of_rows)
+    def _learn_panel(self, block: Block, y: np.ndarray, weight: np.ndarray) -> None:
+        assert self.panel is not None
+        self.panel.learn(block.rows, y, weight)
+        self.end.start(block, self.booster)
 
-    def leave(self, block: Any, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
+    def leave(self, block: Block, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
         """A block at the end of the chain: what was predicted."""
-        choose_labels(block.following, out)
-        if self.heard is not None:
-            self.hear(self._shares(block.rows, block.following), block.rows.t)
-
-    def hear(self, p: np.ndarray, t: int) -> None:
-        """Probabilities (rows, k) of a block whose first row is that of round t, before it was learned."""
-        assert self.heard is not None
-        if t == 1 and len(p):
-            p[0] = 1.0 / p.shape[1]  # nothing has been learned
-        self.heard.append(p)
-
-    def _shares(self, rows: Rows, following: Following) -> np.ndarray:
-        """The probabilities that `forecast` would have given of each row in its round."""
-        mass, followed = following.mass, following.expert
-        if len(mass):
-            return mass / mass.sum(axis=1, keepdims=True)
-        p, booster = np.empty((len(followed), rows.k)), self.segments[0].booster
-        for i in np.unique(followed):
-            at = np.flatnonzero(followed == i)
-            s = rows.trace[i, at] if len(rows.trace) else rows.s[at]
-            p[at] = booster.probabilities(rows._replace(s=s, experts=rows.experts[at]), i + 1)
-        return p
+        p = self.end.leave(block, self.booster, y, weight, out, heard=self.heard is not None)
+        if self.heard is not None and p is not None:
+            if block.rows.t == 1 and len(p):
+                p[0] = 1.0 / p.shape[1]  # nothing has been learned
+            self.heard.append(p)
 
     def rehearse(self, n_columns: int, k: int, combiner: Combiner) -> None:
-        """Send a block of no rows through, which changes nothing: everything is compiled then."""
+        """Have all kernels compiled, those for single rows too, by a block of no rows, which changes nothing."""
         X, y, weight = np.empty((0, n_columns)), np.empty(0, np.int64), np.empty(0)
         block = self.enter(X, weight, k, combiner)
         for _, step in self.steps():
             step(block, y, weight)
         self.leave(block, y, weight, np.empty(0, np.int64))
+        single.rehearse(self, n_columns, k)
 
-    def learn(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int) -> Rows:
-        """Send one block through all segments. The votes and experts are those before learning."""
-        block = self.enter(X, weight, k, Combiner.LAST)
-        for _, step in self.steps():
-            step(block, y, weight)
-        return block.rows  # type: ignore[no-any-return]
-
-    # --------------------------------------------------------------------------------------------- segments
+    # ----------------------------------------------------------------------------------------------------- segments
 
     def cut(self, n_segments: int) -> None:
         """Make it at least so many segments, if there are as many learners. The votes stay the same, bit for bit."""
-        if len(self.segments) < min(n_segments, self.n_learners):
+        if not self.end.takes_turns and len(self.segments) < min(n_segments, self.n_learners):
             most = -(-self.n_learners // n_segments)
             self.segments = [part for segment in self.segments for part in segment.cut(-(-len(segment) // most))]
 
     def joined(self) -> Self:
-        """A copy that is one segment, with no more memory than it needs: quickest for single rows."""
+        """A copy in as few segments as can be, with no more memory than it needs: quickest for single rows."""
         copy = type(self).__new__(type(self))
-        numbers = Numbers(*(part.copy() for part in self.numbers))
-        own = {"numbers": numbers, "log_v": self.log_v.copy(), "watch": deepcopy(self.watch)}
-        own["diary"] = self.diary.copy()
-        copy.__dict__ = {**self.__dict__, **own, "_caches": [], "heard": None}
-        copy._join(self)
+        copy.__dict__ = dict(self.__dict__)
+        copy._start()
+        copy.numbers = Numbers(*(part.copy() for part in self.numbers))
+        copy.watch, copy.diary = deepcopy(self.watch), self.diary.copy()
+        copy.end, copy.panel = self.end.copy(), None if self.panel is None else self.panel.copy()
+        copy.segments = self._joined()
         return copy
 
-    def whole(self) -> Segment:
-        """All learners in one segment; a copy, if there are several."""
-        return self.segments[0] if len(self.segments) == 1 else self.segments[0].join(self.segments[1:])
+    def _joined(self) -> list[Segment]:
+        return [first.join(others) for first, *others in self.end.groups(self.segments)] if self.segments else []
+
+    def whole(self) -> list[Segment]:
+        """All learners in one segment, if they can be; a copy, if there are several."""
+        if self.end.takes_turns or len(self.segments) == 1:
+            return self.segments
+        return [self.segments[0].join(self.segments[1:])]
 
     @property
     def can_join(self) -> bool:
         """Whether it is in more segments than it need be."""
-        return len(self.segments) > 1
+        return len(self.segments) > len(self.end.groups(self.segments))
 
     def join_up(self) -> None:
-        """Make it one segment again."""
-        self.segments = [self.segments[0].join(self.segments[1:])]
+        """Make it as few segments as can be."""
+        self.segments = self._joined()
 
-    def _join(self, original: Self) -> None:
-        """One segment, with state of its own, in place of those of the original."""
-        self.segments = [original.segments[0].join(original.segments[1:])]
+    # ------------------------------------------------------------------------------------------------------ growing
 
     def set_classes(self, k: int) -> None:
         """From here on there are k classes."""
-        for segment in self.segments:
-            segment.learners.set_classes(k)
+        for stage in self.stages:
+            stage.set_classes(k)
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """There is room for so many values of each nominal column, which appeared first in these rounds."""
-        for segment in self.segments:
-            segment.learners.new_values(sizes, births)
+        for stage in self.stages:
+            stage.new_values(sizes, births)
+        self.place.changed("new_values", sizes, births)
 
     def allot(self, share: float, width: int) -> None:
         """Each tree may have so many bytes; rows of statistics will be `width` numbers wide."""
-        for segment in self.segments:
-            if isinstance(segment.learners, TreeLearners):
-                segment.learners.allot(share, width)
+        for stage in self.stages:
+            stage.allot(share, width)
+        self.place.changed("allot", share, width)
 
     def carry_out(self, plan: Any) -> None:
         """Start learners again as a review has decided (`restarts.Plan`)."""
-        for segment in self.segments:
-            plan.carry_out(segment)
+        self.place.carry_out(self.segments, plan)
 
     def new_columns(self, numeric: int, nominal: int) -> None:
         """There are so many more columns of each kind, the last of their kind, in which nothing has been met."""
-        for segment in self.segments:
-            segment.learners.new_columns(numeric, nominal)
+        for stage in self.stages:
+            stage.new_columns(numeric, nominal)
         self.diary.new_columns(numeric, nominal, self.n_numeric)
         self.n_numeric += numeric
         self.numbers = more_numbers(self.numbers, numeric)
+        self.place.changed("new_columns", numeric, nominal)
 
-    # ------------------------------------------------------------------------------------------ what is in it
+    # ------------------------------------------------------------------------------------------------ what is in it
 
     def gather(self, field: str) -> np.ndarray:
         """An array of the booster, over all learners."""
@@ -359,15 +357,11 @@ class Chain:
         """Empirical edges of all learners."""
         return np.concatenate([segment.booster.edges(max(k, 2)) for segment in self.segments])
 
-    def expert_weights(self) -> np.ndarray:
-        """Hedge's probabilities of following each expert."""
-        v = np.exp(self.log_v - self.log_v.max())
-        return v / v.sum()
-
     def nbytes(self) -> dict[str, int]:
         """Bytes of what has been learned, part by part; of the room kept for growth too, but not of caches."""
-        parts = [segment.nbytes() for segment in self.segments]
-        total = {name: sum(part[name] for part in parts) for name in (parts[0] if parts else ())}
+        total: Counter[str] = Counter()
+        for stage in self.stages:
+            total.update(stage.nbytes())
         tables = self._table_bytes()
         own = {"experts": self.fixed_bytes() - tables - self.diary.nbytes, "diary": self.diary.nbytes}
         return {**total, **({"potentials": tables} if tables else {}), **own}
@@ -375,19 +369,20 @@ class Chain:
     def fixed_bytes(self) -> int:
         """Bytes of what belongs to no learner."""
         watch = self.watch.nbytes if self.watch is not None else 0
-        experts = sum(log_v.nbytes for log_v in self.log_vs)
+        experts = sum(log_v.nbytes for log_v in self.end.log_vs)
         return experts + array_bytes(self.numbers) + watch + self._table_bytes() + self.diary.nbytes
 
     def segments_of(self, k: int) -> list[Segment]:
         """The segments with k classes, to know what they take."""
-        return self.segments
+        return self.end.segments_of(self.segments, k)
 
     def most_bytes(self, k: int) -> int:
-        """What its learners take at most with k classes, where there is an end to it by itself."""
-        return sum(segment.learners.most_bytes(k) for segment in self.segments)
+        """What its stages take at most with k classes, where there is an end to it by itself."""
+        others = sum(stage.most_bytes(k) for stage in ([] if self.panel is None else [self.panel]))
+        return others + sum(segment.most_bytes(self.end.classes_of(k)) for segment in self.segments_of(k))
 
     def _table_bytes(self) -> int:
-        return array_bytes(getattr(self.segments[0].booster, "tables", None)) if self.segments else 0
+        return array_bytes(getattr(self.booster, "tables", None))
 
 
 def block_size(n: int, threads: int, most: int) -> int:

@@ -15,12 +15,22 @@ from onlineboost._compile.random import SAMPLE, uniform
 from onlineboost.chain.given import Given, new_given
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
-from onlineboost.trees.binary import BinaryTrees, new_group
+from onlineboost.trees.binary import MINE, BinaryTrees, new_group
 from onlineboost.trees.compact import clear, compacted, join, packed, select, unpacked
 from onlineboost.trees.learner import new_walk
 from onlineboost.trees.new_columns import with_columns
+from onlineboost.trees.paths import Moves, moves
 from onlineboost.trees.shrink import allotted, pack_nodes, widen
-from onlineboost.trees.state import N_LEAVES, N_LOST, N_NODES, PER_TREE, Forest, make_room, trees_of
+from onlineboost.trees.state import (
+    N_LEAVES,
+    N_LOST,
+    N_NODES,
+    NOTHING_GIVEN_UP,
+    PER_TREE,
+    Forest,
+    make_room,
+    trees_of,
+)
 
 SUM = 1e-6  # by how much probabilities may miss 1
 SETTINGS = ("grace", "log_delta", "tie")  # of a tree, that a fresh one takes from a good one
@@ -30,6 +40,12 @@ class Learners(ABC):
     """Neighbouring weak learners."""
 
     safe = True  # whether learning cannot fail
+    takes_single_rows = False  # whether a row can go through without being a block (`rows`)
+    untold = "learners of another make"  # what explanations call votes that cannot be divided among columns
+    no_tree = (
+        "learners of another make do not tell which columns they look at: there are importances and trees for "
+        "learner=HoeffdingTree(...) alone. sklearn.inspection.permutation_importance works with any learner"
+    )
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -82,9 +98,55 @@ class Learners(ABC):
         """What they take at most with k classes, if there is an end to it by itself: a limit counts all of it."""
         return 0
 
+    def identity(self) -> Any:
+        """The state that kernels work on: another object, if it has been replaced."""
+        return self
+
+    # -------------------------------------------------------------------------------------------------------- trees
+
+    def forests(self) -> list[Forest]:
+        """The trees among them."""
+        return []
+
+    def trees_of(self, place: int) -> list[int]:
+        """Numbers of a learner's trees in its forest: one, or one per class."""
+        return []
+
+    def trees_per_learner(self, k: int) -> int:
+        """Trees that a learner has with k classes."""
+        return 1
+
+    def allot(self, share: float, width: int) -> None:
+        """Each tree may have so many bytes; rows of statistics will be `width` numbers wide."""
+        return  # what is no tree takes what it takes
+
+    def limited(self) -> int:
+        """Number of trees that have ever gone without something for lack of memory."""
+        return 0
+
+    def only(self, i: int) -> Learners:
+        """Learner i alone, in the same tables."""
+        raise NotImplementedError
+
+    def stand_in(self) -> Learners:
+        """As many learners that have learned nothing."""
+        raise NotImplementedError
+
+    # --------------------------------------------------------------------------------------------------- explaining
+
+    def moves(self, place: int, X: np.ndarray, directions: np.ndarray) -> Moves | None:
+        """How a learner comes to what it says of rows, in directions (rows, labels, directions); None: unsaid."""
+        return None
+
+    def column_weights(self, place: int, n_columns: int) -> np.ndarray | None:
+        """What each column counts for a learner that weighs up all of them at once; None: it cannot say."""
+        return None
+
 
 class TreeLearners(Learners):
     """Neighbouring trees."""
+
+    takes_single_rows = True
 
     def __init__(self, forest: Forest) -> None:
         self.forest = forest
@@ -128,6 +190,29 @@ class TreeLearners(Learners):
     def make_room(self, k: int) -> None:
         """So much room."""
         self.supply(None, 0, 0, self.room_for_row(k), None, None, None)  # type: ignore[arg-type]
+
+    def identity(self) -> Any:
+        return self.forest
+
+    def forests(self) -> list[Forest]:
+        return [self.forest]
+
+    def trees_of(self, place: int) -> list[int]:
+        return [place]
+
+    def limited(self) -> int:
+        own = self.forest.budget
+        return int(np.count_nonzero((own["bar"] > NOTHING_GIVEN_UP) | (own["refused"] > 0)))
+
+    def moves(self, place: int, X: np.ndarray, directions: np.ndarray) -> Moves | None:
+        return moves(self.forest, place, X, directions)
+
+    def stand_in(self) -> Self:
+        """As many learners that have learned nothing."""
+        copy = self.join([])
+        for i in range(len(copy.forest.roots)):
+            clear(copy.forest, i, 0)
+        return copy.part(0, len(copy))
 
     def part(self, start: int, stop: int) -> Self:
         return type(self)(select(self.forest, start, stop))
@@ -190,6 +275,23 @@ class BinaryTreeLearners(TreeLearners):
 
     def supply(self, state: Any, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any) -> Any:
         return BinaryTrees(super().supply(state, i, b, room, rows, booster, y))
+
+    def trees_of(self, place: int) -> list[int]:
+        k = self.n_classes
+        return list(range(place * k, (place + 1) * k))
+
+    def trees_per_learner(self, k: int) -> int:
+        return k
+
+    def moves(self, place: int, X: np.ndarray, directions: np.ndarray) -> Moves | None:
+        """p_j = q_j / sum q: what moves q_j moves p_j, with the sum as it is in the end."""
+        trees, mine = self.trees_of(place), np.zeros((len(X), 2, 1))
+        mine[:, MINE] = 1.0
+        total = sum(moves(self.forest, tree, X, mine).end for tree in trees)
+        total = np.where(total > 0.0, total, 1.0)
+        each = ((directions[:, j] / total)[:, None, :] for j in range(len(trees)))
+        parts = [moves(self.forest, tree, X, mine * own) for tree, own in zip(trees, each, strict=True)]
+        return Moves(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
 
     def part(self, start: int, stop: int) -> Self:
         k = self.n_classes

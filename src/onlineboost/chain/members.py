@@ -16,6 +16,7 @@ from onlineboost.chain.learners import Learners, array_bytes
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
 from onlineboost.panel.members.member import Member, new_member_work, start_numbers
+from onlineboost.panel.paths import column_weights
 from onlineboost.panel.state import (
     N_CLASSES,
     Ground,
@@ -35,6 +36,11 @@ NOBODY = -1  # number of a learner that is not to be asked
 
 class MemberLearners(Learners):
     """Neighbouring members, all of one kind."""
+
+    untold = "members of the panel, which weigh up all columns at once"
+    no_tree = (
+        "a member of the panel has no tree that could be shown: there are trees of learner=HoeffdingTree(...) alone"
+    )
 
     def __init__(self, members: list[Member]) -> None:
         self.members = members
@@ -96,6 +102,10 @@ class MemberLearners(Learners):
 
     def nbytes(self) -> dict[str, int]:
         return {"members": sum(array_bytes(member) for member in self.members)}
+
+    def column_weights(self, place: int, n_columns: int) -> np.ndarray | None:
+        """In proportion to what columns count in its metric."""
+        return column_weights(self.members[place].ground, n_columns)
 
     def most_bytes(self, k: int) -> int:
         return sum(most_bytes(member, k) for member in self.members)

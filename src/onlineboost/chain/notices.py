@@ -9,7 +9,6 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import MEMORY
 from onlineboost.chain.restarts import growing_period, rounds_to_multiple
 from onlineboost.chain.segments import Segment
-from onlineboost.chain.shares import limited_among
 from onlineboost.chain.visits import NOTHING, Visit, Visitor
 
 NOTICE = 2048  # rounds after which the chain is looked at;
@@ -19,11 +18,17 @@ SELDOM, LONGEST = 4, 16_384  # they grow with the stream to t / SELDOM, or to th
 class Tally(Visit):
     """The trees that have gone without something up to round t, which segments hand in one by one."""
 
+    question = "limited_trees"
+
     def __init__(self, chain: Chain, t: int) -> None:
         self.chain, self.t, self.trees = chain, t, 0
 
     def after(self, segment: Segment) -> None:
-        self.trees += limited_among(segment.learners)
+        self.trees += segment.learners.limited()
+
+    def answered(self, answers: list[int]) -> None:
+        self.trees = sum(answers)
+        self.leave()
 
     def leave(self) -> None:
         diary = self.chain.diary

@@ -18,7 +18,7 @@ from threading import Lock
 from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import RESTART
-from onlineboost.chain.restarts import Census, Plan, Watch
+from onlineboost.chain.restarts import Census, Plan, Told, Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.visits import Visit, Visitor
 
@@ -38,6 +38,17 @@ class Review(Visit):
     def after(self, segment: Segment) -> None:
         if self.census is not None:
             self.census.take(segment)
+
+    @property
+    def question(self) -> str | None:  # type: ignore[override]
+        return None if self.census is None else "census"
+
+    def answered(self, answers: list[list[Told]]) -> None:
+        """What the parts tell of their learners makes a census, and that a review."""
+        assert self.census is not None
+        for told in (told for part in answers for told in part):
+            self.census.put(told)
+        self.leave()
 
     def leave(self) -> None:
         self.reviews.note(self.plan)

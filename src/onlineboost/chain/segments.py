@@ -10,6 +10,7 @@ import numpy as np
 
 from onlineboost.chain.learners import Learners
 from onlineboost.chain.loops import hold_pass, learning_loop, predicting_loop
+from onlineboost.chain.stage import Stage
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Pass, Rows, new_work
 from onlineboost.trees.compact import loaded
@@ -25,7 +26,7 @@ def even_work(n_learners: int, pieces: int) -> list[int]:
     return np.rint(n_learners * (np.sqrt(1.0 + 2.0 * MORE * work) - 1.0) / MORE).astype(int).tolist()
 
 
-class Segment:
+class Segment(Stage):
     """Neighbouring learners and their booster."""
 
     def __init__(self, learners: Learners, booster: Booster) -> None:
@@ -107,8 +108,38 @@ class Segment:
         learners = self.learners.join([other.learners for other in others])
         return type(self)(learners, self.booster.join([other.booster for other in others]))
 
+    def only(self, i: int) -> Self:
+        """Learner i alone, in the same tables."""
+        return type(self)(self.learners.only(i), self.booster.part(i, i + 1))
+
+    def identity(self) -> tuple[Any, ...]:
+        return self.booster, self.learners.identity()
+
+    # ---------------------------------------------------------------------------------------------------- growing
+
+    def set_classes(self, k: int) -> None:
+        self.learners.set_classes(k)
+
+    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
+        self.learners.new_values(sizes, births)
+
+    def new_columns(self, numeric: int, nominal: int) -> None:
+        self.learners.new_columns(numeric, nominal)
+
+    def allot(self, share: float, width: int) -> None:
+        self.learners.allot(share, width)
+
     def nbytes(self) -> dict[str, int]:
         """Bytes in use, part by part. Tables that segments share are not counted."""
         parts = self.learners.nbytes()
         own = sum(getattr(self.booster, name).nbytes for name in self.booster.per_learner())
         return {**parts, "settings": parts.get("settings", 0) + own}
+
+    def most_bytes(self, k: int) -> int:
+        return self.learners.most_bytes(k)
+
+
+def vote_weights(segments: Sequence[Segment]) -> list[float]:
+    """What each learner's vote counts: alpha, or 1 where votes are counted."""
+    boosters = [segment.booster for segment in segments]
+    return [w for booster in boosters for w in getattr(booster, "alpha", np.ones(len(booster.scale))).tolist()]

@@ -12,10 +12,10 @@ import numpy as np
 
 from onlineboost.chain.chain import BLOCK, Chain
 from onlineboost.chain.diary import PART, new_diary
-from onlineboost.chain.learners import BinaryTreeLearners, Learners, TreeLearners, array_bytes
+from onlineboost.chain.learners import array_bytes
 from onlineboost.trees.budget import leaves_of
 from onlineboost.trees.shrink import least_share
-from onlineboost.trees.state import BUDGET, GAVE_UP, NOTHING_GIVEN_UP, nbytes, nominal_layout
+from onlineboost.trees.state import BUDGET, GAVE_UP, Forest, nbytes, nominal_layout
 
 BLOCK_PART, CACHE_PART = 1 / 16, 3 / 16  # of the limit, at most, for the rows at hand and for a booster's caches
 DIARY_PARTS = 2  # rows and events
@@ -34,9 +34,9 @@ def capacity(n_values: int) -> int:
     return above if 4 * n_values > 3 * above else 3 * above // 4
 
 
-def trees_of(chain: Chain) -> list[TreeLearners]:
-    """The learners of a chain that are trees."""
-    return [segment.learners for segment in chain.segments if isinstance(segment.learners, TreeLearners)]
+def forests_of(chain: Chain) -> list[Forest]:
+    """The trees of a chain."""
+    return [forest for segment in chain.segments for forest in segment.learners.forests()]
 
 
 class Shares:
@@ -46,10 +46,10 @@ class Shares:
         self.chain, self.k = chain, k
         layout = nominal_layout(n_numeric, capacities)
         self.width = int(layout[-1])
-        binary = any(isinstance(learners, BinaryTreeLearners) for learners in trees_of(chain))
         segments = chain.segments_of(k)
         self.n_learners = sum(map(len, segments))
-        self.n_trees = max(1, self.n_learners * k if binary else self.n_learners)
+        each = max((segment.learners.trees_per_learner(k) for segment in chain.segments), default=1)
+        self.n_trees = max(1, self.n_learners * each)
         per_learner = PER_SEGMENT_BYTES + 8 * len(layout) + 8 * int(layout[-1] - layout[0])
         boosters = sum(array_bytes(getattr(part.booster, name)) for part in segments for name in _fields(part))
         experts = 8 * (self.n_learners - chain.n_learners)  # of learners to come
@@ -93,22 +93,13 @@ def reached(chain: Chain) -> bool:
 
 def limited_trees(chain: Chain) -> int:
     """Number of trees that have ever gone without something for lack of memory."""
-    return sum(limited_among(segment.learners) for segment in chain.segments)
-
-
-def limited_among(learners: Learners) -> int:
-    """The same, among some learners."""
-    if not isinstance(learners, TreeLearners):
-        return 0
-    own = learners.forest.budget
-    return int(np.count_nonzero((own["bar"] > NOTHING_GIVEN_UP) | (own["refused"] > 0)))
+    return sum(segment.learners.limited() for segment in chain.segments)
 
 
 def without_statistics(chain: Chain) -> int:
     """Number of leaves that have given up their statistics."""
     total = 0
-    for learners in trees_of(chain):
-        forest = learners.forest
+    for forest in forests_of(chain):
         for root, own in zip(forest.roots, forest.budget, strict=True):
             leaves = leaves_of(forest.nodes, forest.details, root, own["nodes"])
             total += int(np.count_nonzero(forest.details["heavy"][leaves] == GAVE_UP))
@@ -117,9 +108,9 @@ def without_statistics(chain: Chain) -> int:
 
 def trees_in_use(chain: Chain) -> int:
     """Bytes of the nodes, class rows and statistics that trees have."""
-    return sum(nbytes(learners.forest)["used"] for learners in trees_of(chain))
+    return sum(nbytes(forest)["used"] for forest in forests_of(chain))
 
 
 def full_trees(chain: Chain) -> int:
     """Number of trees that had no room for a split."""
-    return sum(int(np.count_nonzero(learners.forest.budget["refused"])) for learners in trees_of(chain))
+    return sum(int(np.count_nonzero(forest.budget["refused"])) for forest in forests_of(chain))

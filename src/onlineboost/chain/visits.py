@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 from onlineboost.chain.segments import Segment
 
 
 class Visit:
     """What a block takes along. This one does nothing."""
+
+    plan: Any = None  # to be carried out before segments learn the block (`restarts.Plan`)
+    question: str | None = None  # what segments that are elsewhere are asked after it: a method of `cluster.parts.Part`
+
+    def answered(self, answers: list[Any]) -> None:
+        """They have answered, part by part."""
 
     def before(self, segment: Segment) -> None:
         """A segment is about to learn the block."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from copy import deepcopy
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,10 +13,10 @@ from typing import Any, Self
 import numpy as np
 
 from onlineboost._compile.interrupt import Interrupt
-from onlineboost.chain.learners import TreeLearners
-from onlineboost.cluster.away import Away, AwayChain, gathered
+from onlineboost.chain.chain import Chain
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of
+from onlineboost.cluster.remote import Remote
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.memory import remark_limit
 from onlineboost.estimators.settings import count
@@ -78,12 +79,10 @@ class Cluster:
         self.folder = None if folder is None else str(Path(folder).absolute())
         self._engine = engine
         self._line: Line | None = None
-        self._kind: Any = type(classifier)
-        front = deepcopy(classifier)
-        own = {"_line_up": lambda _, chain: self._away(chain)}
-        front.__class__ = type(self._kind.__name__, (Away, self._kind), own)
-        self._front = front
+        self._front = deepcopy(classifier)
+        self._front.__dict__["_line_up_"] = self._line_up
         self._open = self._closed = self._wanted = False
+        self._remote: Remote | None = None  # once the learners are in the processes
         self._own_folder: TemporaryDirectory[str] | None = None
         self._result: Any = None  # of now, if someone has asked for it
 
@@ -118,22 +117,22 @@ class Cluster:
             if self._line is not None:
                 last.callback(self._line.close)
 
-    def _away(self, chain: Any) -> AwayChain:
-        """Send the learners of a chain away."""
+    def _line_up(self, chain: Chain) -> None:
+        """Send the learners of a chain to the processes, unless they are there."""
+        if not chain.place.is_here:
+            return
         assert self._engine is not None
-        if not all(isinstance(segment.learners, TreeLearners) for segment in chain.segments):
+        if not all(segment.learners.forests() for segment in chain.segments):
             raise ValueError("a cluster takes boosted Hoeffding trees: all other learners stay in one process")
         parts = self.segments if not chain.segments else min(self.segments, chain.n_learners)
         threads = self._front._threads()
         owners = divide(chain, parts, threads)
-        settings = self._kind(**self._front.get_params(deep=False))
+        settings = type(self._front)(**self._front.get_params(deep=False))
         states = states_of(settings, chain, owners, parts)
         folder = None if self._own_folder is None else self._own_folder.name
         self._line = Line(self._engine, states, parts + AHEAD, threads, folder)
-        chain.__class__ = type(type(chain).__name__, (AwayChain, type(chain)), {})
-        chain.line, chain.rows, chain.wanted, chain.owed = self._line, self.rows, self._wanted, False
-        away: AwayChain = chain
-        return away
+        chain.place = self._remote = Remote(self._line, self.rows)
+        self._remote.wanted = self._wanted
 
     # ----------------------------------------------------------------------------------------------------- learning
 
@@ -156,8 +155,8 @@ class Cluster:
     def _want(self, predictions: bool) -> None:
         self._check_open()
         self._wanted, self._result = predictions, None
-        if "_model" in self._front.__dict__ and isinstance(self._front._model.chain, AwayChain):
-            self._front._model.chain.wanted = predictions
+        if self._remote is not None:
+            self._remote.wanted = predictions
 
     def _check_open(self) -> None:
         if not self._open:
@@ -180,21 +179,16 @@ class Cluster:
 
     def result(self) -> Any:
         """The classifier, with all that was learned so far; the run may go on."""
-        clf = self._kind.__new__(self._kind)
+        clf = type(self._front).__new__(type(self._front))
         clf.__dict__ = self._front._without_lock()
-        clf.__dict__.pop("_classes_sent_", None)
-        if "_model" in clf.__dict__ and isinstance(clf._model.chain, AwayChain):
-            self._check_open()
-            with Interrupt():  # what is said of rows on their way, and a recovery, must not stop half way
-                self._look_at_memory()
-                whole, here = gathered(clf._model.chain), clf._model.chain
-            clf._model.chain = None
-            try:
-                clf = deepcopy(clf)
-            finally:
-                self._front._model.chain = here
-            clf._model.chain, clf._model.compiled, clf._model.ready = whole, False, ()
-            return clf
+        if self._remote is None:
+            return deepcopy(clf)
+        self._check_open()
+        with Interrupt():  # what is said of rows on their way, and a recovery, must not stop half way
+            self._look_at_memory()
+            here = self._front._model.chain
+            whole = here.place.whole(here)
+        clf._model = replace(self._front._model, chain=whole, compiled=False, ready=())
         return deepcopy(clf)
 
     def _look_at_memory(self) -> None:

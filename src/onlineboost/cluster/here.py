@@ -8,7 +8,7 @@ from typing import Any
 
 from onlineboost.cluster.errors import Lost
 from onlineboost.cluster.parts import Part, State
-from onlineboost.cluster.travel import Block
+from onlineboost.cluster.travel import Parcel
 
 
 class Here:
@@ -35,7 +35,7 @@ class Here:
         if isinstance(answer, Lost):
             return answer, answer
         passed, said = answer
-        if isinstance(passed, Block):
+        if isinstance(passed, Parcel):
             passed = pickle.dumps(passed, protocol=5)
             self.bytes_by_hop[worker["index"]] = self.bytes_by_hop.get(worker["index"], 0) + len(passed)
         return passed, said

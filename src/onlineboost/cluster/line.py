@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from onlineboost.cluster.errors import ClusterError, Lost
 from onlineboost.cluster.parts import Change, State
-from onlineboost.cluster.travel import Block
+from onlineboost.cluster.travel import Parcel
 
 TRIES = 10  # to put the line together again, before it gets further than it was
 SHARE = 0.015  # of the time that parts may spend on checkpoints; to send them takes as long again
@@ -59,12 +59,12 @@ class Message:
     """A block or a change, and who wants to know what is said of it."""
 
     number: int
-    content: Block | Change
+    content: Parcel | Change
     sink: Sink | None = None
 
     @property
     def nbytes(self) -> int:
-        return self.content.X.nbytes if isinstance(self.content, Block) else 0
+        return self.content.X.nbytes if isinstance(self.content, Parcel) else 0
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Line:
 
     # ----------------------------------------------------------------------------------------------- what users do
 
-    def send(self, content: Block | Change, sink: Sink | None = None) -> None:
+    def send(self, content: Parcel | Change, sink: Sink | None = None) -> None:
         """Send a message, once there is room on the line. `sink` gets what is said of it, in time."""
         self._number += 1
         self._log.append(Message(self._number, content, sink))

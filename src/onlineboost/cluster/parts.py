@@ -18,26 +18,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost.chain.chain import SEGMENTS_PER_THREAD, Chain, block_size
+from onlineboost.chain.chain import OF_THIS_PROCESS, SEGMENTS_PER_THREAD, Chain, block_size
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.independent import IndependentChain
-from onlineboost.chain.learners import Learners, TreeLearners
-from onlineboost.chain.ova import OneVsAllChain
-from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.restarts import Plan, Told, told_by
 from onlineboost.chain.segments import Segment, even_work
 from onlineboost.chain.shares import limited_trees
 from onlineboost.chain.threads import flow
 from onlineboost.cluster.errors import Lost
 from onlineboost.cluster.tables import dumps, loads, pieces
-from onlineboost.cluster.travel import Block, arrived, put_votes, sliced, votes_of
-from onlineboost.trees.compact import clear
+from onlineboost.cluster.travel import Parcel, arrived, sliced
+from onlineboost.trees.compact import restore
 from onlineboost.trees.state import Columns
 
 State = bytes | str  # of a part, or the path of a file with it
-
-AT_THE_HEAD = ("panel",)  # fields of a chain that its first part has,
-AT_THE_END = ("newton", "slow", "recency", "mixture")  # and its last one
 
 
 class Change(NamedTuple):
@@ -47,24 +40,20 @@ class Change(NamedTuple):
     args: tuple[Any, ...]
 
 
+class Learned(NamedTuple):
+    """What a part alone has learned."""
+
+    segments: dict[int, Segment]  # by their places in the chain
+    panel: Any  # if it has one
+    end: Any  # of the weights of experts, those of its segments
+    numbers: Any  # what is known of the columns; None: another part says it
+
+
 class Said(NamedTuple):
     """What the end of the chain says of a block."""
 
     codes: np.ndarray  # int64 (rows,) predicted before they were learned
     heard: list[np.ndarray]  # probabilities, if someone asks
-
-
-class WithoutPanel(PanelChain):
-    """The chain behind a panel that is elsewhere."""
-
-    def set_classes(self, k: int) -> None:
-        self.room_for_labels(k)
-
-    def make_room(self, n_values: int) -> None:
-        """The panel has it."""
-
-    def new_columns(self, numeric: int, nominal: int) -> None:
-        Chain.new_columns(self, numeric, nominal)
 
 
 @dataclass
@@ -93,9 +82,8 @@ class Part:
 
     def _fields(self) -> tuple[Any, ...]:
         """What it consists of. (A chain that is pickled itself would be joined.)"""
-        chain = self.chain
-        fields = {**chain.__dict__, "_caches": [], "heard": None}
-        return type(chain), fields, {name: value for name, value in self.__dict__.items() if name != "chain"}
+        chain = {name: value for name, value in self.chain.__dict__.items() if name not in OF_THIS_PROCESS}
+        return chain, {name: value for name, value in self.__dict__.items() if name != "chain"}
 
     def checkpoint(self, folder: str | None) -> tuple[State, float]:
         """Its state, in a file that all machines can read if there is a folder; and the seconds that it took."""
@@ -121,12 +109,13 @@ class Part:
     def of_state(cls, state: State, epoch: int = 0) -> Part:
         """What was once saved, for a line that has been put together so many times. Messages of before do not count."""
         try:
-            kind, fields, own = loads(np.memmap(state, np.uint8, "r") if isinstance(state, str) else state)
+            fields, own = loads(np.memmap(state, np.uint8, "r") if isinstance(state, str) else state)
         except OSError as error:  # the folder is not there, or not yet
             raise Lost(str(error)) from error
         part = cls.__new__(cls)
-        chain = kind.__new__(kind)
-        Chain.__setstate__(chain, fields)  # in the segments that it is in
+        chain = Chain.__new__(Chain)
+        restore(chain, fields)  # in the segments that it is in
+        chain._start()
         part.__dict__ = {**own, "chain": chain, "epoch": epoch}
         return part
 
@@ -141,7 +130,7 @@ class Part:
 
     # ---------------------------------------------------------------------------------------------------- blocks
 
-    def learn(self, epoch: int, number: int, block: Block, threads: int = 1) -> tuple[Block | None, Said | None]:
+    def learn(self, epoch: int, number: int, block: Parcel, threads: int = 1) -> tuple[Parcel | None, Said | None]:
         """Learn a block. The same for the next part, or what is said of it at the end of the chain."""
         if not self._begins(epoch, number):
             return None, None
@@ -149,18 +138,19 @@ class Part:
         X, y, weight = arrived(block)
         chain.costs, chain.heard = block.costs, [] if block.heard else None
         entered = chain.enter(X, weight, block.k, Combiner(block.combiner))
+        chain.end.begin()
         if block.votes:
-            put_votes(chain, entered, block.votes)
+            chain.end.put_votes(entered, chain.booster, block.votes)
         self._steps(entered, y, weight, 1 if block.traced else threads)
         if self.index < self.parts - 1:
-            return block._replace(votes=votes_of(chain, entered, self._done())), None
+            return block._replace(votes=chain.end.votes_of(entered, chain.booster, self._done())), None
         return None, self._leave(entered, y, weight)
 
     def _steps(self, block: Any, y: np.ndarray, weight: np.ndarray, threads: int) -> None:
         steps = self._own_steps()
         size = block_size(len(y), threads, len(y))
         parts = [slice(a, min(a + size, len(y))) for a in range(0, len(y), max(size, 1))]
-        pieces = [sliced(block, part) for part in parts] if len(parts) > 1 else [block]
+        pieces = [sliced(self.chain.end, block, part) for part in parts] if len(parts) > 1 else [block]
 
         def through(step: Any) -> Any:
             return lambda b: step(pieces[b], y[parts[b]], weight[parts[b]])
@@ -168,13 +158,9 @@ class Part:
         flow([through(step) for step in steps], len(parts), threads)
 
     def _own_steps(self) -> list[Any]:
-        """A panel is a step ahead of all segments. The boosters of `OneVsAll`, which need no other, take turns."""
-        steps = [step for _, step in self.chain.steps()]
-        if isinstance(self.chain, OneVsAllChain):
-            return steps[self.index :: self.parts]
-        before = len(steps) - len(self.owners)
-        own = [step for step, owner in zip(steps[before:], self.owners, strict=True) if owner == self.index]
-        return (steps[:before] if self.index == 0 else []) + own
+        """Those of its segments; of the first part, that of the panel too."""
+        own = [self.chain.segments[i] for i in self._own_segments()]
+        return [step for segment, step in self.chain.steps() if segment is None or segment in own]
 
     def _done(self) -> int:
         """Learners that a block has gone through behind this part."""
@@ -183,8 +169,6 @@ class Part:
 
     def _leave(self, block: Any, y: np.ndarray, weight: np.ndarray) -> Said:
         out = np.empty(len(y), np.int64)
-        if isinstance(self.chain, IndependentChain):
-            self.chain.right = []  # nobody asks
         self.chain.leave(block, y, weight, out)
         return Said(out, self.chain.heard or [])
 
@@ -224,31 +208,28 @@ class Part:
     def learned(self, folder: str | None) -> State:
         """What this part alone has learned: a pickle, in a file if there is a folder."""
         chain = self.chain
-        last, first = self.index == self.parts - 1, self.index == 0
-        names = (AT_THE_HEAD if first else ()) + ((*AT_THE_END, "numbers") if last else ())
-        fields = {name: chain.__dict__[name] for name in names if name in chain.__dict__}
         segments = {i: chain.segments[i] for i in self._own_segments()}
-        log_vs = {i: self._log_v(i) for i in segments}
-        return self._put([pickle.dumps((segments, log_vs, fields), protocol=5)], folder, "learned")
-
-    def _log_v(self, i: int) -> np.ndarray:
-        """The log weights of the experts of segment i."""
-        if isinstance(self.chain, OneVsAllChain):
-            return self.chain.log_vs[i]
-        return self.chain.log_v[self.chain.segments[i].place]
+        last = self.index == self.parts - 1
+        found = Learned(segments, chain.panel, chain.end, chain.numbers if last else None)
+        return self._put([pickle.dumps(found, protocol=5)], folder, "learned")
 
     def _own_segments(self) -> list[int]:
-        if isinstance(self.chain, OneVsAllChain):
-            return list(range(self.index, len(self.chain.segments), self.parts))
-        return [i for i, owner in enumerate(self.owners) if owner == self.index]
+        return [i for i in range(len(self.chain.segments)) if self._owner(i) == self.index]
+
+    def _owner(self, i: int) -> int:
+        """The part that has segment i."""
+        return self.owners[i] if self.owners else i % self.parts
 
 
 # ------------------------------------------------------------------------------------------------ cutting a chain
 
 
 def divide(chain: Chain, parts: int, threads: int) -> list[int]:
-    """Cut a chain so that every part has as much work, in segments enough for its threads; the segments' parts."""
-    if isinstance(chain, OneVsAllChain):
+    """Cut a chain so that every part has as much work, in segments enough for its threads; the segments' parts.
+
+    None, if the segments, of which there may be more later, need no other: the parts then take turns.
+    """
+    if chain.end.takes_turns:
         return []
     n, pieces = chain.n_learners, parts * (SEGMENTS_PER_THREAD * threads if threads > 1 else 1)
     heads = even_work(n, parts)[:-1]
@@ -267,39 +248,20 @@ def divide(chain: Chain, parts: int, threads: int) -> list[int]:
 
 def stand_in(segment: Segment) -> Segment:
     """A segment of as many learners that have learned nothing, with a copy of the booster."""
-    copy = segment.join([])
-    learners: Learners = copy.learners
-    assert isinstance(learners, TreeLearners)
-    for i in range(len(learners.forest.roots)):
-        clear(learners.forest, i, 0)
-    return Segment(learners.part(0, len(learners)), copy.booster)
+    return Segment(segment.learners.stand_in(), segment.join([]).booster)
 
 
 def states_of(estimator: Any, chain: Chain, owners: list[int], parts: int) -> list[bytes]:
     """The parts of a chain that was divided, each to be sent to its process. Leaves stand-ins in the chain."""
     real = chain.segments
-    binary = isinstance(chain, OneVsAllChain)
     stand_ins = [stand_in(segment) for segment in real]
     states = []
     for index in range(parts):
-        twin: Any = chain.__class__.__new__(chain.__class__)
+        twin = Chain.__new__(Chain)
         twin.__dict__ = dict(chain.__dict__)
-        twin.segments = [
-            one if (i % parts if binary else owners[i]) == index else other
-            for i, (one, other) in enumerate(zip(real, stand_ins, strict=True))
-        ]
-        _with_own(twin)
-        if isinstance(chain, PanelChain) and index:
-            twin.__class__ = WithoutPanel
-            del twin.panel
-        states.append(Part(estimator, twin, index, owners, parts).state())
+        part = Part(estimator, twin, index, owners, parts)
+        twin.segments = [one if part._owner(i) == index else stand_ins[i] for i, one in enumerate(real)]
+        twin.panel = None if index else chain.panel
+        states.append(part.state())
     chain.segments = stand_ins
-    _with_own(chain)
     return states
-
-
-def _with_own(chain: Any) -> None:
-    """The boosters of `OneVsAll` have the chain's segments."""
-    if isinstance(chain, OneVsAllChain):
-        pairs = zip(chain.segments, chain.boosters, strict=True)
-        chain.boosters = [type(booster)(segment, booster.log_v) for segment, booster in pairs]

@@ -11,7 +11,7 @@ from typing import Any
 from onlineboost.cluster.address import check_address
 from onlineboost.cluster.errors import ClusterError, Lost
 from onlineboost.cluster.parts import Part, State
-from onlineboost.cluster.travel import Block
+from onlineboost.cluster.travel import Parcel
 
 try:
     import ray
@@ -78,7 +78,7 @@ class Worker:
         if isinstance(block, list):
             block = ray.get(block[0])
         passed, said = self.part.learn(epoch, number, block, threads)
-        return ([ray.put(passed)] if isinstance(passed, Block) else passed), said
+        return ([ray.put(passed)] if isinstance(passed, Parcel) else passed), said
 
     def ask(self, method: str, *args: Any) -> Any:
         return getattr(self.part, method)(*args)

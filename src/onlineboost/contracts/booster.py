@@ -36,6 +36,15 @@ def start(booster, rows, weight):
 
 
 @BOOSTER.optional_loop
+def take_votes(booster, rows):
+    """The votes of a panel are in rows.s. This booster starts from none; one that starts from them says so here.
+
+    For single rows, as `Methods.begin` does it for blocks.
+    """
+    rows.s[:] = 0.0
+
+
+@BOOSTER.optional_loop
 def prepare_block(booster, i, rows, y):
     """Before learner i is asked about a labelled block. May be called again for the same block."""
     return

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from onlineboost._compile.random import child_key
 from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.learners import BinaryTreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.booster import BoosterClassifier, only_tree
@@ -91,7 +92,8 @@ class AdaBoostOVA(BoosterClassifier):
         booster = new_olm(loss, vote_of(self.vote), seed, scale, adaptive=adapts("auto", loss))
         tree = only_tree(self.learner, "AdaBoostOVA")
         none = no_trees(tree._trees(columns, booster.scale, seed))
-        return Chain([Segment(BinaryTreeLearners(none, booster.n_learners), booster)], columns.n_numeric, seed)
+        n = booster.n_learners
+        return Chain([Segment(BinaryTreeLearners(none, n), booster)], columns.n_numeric, seed, Hedge(n, seed))
 
     def _check_new_classes(self, model: Model) -> None:
         only_tree(self.learner, "AdaBoostOVA")._trees(model.columns, np.ones(1), model.chain.seed)
@@ -99,8 +101,7 @@ class AdaBoostOVA(BoosterClassifier):
     def _set_classes(self, model: Model, k: int) -> None:
         tree = only_tree(self.learner, "AdaBoostOVA")
         for segment in model.chain.segments:
-            learners, booster = segment.learners, segment.booster
-            assert isinstance(learners, BinaryTreeLearners)
+            learners, booster = cast(BinaryTreeLearners, segment.learners), segment.booster
             for j in range(learners.n_classes, k):
                 seed = child_key(model.chain.seed, j)
                 learners.add_class(tree._trees(model.columns, booster.scale, seed, first=booster.offset))

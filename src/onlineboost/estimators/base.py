@@ -23,7 +23,6 @@ from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.relative_weights import relative
 from onlineboost.chain.reviews import Reviews
-from onlineboost.chain.single_ova import rehearse
 from onlineboost.chain.threads import n_threads
 from onlineboost.data.encoder import Encoded, Encoder, Kept
 from onlineboost.data.errors import DataError
@@ -267,10 +266,13 @@ class OnlineClassifier(
         (no memory is left, say) strikes in the middle of a row. The model then remembers it, and is not used again.
         """
         costs = self._costs(self._model.labels)
+        if (line_up := self.__dict__.get("_line_up_")) is not None:
+            line_up(self._model.chain)  # its learners go to other processes: `cluster`
         if not self._model.chain.safe:  # learners of another make may still reject the rows
             self._model = deepcopy(self._model)
         model = self._model
         model.chain.costs = for_experts(costs, model.labels)
+        model.chain.end.begin()
         if new:
             self._check_new_classes(model)
             memory.check_limit(model, [*new], (), encoded, codes)
@@ -303,7 +305,8 @@ class OnlineClassifier(
 
     def _rehearse(self, model: Model) -> None:
         """Have all kernels compiled before anything is learned."""
-        rehearse(model.chain, len(model.encoder.names), max(model.k, 2), self._combiner())
+        chain, n_columns = model.chain, len(model.encoder.names)
+        chain.place.rehearse(chain, n_columns, max(model.k, 2), self._combiner())
 
     def _learn_rows(
         self,
@@ -337,6 +340,7 @@ class OnlineClassifier(
                 model.labels.add(names[: k - known])  # now, not later: no tree ever knows a code that has no label
                 names = names[k - known :]
                 chain.diary.note(chain.t + 1, NEW_CLASS, range(known, k))
+            chain.place.new_classes(k, model.columns)
             self._set_classes(model, k)
             chain.costs = for_experts(costs, model.labels)
             known = k
@@ -346,12 +350,13 @@ class OnlineClassifier(
                 reviews = self._reviews(chain)
                 visitors = [*([] if reviews is None else [reviews]), *memory.notices(model)]
                 how = self._threads(), interrupt.pressed, visitors
-                done += chain.stream(*block, k, combiner, out[part], *how)
+                done += chain.place.stream(chain, *block, k, combiner, out[part], *how)
                 listener.after_block(*block[1:], out[part])
             if first is not None:
                 out[start] = first
         if done < len(X) and model.encoder.forget(encoded, first_round, chain.t):
             memory.make_ready(model, known)
+        chain.place.settle()
         return out[:done]
 
     def _costs(self, labels: Labels | None = None) -> Costs | None:

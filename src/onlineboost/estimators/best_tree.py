@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from onlineboost.boosters.plain import Plain
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.independent import IndependentChain
+from onlineboost.chain.hedge import BestLearner
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import OnlineClassifier
@@ -82,28 +82,23 @@ class BestTree(OnlineClassifier):
         n = count("n_learners", self.n_learners)
         forest = only_tree(self.learner, "BestTree")._trees(columns, np.ones(n), seed)
         segment = Segment(TreeLearners(forest), Plain(seed, n, 0, np.ones(n)))
-        return IndependentChain([segment], columns.n_numeric, seed)
+        return Chain([segment], columns.n_numeric, seed, BestLearner(n, seed))
 
     def _combiner(self) -> Combiner:
         return Combiner.BEST
 
-    def _learn(self, *args: Any) -> np.ndarray:
-        self._trees_of(self._model.chain).right = []
-        return super()._learn(*args)
-
     def _right_by_tree(self) -> np.ndarray:
         """Which trees were right on the rows of the last call, before learning them: bool (rows, trees)."""
-        return self._trees_of(self._fitted().chain).right_by_learner()
+        return self._end.right_by_learner()
 
-    @staticmethod
-    def _trees_of(chain: Chain) -> IndependentChain:
-        assert isinstance(chain, IndependentChain)
-        return chain
+    @property
+    def _end(self) -> BestLearner:
+        return cast(BestLearner, self._fitted().chain.end)
 
     @property
     def mistakes_(self) -> np.ndarray:
-        return -self._fitted().chain.log_v
+        return -self._end.log_v
 
     @property
     def best_(self) -> int:
-        return self._trees_of(self._fitted().chain).best
+        return self._end.best

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -10,9 +10,11 @@ from sklearn.base import clone
 from onlineboost._compile.random import child_key
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.learners import GivenLearners, Learners, TreeLearners
-from onlineboost.chain.panelled import PanelChain
+from onlineboost.chain.panel_stage import PanelStage
 from onlineboost.chain.segments import Segment
+from onlineboost.chain.stacking import Stacking
 from onlineboost.contracts.booster import Booster
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
@@ -44,7 +46,7 @@ class BoosterClassifier(OnlineClassifier):
 
     @property
     def expert_weights_(self) -> np.ndarray:
-        return self._fitted().chain.expert_weights()
+        return self._fitted().chain.end.expert_weights()
 
 
 def only_tree(learner: Any, whose: str) -> HoeffdingTree:
@@ -69,12 +71,12 @@ def _of_a_booster(learner: Own) -> Own:
 # arguments: what a chain is made of
 def boosted_chain(learner: Any, booster: Booster, columns: Columns, k: int, panel: Any = False) -> Chain:
     """N copies of a weak learner and their booster; with `panel`, behind one."""
-    segment = Segment(weak_learners(learner, booster, columns, k), booster)
+    segment, seed = Segment(weak_learners(learner, booster, columns, k), booster), booster.seed
     if not yes_or_no("panel", panel):
-        return Chain([segment], columns.n_numeric, booster.seed)
-    chain = PanelChain(segment, columns.n_numeric, len(columns.nominal_sizes), booster.seed)
-    chain.make_room(sum(columns.nominal_sizes))
-    return chain
+        return Chain([segment], columns.n_numeric, seed, Hedge(len(segment), seed))
+    stage, end = PanelStage.new(columns.n_numeric, len(columns.nominal_sizes), seed), Stacking(len(segment))
+    stage.new_values(columns.nominal_sizes, [])
+    return Chain(end.parted([segment]), columns.n_numeric, seed, end, stage)
 
 
 def voices_of(model: Model) -> dict[str, float]:
@@ -82,9 +84,9 @@ def voices_of(model: Model) -> dict[str, float]:
 
     One that is negative corrects another voice that repeats it.
     """
-    if not isinstance(model.chain, PanelChain):
+    if model.chain.panel is None:
         raise AttributeError("without panel=True there are no voices_")
-    return model.chain.voices()
+    return cast(Stacking, model.chain.end).voices(model.chain.panel.state.newton)
 
 
 def weak_learners(learner: Any, booster: Booster, columns: Columns, k: int) -> Learners:

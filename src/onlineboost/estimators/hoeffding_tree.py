@@ -9,6 +9,7 @@ import numpy as np
 from onlineboost.boosters.plain import Plain
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import OnlineClassifier
@@ -125,7 +126,8 @@ class HoeffdingTree(OnlineClassifier):
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         forest = self._trees(columns, np.ones(1), seed)
-        return Chain([Segment(TreeLearners(forest), Plain(seed, 1, 0, np.ones(1)))], columns.n_numeric, seed)
+        segment = Segment(TreeLearners(forest), Plain(seed, 1, 0, np.ones(1)))
+        return Chain([segment], columns.n_numeric, seed, Hedge(1, seed))
 
     def _combiner(self) -> Combiner:
         return Combiner.LAST

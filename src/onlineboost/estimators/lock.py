@@ -17,7 +17,8 @@ from weakref import WeakSet
 
 from onlineboost.data.values import interned
 
-OF_THIS_PROCESS = ("_lock_", "_desk_", "_checked_", "_changed_", "_told_")  # attributes that are no part of its pickles
+# Attributes that are no part of its pickles:
+OF_THIS_PROCESS = ("_lock_", "_desk_", "_checked_", "_changed_", "_told_", "_line_up_")
 LOOK_UP = 0.2  # seconds after which those that wait look for themselves, should nobody have told them
 
 

@@ -78,7 +78,10 @@ class Model:
         """Probabilities of the classes, by code, for encoded rows; before the first is learned all are as likely."""
         if self.chain.t == 0:
             return np.full((len(X), self.k), 1.0 / self.k)
-        codes, p = self.chain.forecast(X, self.k, combiner)
+        return self.calibrated(*self.chain.forecast(X, self.k, combiner))
+
+    def calibrated(self, codes: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """What the chain says of rows (codes, and probabilities p) as probabilities for users."""
         if self.calibration is not None:
             p = np.ascontiguousarray(p)
             calibrate(self.calibration, self.floor, p, np.empty(0, np.int64), np.empty(0))

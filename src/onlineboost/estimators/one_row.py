@@ -14,15 +14,18 @@ from typing import Any, Self
 
 import numpy as np
 
+from onlineboost._compile.handle import compiled, hold
+from onlineboost.chain.calibration import CalibrationPass, calibrate_row
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.relative_weights import counted, mean_after
 from onlineboost.chain.reviews import Reviews
-from onlineboost.chain.single import LearningRow, PredictingRow, can_go_alone, make_room
-from onlineboost.chain.single_ova import learning_row, predicting_row
+from onlineboost.chain.rows import LearningRow, PredictingRow, can_go_alone, make_room
+from onlineboost.data.labels import Labels
 from onlineboost.data.single import RowReader
 from onlineboost.data.warn import Remarks
 from onlineboost.estimators.checks import MOST_WEIGHT
+from onlineboost.estimators.costs import Costs, count, for_experts
 from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.memory import rounds_to_look
 from onlineboost.estimators.model import Model
@@ -34,11 +37,17 @@ Input = Mapping[str, Any] | Sequence[Any]
 class Desk:
     """What single rows need, for one model and the settings as they are."""
 
-    def __init__(self, model: Model, combiner: Combiner, tell: Callable[[Remarks], None]) -> None:
+    # arguments: the model, and what the classifier knows
+    def __init__(
+        self, model: Model, combiner: Combiner, costs: Callable[[], Costs | None], tell: Callable[[Remarks], None]
+    ) -> None:
         self.model, self.combiner, self.tell = model, combiner, tell
+        self.costs = costs  # the settings, which may have changed in place
         self.reader = RowReader(model.encoder)
         self.until = 0  # the round that is not to be learned here
         self.row: LearningRow | None = None
+        self.beside = False  # whether one of `rows` shares scratch with it
+        self.calibration: Any = None  # how its label is learned by the calibration, if there is one
         self.segments: Any = None  # of the chain, as threads have cut it,
         self.learned = 0  # and how many rows have gone alone through them
         self.rows: list[PredictingRow] = []  # for threads that predict; a thread takes one and brings it back
@@ -51,7 +60,11 @@ class Desk:
         if model.chain.segments is not self.segments:
             self.segments, self.learned = model.chain.segments, 0
         if self.row is None:
-            self.row = learning_row(model.chain, len(model.encoder.names), model.k)
+            self.row = LearningRow(model.chain, len(model.encoder.names), model.k)
+            self.rows, self.beside, self.calibration = [], False, None
+            if model.calibration is not None:
+                p = np.empty((1, model.k))
+                self.calibration = hold(CalibrationPass(model.calibration, model.floor, p, self.row.y, self.row.weight))
 
     def _read_names(self) -> None:
         """Columns may have turned up."""
@@ -93,12 +106,39 @@ class Desk:
         if mean is not None:
             mean = mean_after(mean, float(weight), model.chain.t + 1)
         row.weight[0] = weight if mean is None else counted(weight, mean)
+        also = [] if waiting is None else [(partial(waiting.pop, ticket), None)]
+        if not (self._weigh(row, also) and self._calibrate(row, also)):
+            return False
         try:
-            return row.learn(mean) if waiting is None else row.learn(mean, partial(waiting.pop, ticket))
+            return row.learn(mean, *also)
         except BaseException as error:
             if row.is_half_way:
                 model.damage = f"{type(error).__name__}: {error}"
             raise
+
+    def _weigh(self, row: LearningRow, also: list[Any]) -> bool:
+        """The weight of a row with what mistakes about its class cost; False: the settings have changed."""
+        costs, model = self.costs(), self.model
+        if for_experts(costs, model.labels) is not model.chain.costs:
+            return False
+        if costs is not None:
+            counts = count(model.counts, row.y, row.weight, row.k)
+            row.weight[:] = costs.weigh(model.counts, model.labels.names, row.k, row.y, row.weight)
+            also.append((partial(setattr, model, "counts"), counts))
+        return True
+
+    def _calibrate(self, row: LearningRow, also: list[Any]) -> bool:
+        """What is said of the row before it is learned, for the calibration; False: a number is not finite."""
+        if self.calibration is None:
+            return True
+        asked = self._free_row(row.k)
+        asked.raw[:] = row.raw
+        p = asked.forecast(self.combiner)
+        self.rows.append(asked)
+        if p is not None:
+            self.calibration.parts.p[:] = p
+            also.append((partial(compiled(calibrate_row, self.calibration, 0), self.calibration), 0))
+        return p is not None
 
     def predict(self, x: Input) -> Any:
         """The label of one row; None: it is out of the ordinary."""
@@ -111,28 +151,36 @@ class Desk:
 
     def shares(self, x: Input) -> dict[Any, float] | None:
         """Probabilities of one row's classes; None: it is out of the ordinary."""
-        row = self._take(x) if self.model.chain.t else None
+        model = self.model
+        row = self._take(x) if model.chain.t else None
         if row is None:
             return None
-        shares = row.shares(self.combiner)
+        p = row.forecast(self.combiner)
+        found = None if p is None else model.labels.by_name(model.calibrated(row.y, p)[0].tolist())
         self.rows.append(row)
-        return None if shares is None else self.model.labels.by_name(shares)
+        return found
 
     def _take(self, x: Input) -> PredictingRow | None:
         """Arrays that no other thread is using, with this row in them."""
         model = self.model
         if model.damage:
             return None
-        k = len(model.labels.names)
+        row = self._free_row(len(model.labels.names))
+        if not self.reader.read(x, row.raw):
+            self.tell(self.reader.read_any(x, row.raw, learning=False) or {})
+        return row
+
+    def _free_row(self, k: int) -> PredictingRow:
         try:
             row = self.rows.pop()
         except IndexError:
             row = None
         self._read_names()
         if row is None or not row.fits(k):
-            row = predicting_row(model.chain, len(model.encoder.names), k)
-        if not self.reader.read(x, row.raw):
-            self.tell(self.reader.read_any(x, row.raw, learning=False) or {})
+            chain = self.model.chain
+            beside = None if self.beside or self.row is None or not self.row.fits(k) else self.row
+            self.beside |= beside is not None
+            row = PredictingRow(chain, len(self.model.encoder.names), k, beside)
         return row
 
 
@@ -140,8 +188,9 @@ class SingleRows:
     """`learn_one`, `predict_one` and `predict_proba_one` of a classifier."""
 
     _model: Model
-    class_weight: Any
-    cost_matrix: Any
+
+    @abstractmethod
+    def _costs(self, labels: Labels | None = None) -> Costs | None: ...
 
     @abstractmethod
     def _lock(self) -> ReadWriteLock: ...
@@ -215,18 +264,17 @@ class SingleRows:
     def _lay_desk(self, *, learning: bool) -> None:
         """After a single row that went through as a block: the next ones need not."""
         model = self._model
-        if model.calibration is not None or not can_go_alone(model.chain):
+        if not can_go_alone(model.chain):
             self.__dict__.pop("_desk_", None)
             return
         desk = self.__dict__.get("_desk_")
         if desk is None or desk.model is not model:
-            desk = Desk(model, self._combiner(), self._tell)
-        if learning and self.class_weight is None and self.cost_matrix is None:
+            desk = Desk(model, self._combiner(), partial(self._costs, model.labels), self._tell)
+        if learning:
             chain = model.chain
             if desk.should_join:
                 chain.join_up()
-            make_room(chain, model.k)
-            rounds, reviews = rounds_to_look(model), self._reviews(chain)
+            rounds, reviews = min(rounds_to_look(model), make_room(chain, model.k)), self._reviews(chain)
             desk.lay(chain.t + (rounds if reviews is None else min(rounds, reviews.rounds())))
         self.__dict__["_desk_"] = desk
 

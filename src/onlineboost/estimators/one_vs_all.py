@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -10,9 +10,8 @@ from onlineboost._compile.random import child_key
 from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.ova import OneVsAllChain
+from onlineboost.chain.one_vs_all import OneVsAllEnd
 from onlineboost.chain.segments import Segment
-from onlineboost.chain.single_ova import rehearse
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import weak_learners
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
@@ -85,9 +84,9 @@ class OneVsAll(OnlineClassifier):
         self.n_jobs = n_jobs
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
-        chain = OneVsAllChain(columns.n_numeric, seed)
-        chain.pattern = self._segment(columns, seed, count("n_learners", self.n_learners))  # bad settings show here
-        return chain
+        end = OneVsAllEnd()
+        end.pattern = self._segment(columns, seed, count("n_learners", self.n_learners))  # bad settings show here
+        return Chain([], columns.n_numeric, seed, end)
 
     def _segment(self, columns: Columns, seed: int, n: int) -> Segment:
         """A new binary booster."""
@@ -100,22 +99,19 @@ class OneVsAll(OnlineClassifier):
 
     def _rehearse(self, model: Model) -> None:
         """With a class that is there for this alone: the booster of a class comes with its first label."""
-        chain = OneVsAllChain(model.chain.n_numeric, model.chain.seed)
-        chain.add_class(self._new_segment(model, 0))
-        rehearse(chain, len(model.encoder.names), 1, self._combiner())
+        chain = Chain([], model.chain.n_numeric, model.chain.seed, OneVsAllEnd())
+        _add_class(chain, self._new_segment(model, 0))
+        model.chain.place.rehearse(chain, len(model.encoder.names), 1, self._combiner())
 
     def _new_segment(self, model: Model, j: int) -> Segment:
         """The booster of class j in the model's chain."""
         chain = model.chain
-        assert isinstance(chain, OneVsAllChain)
-        n = len(chain.boosters[0].segment) if chain.boosters else self.n_learners
+        n = len(chain.segments[0]) if chain.segments else self.n_learners
         return self._segment(model.columns, child_key(chain.seed, j), n)
 
     def _set_classes(self, model: Model, k: int) -> None:
-        chain = model.chain
-        assert isinstance(chain, OneVsAllChain)
-        for j in range(len(chain.boosters), k):
-            chain.add_class(self._new_segment(model, j))
+        for j in range(len(model.chain.segments), k):
+            _add_class(model.chain, self._new_segment(model, j))
 
     def _combiner(self) -> Combiner:
         return Combiner.LAST
@@ -133,4 +129,11 @@ class OneVsAll(OnlineClassifier):
     @property
     def expert_weights_(self) -> np.ndarray:
         model = self._fitted()
-        return model.labels.outward(model.chain.expert_weights(), axis=0)
+        return model.labels.outward(model.chain.end.expert_weights(), axis=0)
+
+
+def _add_class(chain: Chain, segment: Segment) -> None:
+    """One more class. Its booster knows nothing of the past, and its steps are those of a first round."""
+    segment.booster.born[:] = chain.t
+    cast(OneVsAllEnd, chain.end).add_class(len(segment))
+    chain.segments = [*chain.segments, segment]

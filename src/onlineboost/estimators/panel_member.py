@@ -11,6 +11,7 @@ import numpy as np
 from onlineboost.boosters.plain import Plain
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.members import MemberLearners, new_members
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.base import OnlineClassifier
@@ -54,7 +55,7 @@ class PanelMember(OnlineClassifier):
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         segment = Segment(self._members(columns, [seed], k), Plain(seed, 1, 0, np.ones(1)))
-        return Chain([segment], columns.n_numeric, seed)
+        return Chain([segment], columns.n_numeric, seed, Hedge(1, seed))
 
     def _combiner(self) -> Combiner:
         return Combiner.LAST

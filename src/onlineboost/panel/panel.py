@@ -140,14 +140,22 @@ def learn_panel(panel, X, y, weight, k, work, s):
     """s[b] for every row, before it is learned. Returns how many: up to a row after which the panel must begin anew."""
     for b in range(X.shape[0]):
         ask_row(panel, X[b], k, work, s[b])
-        w = min(max(weight[b], LIGHTEST), HEAVIEST)
-        if is_lost(panel.alarm, work.newton.p, k, y[b], w):
+        if learn_asked(panel, X[b], y[b], weight[b], k, work):
             return b + 1
-        learn_newton(panel.newton, work.newton, k, y[b], w, FADE, PANEL_RIDGE)
-        if meet_row(panel, X[b], k):
-            ask_row(panel, X[b], k, work, work.again)
-        learn_row(panel, k, y[b], w, work)
     return X.shape[0]
+
+
+@bare_kernel
+def learn_asked(panel, x, y, weight, k, work):
+    """Learn the row that `ask_row` was last asked about; True: not so, for the panel must begin anew after it."""
+    w = min(max(weight, LIGHTEST), HEAVIEST)
+    if is_lost(panel.alarm, work.newton.p, k, y, w):
+        return True
+    learn_newton(panel.newton, work.newton, k, y, w, FADE, PANEL_RIDGE)
+    if meet_row(panel, x, k):
+        ask_row(panel, x, k, work, work.again)
+    learn_row(panel, k, y, w, work)
+    return False
 
 
 @bare_kernel
@@ -191,6 +199,12 @@ def ask_row(panel, x, k, work, s):
     ask_eager(panel.eager, work.eager, work.values, k, work.p)  # last: the leaves are then at hand when it learns
     logits_of(work.p, k, work.newton.logits[TREES])
     combine(panel.newton, work.newton, k)
+    clipped_votes(work, k, s)
+
+
+@bare_kernel
+def clipped_votes(work, k, s):
+    """s[:k] by what the members have said together."""
     for c in range(k):
         s[c] = min(max(work.newton.total[c], -REACH), REACH)
 

@@ -196,6 +196,14 @@ def room_for_rows(state: State, n: int) -> State:
     return with_room(state, memory=min(rows, MEMORY), recent=min(rows, RECENT), nodes=min(nodes, NODES))
 
 
+def rows_left(state: Any) -> int:
+    """Rows for which there is room, at least."""
+    have, most, rows = sizes_of(state), _most(state), int(ground_of(state).used[ROWS])
+    left = {"memory": have.get("memory", 0) - rows, "recent": have.get("recent", 0) - rows}
+    left["nodes"] = (have.get("nodes", 0) - _nodes(state)) // 2
+    return min((left[axis] for axis in left if axis in have and have[axis] < most[axis]), default=1 << 60)
+
+
 def _nodes(state: Any) -> int:
     """Of the largest eager tree, if there are any."""
     return int(state.eager.used[:, N_NODES].max()) if hasattr(state, "eager") else 0

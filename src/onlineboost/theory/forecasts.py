@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
-from onlineboost.chain.panelled import PanelChain
+from onlineboost.chain.stacking import Stacking
 from onlineboost.panel.mixture import NAMES
 
 
@@ -68,8 +68,7 @@ class LossGuarantee:
 def loss_guarantee(clf: Any, mistakes: int) -> LossGuarantee:
     """What is promised for a run; see `theory.guarantee`."""
     chain = clf._fitted().chain
-    assert isinstance(chain, PanelChain)
-    *losses, lost = chain.mixture.lost.tolist()
+    *losses, lost = cast(Stacking, chain.end).mixture.lost.tolist()
     bound = mixture_bound(losses, chain.t)
     known = dict(zip(NAMES, losses, strict=True))
     bounds = bound, bound / math.log(2.0)

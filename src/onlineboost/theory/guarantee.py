@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from onlineboost.boosters.potentials import asymptotic_error
-from onlineboost.chain.panelled import PanelChain
 from onlineboost.estimators.adaboost_olm import AdaBoostOLM
 from onlineboost.estimators.online_boost import OnlineBoostClassifier
 from onlineboost.estimators.online_mbbm import OnlineMBBM
@@ -104,10 +103,10 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossG
     model = clf._fitted()
     if not model.chain.t or len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
         return None
-    if isinstance(model.chain, PanelChain):
+    if model.chain.panel is not None:
         return loss_guarantee(clf, mistakes)
     k, weights = model.k, model.chain.gather("weights")
-    wrong = np.rint(-model.chain.log_v).astype(int)
+    wrong = np.rint(-model.chain.end.log_vs[0]).astype(int)
     edges = clf.edges_
     n, T = len(edges), model.chain.t
     known: dict[str, Any] = {

@@ -15,8 +15,6 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.members import MemberLearners
 from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
-from onlineboost.chain.ova import OneVsAllChain
-from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.restarts import Plan, most_lag
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import COLUMNS
@@ -37,7 +35,7 @@ MOST_ROUNDS = 1 << 62
 def check_model(name: str, model: Model) -> None:
     """Everything in the model of the estimator of this name."""
     holds, chain, k = HOLDS[name], model.chain, model.k
-    check(STATES.by_kind[type(chain)].name in holds.chain, "the chain is of another kind")
+    check(chain.end.name in holds.chain, "the chain is of another kind")
     check(0 <= chain.t < MOST_ROUNDS and -(1 << 63) <= chain.seed < 1 << 63, "the rounds or the seed are out of range")
     check_columns(model.encoder, chain.t)
     check(chain.n_numeric == len(model.encoder.numeric), "the number of numeric columns")
@@ -53,25 +51,20 @@ def check_model(name: str, model: Model) -> None:
         check_finite(chain.watch.vote_cost, chain.watch.right_cost, np.array([chain.watch.lead]))
         check(0.0 <= chain.watch.compared < np.inf, "the watch of the restarts")
         check_plan(chain.watch.plan, chain)
-    if isinstance(chain, OneVsAllChain):
-        check(len(chain.boosters) == k, "the number of boosters")
-        check(len({len(log_v) for log_v in chain.log_vs}) <= 1, "the lengths of the boosters")
-        for booster in chain.boosters:
-            check(len(booster.log_v) == len(booster.segment) > 0, "the weights of the experts")
-            check_segment(booster.segment, holds, model, classes=2)
-    else:
-        check(len(chain.segments) == 1, "the number of segments")
-        (whole,) = chain.segments
-        check(len(chain.log_v) == len(whole) == chain.n_learners > 0, "the weights of the experts")
-        check_segment(whole, holds, model, classes=k)
-        if isinstance(chain, PanelChain):
-            check_panelled(chain, model)
-    check_finite(*chain.log_vs)
+    log_vs = chain.end.log_vs
+    check(len(chain.segments) == len(log_vs) == (k if chain.end.takes_turns else 1), "the number of segments")
+    check(len({len(log_v) for log_v in log_vs}) <= 1, "the lengths of the boosters")
+    for segment, log_v in zip(chain.segments, log_vs, strict=True):
+        check(len(log_v) == len(segment) > 0, "the weights of the experts")
+        check_segment(segment, holds, model, classes=chain.end.classes_of(k))
+    if chain.panel is not None:
+        check_panelled(chain, model)
+    check_finite(*log_vs)
 
 
-def check_panelled(chain: PanelChain, model: Model) -> None:
+def check_panelled(chain: Any, model: Model) -> None:
     """The panel, which has learned the rows since it last began anew, and the combiners behind the chain."""
-    panel = chain.panel
+    panel, end = chain.panel.state, chain.end
     counts, begun = panel.alarm.counts, panel.alarm.rounds
     check(((begun >= 0) & (begun <= chain.t)).all(), "when the panel has begun anew")
     check(((np.diff(begun) < 0) | (begun[1:] == 0)).all(), "when the panel has begun anew")
@@ -80,11 +73,11 @@ def check_panelled(chain: PanelChain, model: Model) -> None:
     heaviest = HEAVIEST * int(panel.used[ROWS]) * (1.0 + 1e-9)  # sums are rounded
     check(((counts >= 0.0) & (counts <= heaviest)).all(), "the labels that the panel has learned")
     check_dense(panel, model)
-    for newton in (chain.newton, chain.slow):
+    for newton in (end.newton, end.slow):
         check_newton(newton)
-    check_inside("recency", chain.recency)
-    check_finite(chain.mixture.lost)
-    share = chain.mixture.share
+    check_inside("recency", end.recency)
+    check_finite(end.mixture.lost)
+    share = end.mixture.share
     check((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6, "the shares of the mixture")
 
 

@@ -41,6 +41,11 @@ class State(NamedTuple):
     fresh: bool  # whether `take` gives arrays that nobody else has
 
 
+def kind_of(state: Any) -> type:
+    """What a state is known by: a chain, by what stands at its end."""
+    return type(getattr(state, "end", state))
+
+
 class States:
     """All classes that models are made of, by their names in files and by themselves."""
 
@@ -77,7 +82,7 @@ class States:
 
     def write(self, writer: Writer, state: Any) -> dict[str, Any]:
         """A state as JSON; its arrays go to the writer."""
-        entry = self.by_kind.get(type(state))
+        entry = self.by_kind.get(kind_of(state))
         if entry is None:
             raise CannotSave(
                 f"a model file cannot hold a {type(state).__module__}.{type(state).__qualname__}: use pickle"

@@ -15,8 +15,6 @@ import numpy as np
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.numbers import Numbers
-from onlineboost.chain.ova import ClassBooster, OneVsAllChain
-from onlineboost.chain.panelled import PanelChain
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.lock import OF_THIS_PROCESS
 from onlineboost.estimators.model import Model
@@ -72,15 +70,9 @@ def frozen(estimator: Any, room: Room) -> Any:
 def _chain(chain: Chain, room: Room) -> Chain:
     twin: Chain = _copy_of(chain)
     twin.numbers = Numbers(*(part.copy() for part in chain.numbers))
-    twin.log_v, twin.watch, twin.diary = chain.log_v.copy(), deepcopy(chain.watch), chain.diary.copy()
+    twin.watch, twin.diary = deepcopy(chain.watch), chain.diary.copy()
+    twin.end, twin.panel = chain.end.copy(), None if chain.panel is None else chain.panel.copy()
     twin.segments = [_segment(segment, number, room) for number, segment in enumerate(chain.segments)]
-    if isinstance(chain, OneVsAllChain):
-        assert isinstance(twin, OneVsAllChain)
-        pairs = zip(twin.segments, chain.boosters, strict=True)
-        twin.boosters = [ClassBooster(segment, booster.log_v.copy()) for segment, booster in pairs]
-    if isinstance(chain, PanelChain):
-        assert isinstance(twin, PanelChain)
-        twin.copy_panel(chain)
     return twin
 
 

@@ -19,13 +19,14 @@ from onlineboost.boosters.potentials.tables import Method, Tables, build_tables,
 from onlineboost.chain.calibration import HIGHEST, LOWEST
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import Diary
-from onlineboost.chain.independent import IndependentChain
+from onlineboost.chain.hedge import BestLearner, Hedge
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
 from onlineboost.chain.numbers import Numbers
-from onlineboost.chain.ova import ClassBooster, OneVsAllChain
-from onlineboost.chain.panelled import PanelChain, ends_of
+from onlineboost.chain.one_vs_all import OneVsAllEnd
+from onlineboost.chain.panel_stage import PanelStage
 from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import Segment
+from onlineboost.chain.stacking import BEFORE, Stacking
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.saved.columns import add_columns
 from onlineboost.estimators.saved.fields import States, check
@@ -34,13 +35,19 @@ from onlineboost.estimators.saved.members import add_members
 from onlineboost.estimators.saved.panels import PANEL, make_panel, take
 from onlineboost.panel.mixture import FORECASTS, Mixture
 from onlineboost.panel.newton import Newton
-from onlineboost.panel.recency import FADES
 from onlineboost.panel.state import N_CLASSES, Panel
 from onlineboost.storage.errors import DamagedModelFile
 from onlineboost.trees.compact import loaded, packed, restore, unpacked
 from onlineboost.trees.state import Forest
 
 STATES = States()
+
+
+class ClassBooster(NamedTuple):
+    """What a class has in `OneVsAllEnd`."""
+
+    segment: Segment
+    log_v: np.ndarray
 
 
 class Holds(NamedTuple):
@@ -190,7 +197,7 @@ STATES.add(
     lambda segment: {"learners": segment.learners, "booster": segment.booster},
     lambda given: Segment(given["learners"], loaded(given["booster"])),
 )
-STATES.add("class-booster", ClassBooster, {"segment": "segment", "log_v": "f8[n]"}, lambda state: dict(state.__dict__))
+STATES.add("class-booster", ClassBooster, {"segment": "segment", "log_v": "f8[n]"})
 STATES.add("numbers", Numbers, {"moments": "f8[3,c]", "ends": "f8[2,4,c]"})
 STATES.add("plan", Plan, {"at": "int", "chosen": "i8[m]", "settings": "f8[m,s]"}, lambda plan: dict(plan.__dict__))
 STATES.add(
@@ -218,69 +225,76 @@ CHAIN = {
 }
 
 
+def _common(chain: Chain) -> dict[str, Any]:
+    return {name: getattr(chain, name) for name in CHAIN}
+
+
 def _take_chain(chain: Chain) -> dict[str, Any]:
     """The fields of a chain that is one segment."""
-    one = chain if len(chain.segments) == 1 else chain.joined()  # a copy costs time, and as much memory again
-    return {name: getattr(one, name) for name in (*CHAIN, "segments", "log_v", "n_learners")}
+    (log_v,) = chain.end.log_vs
+    return {**_common(chain), "segments": chain.whole(), "log_v": log_v, "n_learners": chain.n_learners}
 
 
-def _take_one_vs_all(chain: OneVsAllChain) -> dict[str, Any]:
-    return {name: getattr(chain, name) for name in (*CHAIN, "boosters")}
+def _take_one_vs_all(chain: Chain) -> dict[str, Any]:
+    return {**_common(chain), "boosters": list(map(ClassBooster, chain.segments, chain.end.log_vs))}
 
 
-def _make_chain(kind: type[Chain]) -> Any:
+def _take_stacked(chain: Chain) -> dict[str, Any]:
+    assert chain.panel is not None
+    end: Any = chain.end
+    slow = {f"slow_{name}": part for name, part in end.slow._asdict().items()}
+    own = {"panel": chain.panel.state, "recency": end.recency, **end.newton._asdict(), **slow, **end.mixture._asdict()}
+    return {**_take_chain(chain), **own}
+
+
+def _made(given: dict[str, Any], segments: list[Segment], end: Any, panel: PanelStage | None = None) -> Chain:
+    chain = Chain(segments, 0, given["seed"], end, panel)
+    restore(chain, {name: given[name] for name in CHAIN})
+    return chain
+
+
+def _make_chain(kind: type[Hedge]) -> Any:
     def make(given: dict[str, Any]) -> Chain:
-        chain = kind([], 0, given["seed"])
-        restore(chain, given)
-        return chain
+        end = kind(0, given["seed"])
+        end.log_v = given["log_v"]
+        return _made(given, given["segments"], end)
 
     return make
 
 
-def _make_one_vs_all(given: dict[str, Any]) -> OneVsAllChain:
-    chain = OneVsAllChain(0, given["seed"])
-    restore(chain, given)
-    chain.segments = [booster.segment for booster in chain.boosters]
-    chain.n_learners = sum(map(len, chain.log_vs))
-    return chain
+def _make_one_vs_all(given: dict[str, Any]) -> Chain:
+    end = OneVsAllEnd()
+    end._log_vs = [booster.log_v for booster in given["boosters"]]
+    return _made(given, [booster.segment for booster in given["boosters"]], end)
 
 
-def _take_panelled(chain: PanelChain) -> dict[str, Any]:
-    own = {name: getattr(chain, name) for name in (*CHAIN, "log_v", "n_learners", "panel", "recency")}
-    slow = {f"slow_{name}": part for name, part in chain.slow._asdict().items()}
-    return {**own, "segments": [chain.whole()], **chain.newton._asdict(), **slow, **chain.mixture._asdict()}
-
-
-def _make_panelled(given: dict[str, Any]) -> PanelChain:
-    chain: PanelChain = object.__new__(PanelChain)
-    chain.ends = ends_of(given["n_learners"])  # it is cut there when all is known to be good: `finish`
-    Chain.__init__(chain, [], 0, given["seed"])
-    voices = {"newton": Newton(given.pop("beta"), given.pop("A"))}
-    voices |= {"slow": Newton(given.pop("slow_beta"), given.pop("slow_A"))}
-    mixture = Mixture(given.pop("share"), given.pop("lost"))
+def _make_stacked(given: dict[str, Any]) -> Chain:
+    """It is cut at the fifths when all is known to be good: `finish`."""
+    end = Stacking(given["n_learners"])
+    end.newton, end.slow = Newton(given["beta"], given["A"]), Newton(given["slow_beta"], given["slow_A"])
+    end.mixture, end.recency = Mixture(given["share"], given["lost"]), given["recency"]
     k = given["panel"].used[N_CLASSES]
-    if len(voices["newton"].beta) != 1 + len(FADES) + len(chain.ends) or given["recency"].shape[1] != k:
+    if len(end.newton.beta) != BEFORE + len(end.ends) or end.recency.shape[1] != k:
         raise DamagedModelFile("the combiner is not that of the chain")
-    restore(chain, {"panel": given.pop("panel"), **voices, **given, "mixture": mixture})
-    return chain
+    return _made(given, given["segments"], end, PanelStage(given["panel"]))
 
 
 SEGMENTED = CHAIN | {"segments": "[segment]", "log_v": "f8[n]", "n_learners": "=n"}
-STATES.add("chain", Chain, SEGMENTED, _take_chain, _make_chain(Chain))
-STATES.add("independent", IndependentChain, SEGMENTED, _take_chain, _make_chain(IndependentChain))
-STATES.add("one-vs-all", OneVsAllChain, CHAIN | {"boosters": "[class-booster]"}, _take_one_vs_all, _make_one_vs_all)
+STATES.add("chain", Hedge, SEGMENTED, _take_chain, _make_chain(Hedge))
+STATES.add("independent", BestLearner, SEGMENTED, _take_chain, _make_chain(BestLearner))
+STATES.add("one-vs-all", OneVsAllEnd, CHAIN | {"boosters": "[class-booster]"}, _take_one_vs_all, _make_one_vs_all)
 PANELLED = SEGMENTED | {"panel": "panel", "beta": "f8[h]", "A": "f8[h,h]", "recency": "f8[2,k]"}
 PANELLED |= {"slow_beta": "f8[h]", "slow_A": "f8[h,h]"}
 PANELLED |= {"share": f"f8[{FORECASTS}]", "lost": f"f8[{FORECASTS + 1}]"}
 STATES.add("panel", Panel, PANEL, take, make_panel, fresh=True)
-STATES.add("panelled", PanelChain, PANELLED, _take_panelled, _make_panelled)
+STATES.add("panelled", Stacking, PANELLED, _take_stacked, _make_stacked)
 MODEL = {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all|panelled", "counts": "f8[k]"}
 MODEL |= {"limit": "int?", "per_class": "int", "warned": "bool", "calibration": "f8[3]??"}
 
 
 def _take_model(model: Model) -> dict[str, Any]:
     taken = {name: getattr(model, name) for name in MODEL if name != "per_class"}
-    taken["per_class"] = len(model.chain.segments[0]) if isinstance(model.chain, OneVsAllChain) else 0
+    taken["per_class"] = len(model.chain.segments[0]) if model.chain.end.takes_turns and model.chain.segments else 0
     if model.calibration is not None:
         taken["calibration"] = np.append(model.calibration, model.floor)
     return taken
@@ -308,5 +322,4 @@ def finish(model: Model) -> None:
             tables = build_tables(given.pop("n_classes"), segment.booster.n_learners, **given)
             segment.booster = segment.booster._replace(tables=tables)
         segment.booster = segment.booster.with_cache()
-    if isinstance(chain, PanelChain):
-        chain.cut_at_fifths()
+    chain.segments = chain.end.parted(chain.segments)

@@ -6,7 +6,6 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from onlineboost.chain.diary import MEMORY, NEW_CLASS, NEW_COLUMN, RESTART
-from onlineboost.chain.panelled import PanelChain
 from onlineboost.estimators.model import Model
 
 KINDS = {RESTART: "restart", NEW_CLASS: "new class", NEW_COLUMN: "new column", MEMORY: "memory"}
@@ -42,6 +41,6 @@ def events(model: Model) -> list[Event]:
         elif kind == NEW_COLUMN:
             what = [model.encoder.names[number] for number in numbers]
         found.append(Event(row, KINDS[kind], tuple(what)))
-    if isinstance(model.chain, PanelChain):
-        found += [Event(row, "new panel", ()) for row in model.chain.panel.alarm.rounds.tolist() if row]
+    if model.chain.panel is not None:
+        found += [Event(row, "new panel", ()) for row in model.chain.panel.resets()]
     return sorted(found, key=lambda event: event.row)

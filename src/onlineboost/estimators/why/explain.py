@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from typing import Any
+from typing import cast as typed
 
 import numpy as np
 
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.ova import OneVsAllChain
-from onlineboost.chain.panelled import PanelChain
-from onlineboost.chain.voters import Voter, is_member, is_tree, moves_of, trees_of_voter, voters, votes
+from onlineboost.chain.stacking import Stacking
+from onlineboost.chain.stage import Voter
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.why.columns import in_stream_order, name_of, shown, value_of
 from onlineboost.estimators.why.explanation import Explanation
-from onlineboost.panel.newton import LEAST
+from onlineboost.estimators.why.importances import moves_of
 from onlineboost.panel.paths import eager_masses, said_by_panel
-from onlineboost.panel.recency import FADES
+from onlineboost.panel.state import Panel
 from onlineboost.trees.paths import children, tree_of
 from onlineboost.trees.state import LeafRule
 
 START = "what the trees say of any row"
 ROUNDED = "what becomes of it as votes"
-UNTOLD = "learners of another make"
-MEMBERS = "members of the panel, which weigh up all columns at once"
 MIXED = "slow combiner, panel alone, chain alone"  # their shares of the mixture
 MOST_PATHS = 3
 
@@ -31,22 +29,24 @@ def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
     """Why an encoded row, (1, columns), is given its label in the coming round."""
     chain, k, labels = model.chain, model.k, list(model.labels.names)
     believed = np.array(chain.new_rows(x, k, None, None).X)
-    who = voters(chain, k, combiner, now=True)
-    cast = votes(chain, x, k, who)
+    who = chain.voters(k, combiner, now=True)
+    cast = chain.votes(x, k, who)
     columns, others = np.zeros((x.shape[1], k)), dict[str, np.ndarray]()
     straight = np.eye(k)[None]
     (code,), p = chain.forecast(x, k, combiner)
     for voter, vote in zip(who, cast, strict=True):
-        if not is_tree(voter):
-            _add(others, MEMBERS if is_member(voter) else UNTOLD, vote)
-            continue
         moved = moves_of(voter, believed, straight)
+        if moved is None:
+            _add(others, voter.learners.untold, vote)
+            continue
         columns += moved.columns[0]
         _add(others, START, moved.start[0])
         _add(others, ROUNDED, vote - moved.start[0] - moved.columns[0].sum(axis=0))
-    groups = _groups(chain, who, cast, k)
-    if isinstance(chain, PanelChain):
-        columns += _add_panel(chain, believed, k, others, groups)
+    groups: dict[str, np.ndarray] = {} if who else {"votes": np.zeros(k)}
+    for voter, vote in zip(who, cast, strict=True):
+        _add(groups, voter.group, vote)
+    if chain.panel is not None:
+        columns += _add_panel(chain.panel.state, typed(Stacking, chain.end), believed, others, groups)
         so_far = columns.sum(axis=0) + sum(others.values(), np.zeros(k))
         logits = np.log(p[0])
         groups[MIXED] = logits - so_far - (logits - so_far).mean()
@@ -75,22 +75,12 @@ def _add(parts: dict[str, np.ndarray], name: str, numbers: np.ndarray) -> None:
     parts[name] = parts.get(name, 0.0) + numbers
 
 
-def _groups(chain: Any, who: list[Voter], cast: np.ndarray, k: int) -> dict[str, np.ndarray]:
-    """The votes by fifths of the chain, where a panel is ahead of it; otherwise in one group."""
-    found: dict[str, np.ndarray] = {}
-    for voter, vote in zip(who, cast, strict=True):
-        name = "votes"
-        if isinstance(chain, PanelChain):
-            name = f"chain {1 + int(np.searchsorted(chain.ends, voter.number, side='right'))}"
-        _add(found, name, vote)
-    return found or {"votes": np.zeros(k)}
-
-
 def _add_panel(
-    chain: PanelChain, x: np.ndarray, k: int, others: dict[str, np.ndarray], groups: dict[str, np.ndarray]
+    panel: Panel, end: Stacking, x: np.ndarray, others: dict[str, np.ndarray], groups: dict[str, np.ndarray]
 ) -> np.ndarray:
     """What the panel and the last labels add; of the columns, (columns, k)."""
-    said, beta = said_by_panel(chain.panel, x, k, eager_masses(chain.panel, k)), chain.newton.beta
+    k, beta = end.recency.shape[1], end.newton.beta
+    said = said_by_panel(panel, x, k, eager_masses(panel, k))
     for name, voice in said.undivided():
         _add(others, f"panel: {name}", beta[0] * voice)
     cut = said.cut - (said.cut + said.columns.sum(axis=0) + said.voices.sum(axis=0)).mean()
@@ -98,10 +88,7 @@ def _add_panel(
         _add(others, "panel: votes that are cut", beta[0] * cut)
     columns: np.ndarray = beta[0] * said.columns
     groups["panel"] = columns.sum(axis=0) + beta[0] * (said.voices.sum(axis=0) + cut)
-    groups["last labels"] = np.zeros(k)
-    for i in range(len(FADES)):
-        logits = np.log(chain.recency[i, :k] + LEAST)
-        groups["last labels"] += beta[1 + i] * (logits - logits.mean())
+    groups["last labels"] = end.recent_labels(k)
     _add(others, "last labels", groups["last labels"])
     return columns
 
@@ -112,10 +99,11 @@ def _paths(model: Model, who: list[Voter], cast: np.ndarray, x: np.ndarray, code
     found = []
     for at in np.argsort(-speaks, kind="stable")[:MOST_PATHS].tolist():
         voter = who[at]
-        if is_tree(voter) and speaks[at] > 0.0:
-            tree = trees_of_voter(voter)[code if len(trees_of_voter(voter)) > 1 else 0]
+        trees = voter.learners.trees_of(voter.place)
+        if trees and speaks[at] > 0.0:
+            tree = trees[code if len(trees) > 1 else 0]
             name = f"learner {voter.number}"
-            if isinstance(model.chain, OneVsAllChain):
+            if voter.of_class >= 0:
                 name += f" of {shown(model.labels.names[voter.of_class])}"
             found.append(f"{name} ({speaks[at]:+.3g}): {' and '.join(way(model, voter, tree, x)) or 'a single leaf'}")
     return found

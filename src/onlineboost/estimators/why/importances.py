@@ -11,23 +11,21 @@ of the panel that are weak learners.
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.panelled import PanelChain
-from onlineboost.chain.voters import columns_of_member, is_member, is_tree, moves_of, voters
+from onlineboost.chain.stacking import Stacking
+from onlineboost.chain.stage import Voter
 from onlineboost.data.errors import DataError
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.why.columns import in_stream_order
 from onlineboost.panel.paths import column_weights, eager_masses, said_by_panel
+from onlineboost.panel.state import Panel
+from onlineboost.trees.paths import Moves
 
 TOLD = ("trees", "linear")  # voices of the panel that tell which columns move them
-OF_ANOTHER_MAKE = (
-    "learners of another make do not tell which columns they look at: there are importances and trees for "
-    "learner=HoeffdingTree(...) alone. sklearn.inspection.permutation_importance works with any learner"
-)
-
-NO_TREE = "a member of the panel has no tree that could be shown: there are trees of learner=HoeffdingTree(...) alone"
 
 
 class NotTold(DataError, AttributeError):
@@ -43,28 +41,37 @@ def importances(model: Model, combiner: Combiner) -> np.ndarray:
         X = np.array(chain.new_rows(X, k, None, None).X)
         towards = np.full((len(y), k, 1), -1.0 / (k - 1))
         towards[np.arange(len(y)), y] = 1.0
-        for voter in voters(chain, k, combiner, now=False):
-            if is_member(voter):
-                total += columns_of_member(voter, len(total))
-                continue
-            if not is_tree(voter):
-                raise NotTold(OF_ANOTHER_MAKE)
-            total += moves_of(voter, X, towards).columns[:, :, 0].mean(axis=0)
-        if isinstance(chain, PanelChain):
-            total += _of_panel(chain, X, y, towards[:, :, 0])
+        for voter in chain.voters(k, combiner, now=False):
+            moved = moves_of(voter, X, towards)
+            counted = None if moved is not None else voter.learners.column_weights(voter.place, len(total))
+            if moved is not None:
+                total += moved.columns[:, :, 0].mean(axis=0)
+            elif counted is not None:
+                total += abs(voter.weight) * np.abs(voter.effect).max() * counted
+            else:
+                raise NotTold(voter.learners.no_tree)
+        if chain.panel is not None:
+            beta = cast(Stacking, chain.end).newton.beta[0]
+            total += beta * _of_panel(chain.panel.state, X, y, towards[:, :, 0]) / len(y)
     total = np.maximum(in_stream_order(model.encoder, total), 0.0)
     whole = total.sum()
     return total / whole if whole > 0.0 else total
 
 
-def _of_panel(chain: PanelChain, X: np.ndarray, y: np.ndarray, towards: np.ndarray) -> np.ndarray:
-    """What each column does for the panel's votes, on the average of these rows."""
-    panel, k = chain.panel, towards.shape[1]
+def moves_of(voter: Voter, X: np.ndarray, directions: np.ndarray) -> Moves | None:
+    """How a learner comes to what it says of rows, in directions (rows, classes, directions) of the score."""
+    own = voter.weight * np.einsum("lk,rkd->rld", voter.effect, directions)
+    moved: Moves | None = voter.learners.moves(voter.place, X, own)
+    return moved
+
+
+def _of_panel(panel: Panel, X: np.ndarray, y: np.ndarray, towards: np.ndarray) -> np.ndarray:
+    """What each column does for the panel's votes, summed over these rows."""
+    k = towards.shape[1]
     masses, weights = eager_masses(panel, k), column_weights(panel, X.shape[1])
     total = np.zeros(X.shape[1])
     for x, label, direction in zip(X, y, towards, strict=True):
         said = said_by_panel(panel, x[None, :], k, masses, leave_out=int(label))
         whole = [voice @ direction for name, voice in said.undivided() if name not in TOLD]
         total += said.columns @ direction + weights * max(0.0, sum(whole))
-    mean: np.ndarray = chain.newton.beta[0] * total / len(y)
-    return mean
+    return total

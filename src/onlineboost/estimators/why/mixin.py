@@ -10,9 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
-from onlineboost.chain.members import MemberLearners
-from onlineboost.chain.ova import OneVsAllChain
 from onlineboost.data.errors import DataError
 from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.model import Model
@@ -22,7 +19,7 @@ from onlineboost.estimators.why.events import Event, events
 from onlineboost.estimators.why.explain import explain
 from onlineboost.estimators.why.explanation import Explanation
 from onlineboost.estimators.why.html import framed, table
-from onlineboost.estimators.why.importances import NO_TREE, OF_ANOTHER_MAKE, importances
+from onlineboost.estimators.why.importances import importances
 from onlineboost.estimators.why.tree import TreeView
 
 
@@ -82,13 +79,12 @@ class Why(BaseEstimator):
         chain, names = model.chain, list(model.labels.names)
         labels, title = [shown(label) for label in names], f"tree of learner {i}"
         segments = chain.segments
-        by_class = isinstance(chain, OneVsAllChain) or isinstance(segments[0].learners, BinaryTreeLearners)
-        if by_class:
+        if chain.end.takes_turns or segments[0].learners.trees_per_learner(2) > 1:
             if of_class not in names:
                 raise DataError(f"each class has trees of its own: say whose with of_class, one of {names}")
             labels, title = ["another class", shown(of_class)], f"{title} for {shown(of_class)}"
-            if isinstance(chain, OneVsAllChain):
-                segments = [chain.boosters[names.index(of_class)].segment]
+            if chain.end.takes_turns:
+                segments = [segments[names.index(of_class)]]
         elif of_class is not None:
             raise DataError("of_class is for models with trees for each class; here one tree knows all classes")
         n = sum(map(len, segments))
@@ -100,11 +96,10 @@ class Why(BaseEstimator):
             if i < len(segment):
                 break
             i -= len(segment)
-        if not isinstance(segment.learners, TreeLearners):
-            raise DataError(NO_TREE if isinstance(segment.learners, MemberLearners) else OF_ANOTHER_MAKE)
-        if isinstance(segment.learners, BinaryTreeLearners):
-            i = i * segment.learners.n_classes + names.index(of_class)
-        return segment.learners, i, labels, title
+        trees = segment.learners.trees_of(i)
+        if not trees:
+            raise DataError(segment.learners.no_tree)
+        return segment.learners, trees[names.index(of_class) if len(trees) > 1 else 0], labels, title
 
     def summary(self) -> str:
         """The model in a few lines of text: what it has learned, what it takes, and which columns matter."""

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.ova import OneVsAllChain
-from onlineboost.chain.panelled import PanelChain
-from onlineboost.chain.voters import voters
+from onlineboost.chain.shares import forests_of
 from onlineboost.data.errors import DataError
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.why.columns import shown
 from onlineboost.estimators.why.events import events
 from onlineboost.estimators.why.importances import importances
+from onlineboost.panel.panel import NAMES
 
 MOST_NAMES, TOP = 12, 5
 
@@ -68,9 +67,9 @@ def _size(n: int) -> str:
 
 def _learners(model: Model) -> str:
     chain = model.chain
-    what = "a panel of seven voices, then " if isinstance(chain, PanelChain) else ""
-    each = f" ({chain.n_learners // max(model.k, 1)} for each class)" if isinstance(chain, OneVsAllChain) else ""
-    forests = [segment.learners.forest for segment in chain.segments if hasattr(segment.learners, "forest")]
+    what = "" if chain.panel is None else f"a panel of {len(NAMES)} voices, then "
+    each = f" ({chain.n_learners // max(model.k, 1)} for each class)" if chain.end.takes_turns else ""
+    forests = forests_of(chain)
     leaves = sum(int(np.sum(forest.budget["nodes"])) for forest in forests)
     trees = f"; {leaves:,} nodes in their trees" if forests else ""
     return f"{what}{chain.n_learners}{each}{trees}"
@@ -78,7 +77,7 @@ def _learners(model: Model) -> str:
 
 def _best(model: Model, combiner: Combiner) -> str:
     """The learners whose votes are worth most now."""
-    who = voters(model.chain, model.k, combiner, now=False)
+    who = model.chain.voters(model.k, combiner, now=False)
     worth = np.array([abs(voter.weight) * np.abs(voter.effect).max() for voter in who])
     found = []
     for at in np.argsort(-worth, kind="stable")[:TOP].tolist():

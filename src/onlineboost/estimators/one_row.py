@@ -17,6 +17,7 @@ import numpy as np
 from onlineboost._compile.handle import compiled, hold
 from onlineboost.chain.calibration import CalibrationPass, calibrate_row
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.class_weights import weigh_classes
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.relative_weights import counted, mean_after
 from onlineboost.chain.reviews import Reviews
@@ -25,7 +26,7 @@ from onlineboost.data.labels import Labels
 from onlineboost.data.single import RowReader
 from onlineboost.data.warn import Remarks
 from onlineboost.estimators.checks import MOST_WEIGHT
-from onlineboost.estimators.costs import Costs, count, for_experts
+from onlineboost.estimators.costs import Costs, for_experts
 from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.memory import rounds_to_look
 from onlineboost.estimators.model import Model
@@ -122,8 +123,9 @@ class Desk:
         if for_experts(costs, model.labels) is not model.chain.costs:
             return False
         if costs is not None:
-            counts = count(model.counts, row.y, row.weight, row.k)
-            row.weight[:] = costs.weigh(model.counts, model.labels.names, row.k, row.y, row.weight)
+            counts = np.zeros(row.k)
+            counts[: len(model.counts)] = model.counts
+            weigh_classes(counts, row.y, costs.worth(model.labels.names), costs.balanced, row.weight)
             also.append((partial(setattr, model, "counts"), counts))
         return True
 

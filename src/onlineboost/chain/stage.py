@@ -19,6 +19,7 @@ import numpy as np
 from onlineboost.chain.experts import Combiner
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
+from onlineboost.trees.compact import loaded
 
 
 class Block(NamedTuple):
@@ -32,6 +33,10 @@ class Block(NamedTuple):
 
 class Stage:
     """What all stages share: they grow with the stream. Most need not do anything for it."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, [*map(loaded, value)] if isinstance(value, list) else loaded(value))
 
     def set_classes(self, k: int) -> None:
         """From here on there are k classes."""

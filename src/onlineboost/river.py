@@ -22,7 +22,7 @@ from onlineboost.estimators import lookup
 from onlineboost.estimators.registry import ENTRIES
 
 if TYPE_CHECKING:
-    from onlineboost.estimators.base import OnlineClassifier
+    from onlineboost.estimators.classifier import OnlineClassifier
 
 SET_HERE = {"columns": "open"}  # settings that river leaves no choice of
 RENAMED = {"random_state": "seed"}

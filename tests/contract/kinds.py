@@ -18,7 +18,7 @@ from onlineboost import HoeffdingTree, LeastSquares
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain import restarts
 from onlineboost.estimators import lookup, predicting, words
-from onlineboost.estimators.panel_member import PanelMember
+from onlineboost.estimators.panel_members import PanelMember
 from onlineboost.estimators.registry import ENTRIES
 from onlineboost.panel.state import most_bytes, new_panel
 from onlineboost.trees.state import Columns

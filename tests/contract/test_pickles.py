@@ -18,7 +18,7 @@ from contract.test_contract import learned, small, stream  # noqa: F401
 from helpers import in_blocks, number_stream, panel_arrays
 from onlineboost import HoeffdingTree
 from onlineboost.data.labels import object_array
-from onlineboost.estimators.panel_member import PanelMember
+from onlineboost.estimators.panel_members import PanelMember
 from onlineboost.trees import compact, state
 
 every_setting = pytest.mark.parametrize("kind", every_kind(), ids=str)

@@ -19,7 +19,7 @@ from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
 from onlineboost.chain import notices
 from onlineboost.chain.diary import EVENTS, EVERY, ROWS, new_diary
 from onlineboost.data.errors import DataError
-from onlineboost.estimators.panel_member import PanelMember
+from onlineboost.estimators.panel_members import PanelMember
 from onlineboost.trees.paths import moves
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)

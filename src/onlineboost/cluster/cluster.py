@@ -17,7 +17,7 @@ from onlineboost.chain.chain import Chain
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of
 from onlineboost.cluster.remote import Remote
-from onlineboost.estimators.base import OnlineClassifier
+from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.memory import remark_limit
 from onlineboost.estimators.settings import count
 

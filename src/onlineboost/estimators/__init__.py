@@ -13,12 +13,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onlineboost.estimators.base import OnlineClassifier
     from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
+    from onlineboost.estimators.classifier import OnlineClassifier
 
 __all__ = ["BoosterClassifier", "OnlineClassifier", "boosted_chain"]
 
-_HOME = {"BoosterClassifier": "booster", "OnlineClassifier": "base", "boosted_chain": "booster"}
+_HOME = {"BoosterClassifier": "booster", "OnlineClassifier": "classifier", "boosted_chain": "booster"}
 
 
 def __getattr__(name: str) -> Any:  # loaded when first asked for: scikit-learn comes with them

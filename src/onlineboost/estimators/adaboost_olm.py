@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
-from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
+from onlineboost.estimators.booster import BoosterClassifier, RestartingClassifier, boosted_chain
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.restarting import RestartingClassifier
 from onlineboost.estimators.settings import GRADIENTS, Names, Scale, adapts, loss_of, scales, vote_of, word
 from onlineboost.trees.state import Columns
 
 
+@dataclass(repr=False, eq=False)
 class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     """Adaboost.OLM: adaptive online multiclass boosting (Jung, Goetz, Tewari 2017, Algorithm 2), corrected.
 
@@ -102,47 +103,25 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     ['low', 'high']
     """
 
-    # arguments: an estimator has one for every setting
-    def __init__(
-        self,
-        n_learners: int = 100,
-        *,
-        loss: str = "logistic",
-        learner: Any = None,
-        weight_scale: Scale = "rising",
-        combiner: str = "hedge",
-        vote: str = "tempered",
-        restart: str = "auto",
-        gradient: str = "corrected",
-        alpha_steps: str = "auto",
-        class_weight: ClassWeight = None,
-        cost_matrix: CostMatrix = None,
-        panel: bool = False,
-        calibrate: bool = False,
-        memory_limit: MemoryLimit = DEFAULT,
-        categorical_features: Names = None,
-        columns: str = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = 1,
-    ) -> None:
-        self.n_learners = n_learners
-        self.loss = loss
-        self.learner = learner
-        self.weight_scale = weight_scale
-        self.combiner = combiner
-        self.vote = vote
-        self.restart = restart
-        self.gradient = gradient
-        self.alpha_steps = alpha_steps
-        self.class_weight = class_weight
-        self.cost_matrix = cost_matrix
-        self.panel = panel
-        self.calibrate = calibrate
-        self.memory_limit = memory_limit
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_learners: int = 100
+    _: KW_ONLY
+    loss: str = "logistic"
+    learner: Any = None
+    weight_scale: Scale = "rising"
+    combiner: str = "hedge"
+    vote: str = "tempered"
+    restart: str = "auto"
+    gradient: str = "corrected"
+    alpha_steps: str = "auto"
+    class_weight: ClassWeight = None
+    cost_matrix: CostMatrix = None
+    panel: bool = False
+    calibrate: bool = False
+    memory_limit: MemoryLimit = DEFAULT
+    categorical_features: Names = None
+    columns: str = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = 1
 
     @classmethod
     def paper(cls, n_learners: int = 100, *, as_printed: bool = False, **settings: Any) -> Self:
@@ -167,7 +146,7 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         return cls(n_learners, **(printed | settings))
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
-        self._combiner(), self._restart()  # bad settings show here
+        self._combiner()  # a bad setting shows here
         loss, scale = loss_of(self.loss), scales(self.weight_scale, self.n_learners, seed)
         adaptive = adapts(self.alpha_steps, loss)
         booster = new_olm(loss, vote_of(self.vote), seed, scale, printed=self._is_printed(), adaptive=adaptive)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from onlineboost.estimators.settings import Names, Scale, adapts, loss_of, scale
 from onlineboost.trees.state import Columns, no_trees
 
 
+@dataclass(repr=False, eq=False)
 class AdaBoostOVA(BoosterClassifier):
     """Adaboost.OLM with weak learners made of one binary tree per class (AdaOVA in the paper).
 
@@ -52,39 +54,21 @@ class AdaBoostOVA(BoosterClassifier):
     ['low', 'high']
     """
 
-    # arguments: an estimator has one for every setting
-    def __init__(
-        self,
-        n_learners: int = 100,
-        *,
-        loss: str = "logistic",
-        learner: Any = None,
-        weight_scale: Scale = "rising",
-        combiner: str = "hedge",
-        vote: str = "tempered",
-        class_weight: ClassWeight = None,
-        cost_matrix: CostMatrix = None,
-        calibrate: bool = False,
-        memory_limit: MemoryLimit = DEFAULT,
-        categorical_features: Names = None,
-        columns: str = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = 1,
-    ) -> None:
-        self.n_learners = n_learners
-        self.loss = loss
-        self.learner = learner
-        self.weight_scale = weight_scale
-        self.combiner = combiner
-        self.vote = vote
-        self.class_weight = class_weight
-        self.cost_matrix = cost_matrix
-        self.calibrate = calibrate
-        self.memory_limit = memory_limit
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_learners: int = 100
+    _: KW_ONLY
+    loss: str = "logistic"
+    learner: Any = None
+    weight_scale: Scale = "rising"
+    combiner: str = "hedge"
+    vote: str = "tempered"
+    class_weight: ClassWeight = None
+    cost_matrix: CostMatrix = None
+    calibrate: bool = False
+    memory_limit: MemoryLimit = DEFAULT
+    categorical_features: Names = None
+    columns: str = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = 1
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner()  # a bad setting shows here

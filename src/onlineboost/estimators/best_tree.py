@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -12,14 +13,15 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.hedge import BestLearner
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
-from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import only_tree
+from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.settings import Names, count
 from onlineboost.trees.state import Columns
 
 
+@dataclass(repr=False, eq=False)
 class BestTree(OnlineClassifier):
     """The best of N trees: they know nothing of each other, and the one with the fewest mistakes so far is followed.
 
@@ -53,30 +55,17 @@ class BestTree(OnlineClassifier):
     1.0
     """
 
-    def __init__(
-        self,
-        n_learners: int = 100,
-        *,
-        learner: Any = None,
-        class_weight: ClassWeight = None,
-        cost_matrix: CostMatrix = None,
-        calibrate: bool = False,
-        memory_limit: MemoryLimit = DEFAULT,
-        categorical_features: Names = None,
-        columns: str = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = 1,
-    ) -> None:
-        self.n_learners = n_learners
-        self.learner = learner
-        self.class_weight = class_weight
-        self.cost_matrix = cost_matrix
-        self.calibrate = calibrate
-        self.memory_limit = memory_limit
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_learners: int = 100
+    _: KW_ONLY
+    learner: Any = None
+    class_weight: ClassWeight = None
+    cost_matrix: CostMatrix = None
+    calibrate: bool = False
+    memory_limit: MemoryLimit = DEFAULT
+    categorical_features: Names = None
+    columns: str = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = 1
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         n = count("n_learners", self.n_learners)

@@ -13,15 +13,16 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.learners import GivenLearners, Learners, TreeLearners
 from onlineboost.chain.panel_stage import PanelStage
+from onlineboost.chain.restarts import Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.stacking import Stacking
 from onlineboost.contracts.booster import Booster
-from onlineboost.estimators.base import OnlineClassifier
+from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.one_by_one import learns_one_by_one, one_by_one
-from onlineboost.estimators.panel_member import PanelMember
-from onlineboost.estimators.settings import COMBINERS, word, yes_or_no
+from onlineboost.estimators.panel_members import PanelMember
+from onlineboost.estimators.settings import COMBINERS, RESTARTS, word, yes_or_no
 from onlineboost.trees.state import Columns
 
 Own = TypeVar("Own", bound=OnlineClassifier)  # a weak learner of this package
@@ -47,6 +48,24 @@ class BoosterClassifier(OnlineClassifier):
     @property
     def expert_weights_(self) -> np.ndarray:
         return self._fitted().chain.end.expert_weights()
+
+
+class RestartingClassifier(OnlineClassifier):
+    """A chain of Adaboost.OLM that is reviewed now and then: the setting `restart`."""
+
+    def _watched(self, chain: Chain) -> Chain:
+        """A new chain, from here on watched."""
+        word("restart", self.restart, RESTARTS)  # a bad setting shows here
+        chain.watch = Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
+        return chain
+
+    @property
+    def alphas_(self) -> np.ndarray:
+        return self._fitted().chain.gather("alpha")
+
+    @property
+    def ages_(self) -> np.ndarray:
+        return self._fitted().chain.gather("seen")
 
 
 def only_tree(learner: Any, whose: str) -> HoeffdingTree:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from onlineboost.boosters.plain import Plain
 from onlineboost.chain.chain import Chain
-from onlineboost.chain.experts import Combiner
 from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
-from onlineboost.estimators.base import OnlineClassifier
+from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.settings import CONFIDENCE, DRAWS, GRACE, TIE, Names, Range, draw, word
 from onlineboost.trees.state import LEAF_RULES, Columns, Forest, TreeSettings, plant
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class HoeffdingTree(OnlineClassifier):
     """A Hoeffding tree (VFDT), by itself or as the weak learner of a booster.
 
@@ -62,37 +63,19 @@ class HoeffdingTree(OnlineClassifier):
     ['low', 'high']
     """
 
-    # arguments: an estimator has one for every setting
-    def __init__(
-        self,
-        *,
-        grace_period: Range = (5, 40),
-        split_confidence: Range = (0.01, 0.9),
-        tie_threshold: Range = (0.01, 0.9),
-        draws: str = "log",
-        leaf_prediction: str = "nba",
-        max_features: float = 0.3,
-        class_weight: ClassWeight = None,
-        cost_matrix: CostMatrix = None,
-        calibrate: bool = False,
-        memory_limit: MemoryLimit = DEFAULT,
-        categorical_features: Names = None,
-        columns: str = "auto",
-        random_state: Any = 0,
-    ) -> None:
-        self.grace_period = grace_period
-        self.split_confidence = split_confidence
-        self.tie_threshold = tie_threshold
-        self.draws = draws
-        self.leaf_prediction = leaf_prediction
-        self.max_features = max_features
-        self.class_weight = class_weight
-        self.cost_matrix = cost_matrix
-        self.calibrate = calibrate
-        self.memory_limit = memory_limit
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.random_state = random_state
+    grace_period: Range = (5, 40)
+    split_confidence: Range = (0.01, 0.9)
+    tie_threshold: Range = (0.01, 0.9)
+    draws: str = "log"
+    leaf_prediction: str = "nba"
+    max_features: float = 0.3
+    class_weight: ClassWeight = None
+    cost_matrix: CostMatrix = None
+    calibrate: bool = False
+    memory_limit: MemoryLimit = DEFAULT
+    categorical_features: Names = None
+    columns: str = "auto"
+    random_state: Any = 0
 
     @classmethod
     def paper(cls, **settings: Any) -> Self:
@@ -128,6 +111,3 @@ class HoeffdingTree(OnlineClassifier):
         forest = self._trees(columns, np.ones(1), seed)
         segment = Segment(TreeLearners(forest), Plain(seed, 1, 0, np.ones(1)))
         return Chain([segment], columns.n_numeric, seed, Hedge(1, seed))
-
-    def _combiner(self) -> Combiner:
-        return Combiner.LAST

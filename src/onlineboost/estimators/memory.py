@@ -153,37 +153,20 @@ def remark_limit(model: Model) -> None:
     )
 
 
-class Memory:
-    """What there is to know about the memory of a classifier."""
+def nbytes_by_part(model: Model) -> dict[str, int]:
+    """Bytes of everything learned, part by part."""
+    encoder = model.encoder
+    parts = (encoder.names, *encoder.codes, *encoder.births, *encoder.once)
+    columns = sum(map(sys.getsizeof, parts)) + model.labels.classes.nbytes
+    return {**model.chain.nbytes(), "columns and labels": columns}
 
-    def _fitted(self) -> Model:
-        raise NotImplementedError
 
-    @property
-    def nbytes_by_part_(self) -> dict[str, int]:
-        """Bytes of everything learned, part by part, room that is kept for growth included."""
-        model = self._fitted()
-        encoder = model.encoder
-        parts = (encoder.names, *encoder.codes, *encoder.births, *encoder.once)
-        columns = sum(map(sys.getsizeof, parts)) + model.labels.classes.nbytes
-        return {**model.chain.nbytes(), "columns and labels": columns}
-
-    @property
-    def nbytes_(self) -> int:
-        """Size of the model in bytes."""
-        return sum(self.nbytes_by_part_.values())
-
-    @property
-    def memory_(self) -> dict[str, Any]:
-        """The limit in bytes, the bytes taken part by part, and what the model goes without because of the limit.
-
-        Tables have room for growth, which takes addresses but no memory: "trees in use" are the bytes without it.
-        """
-        model = self._fitted()
-        return {
-            "limit": model.limit,
-            "bytes": self.nbytes_by_part_,
-            "trees in use": trees_in_use(model.chain),
-            "leaves without statistics": without_statistics(model.chain),
-            "trees without room to split": full_trees(model.chain),
-        }
+def told(model: Model) -> dict[str, Any]:
+    """What there is to know about the memory of a model."""
+    return {
+        "limit": model.limit,
+        "bytes": nbytes_by_part(model),
+        "trees in use": trees_in_use(model.chain),
+        "leaves without statistics": without_statistics(model.chain),
+        "trees without room to split": full_trees(model.chain),
+    }

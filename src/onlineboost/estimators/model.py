@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numba.core.errors import NumbaError
@@ -12,9 +12,10 @@ from numba.core.errors import NumbaError
 from onlineboost._compile.cache import note_known
 from onlineboost._compile.jit import announce_compilation
 from onlineboost.chain.calibration import ahead, calibrate
-from onlineboost.chain.chain import Chain
+from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
 from onlineboost.chain.diary import NEW_COLUMN
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.threads import spread
 from onlineboost.contracts.booster import BOOSTER
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
@@ -73,6 +74,31 @@ class Model:
             self.damage = f"{type(error).__name__}: {error}"
             raise
         return self.encoder.names
+
+    def undamaged(self) -> Self:
+        """This model, if it can be used."""
+        if self.damage:
+            raise RuntimeError(
+                f"an error in the middle of learning a row has left this model half way ({self.damage}). "
+                f"Go back to a copy (snapshot() or pickle), or call fit"
+            )
+        return self
+
+    def predict(self, X: np.ndarray, combiner: Combiner, threads: int) -> np.ndarray:
+        """The codes of encoded rows."""
+        return self._in_pieces(X, threads, lambda piece: self.chain.predict(piece, self.k, combiner))
+
+    def predict_proba(self, X: np.ndarray, combiner: Combiner, threads: int) -> np.ndarray:
+        """The probabilities of the classes, by code."""
+        return self._in_pieces(X, threads, lambda piece: self.shares(piece, combiner))
+
+    def _in_pieces(self, X: np.ndarray, threads: int, predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """predict(X) by pieces that fit the cache, and by as many threads as pay. Rows know nothing of each other."""
+        if not len(X):
+            return predict(X)
+        pays = len(X) * self.chain.n_learners >= LEAST_VOTES
+        threads = max(1, min(threads, len(X) // LEAST_ROWS)) if pays else 1
+        return spread(predict, X, min(BLOCK, -(-len(X) // threads)), threads)
 
     def shares(self, X: np.ndarray, combiner: Combiner) -> np.ndarray:
         """Probabilities of the classes, by code, for encoded rows; before the first is learned all are as likely."""

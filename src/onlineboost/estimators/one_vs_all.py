@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -9,11 +10,10 @@ import numpy as np
 from onlineboost._compile.random import child_key
 from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
-from onlineboost.chain.experts import Combiner
 from onlineboost.chain.one_vs_all import OneVsAllEnd
 from onlineboost.chain.segments import Segment
-from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import weak_learners
+from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.model import Model
@@ -21,6 +21,7 @@ from onlineboost.estimators.settings import Names, Scale, adapts, count, loss_of
 from onlineboost.trees.state import Columns
 
 
+@dataclass(repr=False, eq=False)
 class OneVsAll(OnlineClassifier):
     """One binary Adaboost.OLM per class: is it this class or another one? (OvA in the paper.)
 
@@ -51,37 +52,20 @@ class OneVsAll(OnlineClassifier):
     ['low', 'high']
     """
 
-    # arguments: an estimator has one for every setting
-    def __init__(
-        self,
-        n_learners: int = 100,
-        *,
-        loss: str = "logistic",
-        learner: Any = None,
-        weight_scale: Scale = "rising",
-        vote: str = "tempered",
-        class_weight: ClassWeight = None,
-        cost_matrix: CostMatrix = None,
-        calibrate: bool = False,
-        memory_limit: MemoryLimit = DEFAULT,
-        categorical_features: Names = None,
-        columns: str = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = 1,
-    ) -> None:
-        self.n_learners = n_learners
-        self.loss = loss
-        self.learner = learner
-        self.weight_scale = weight_scale
-        self.vote = vote
-        self.class_weight = class_weight
-        self.cost_matrix = cost_matrix
-        self.calibrate = calibrate
-        self.memory_limit = memory_limit
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_learners: int = 100
+    _: KW_ONLY
+    loss: str = "logistic"
+    learner: Any = None
+    weight_scale: Scale = "rising"
+    vote: str = "tempered"
+    class_weight: ClassWeight = None
+    cost_matrix: CostMatrix = None
+    calibrate: bool = False
+    memory_limit: MemoryLimit = DEFAULT
+    categorical_features: Names = None
+    columns: str = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = 1
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         end = OneVsAllEnd()
@@ -112,9 +96,6 @@ class OneVsAll(OnlineClassifier):
     def _set_classes(self, model: Model, k: int) -> None:
         for j in range(len(model.chain.segments), k):
             _add_class(model.chain, self._new_segment(model, j))
-
-    def _combiner(self) -> Combiner:
-        return Combiner.LAST
 
     @property
     def alphas_(self) -> np.ndarray:

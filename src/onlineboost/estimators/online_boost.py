@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,22 +11,21 @@ from onlineboost.boosters.losses import Loss
 from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.chain import Chain
-from onlineboost.chain.experts import Combiner
-from onlineboost.estimators.booster import boosted_chain, voices_of
+from onlineboost.estimators.booster import RestartingClassifier, boosted_chain, voices_of
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.restarting import RestartingClassifier
 from onlineboost.estimators.settings import Names, Scale, scales
 from onlineboost.trees.state import Columns
 
 
+@dataclass(repr=False, eq=False)
 class OnlineBoostClassifier(RestartingClassifier):
     """The most accurate of the classifiers: a panel of unlike learners, boosted trees, and a combiner of both.
 
-    The panel (eager trees, nearest neighbours, least squares) is quick to learn from the first rows on. The boosted
-    trees of :class:`AdaBoostOLM` start from what the panel says, and learn what it gets wrong. A combiner learns by
-    online Newton steps how much to believe each of them, and makes probabilities of it. docs/flagship.md tells what
-    each part is worth.
+    The panel (least squares, nearest neighbours, eager and refitted trees) is quick to learn from the first rows on.
+    The boosted trees of :class:`AdaBoostOLM` start from what the panel says, and learn what it gets wrong. A combiner
+    learns by online Newton steps how much to believe each of them, and makes probabilities of it. docs/flagship.md
+    tells what each part is worth.
 
     Parameters
     ----------
@@ -53,41 +53,22 @@ class OnlineBoostClassifier(RestartingClassifier):
     ['low', 'high']
     """
 
-    # arguments: an estimator has one for every setting
-    def __init__(
-        self,
-        n_learners: int = 50,
-        *,
-        learner: Any = None,
-        weight_scale: Scale = "rising",
-        restart: str = "auto",
-        class_weight: ClassWeight = None,
-        cost_matrix: CostMatrix = None,
-        memory_limit: MemoryLimit = DEFAULT,
-        categorical_features: Names = None,
-        columns: str = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = 1,
-    ) -> None:
-        self.n_learners = n_learners
-        self.learner = learner
-        self.weight_scale = weight_scale
-        self.restart = restart
-        self.class_weight = class_weight
-        self.cost_matrix = cost_matrix
-        self.memory_limit = memory_limit
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_learners: int = 50
+    _: KW_ONLY
+    learner: Any = None
+    weight_scale: Scale = "rising"
+    restart: str = "auto"
+    class_weight: ClassWeight = None
+    cost_matrix: CostMatrix = None
+    memory_limit: MemoryLimit = DEFAULT
+    categorical_features: Names = None
+    columns: str = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = 1
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
-        self._restart()  # a bad setting shows here
         booster = new_olm(Loss.LOGISTIC, Vote.TEMPERED, seed, scales(self.weight_scale, self.n_learners, seed))
         return self._watched(boosted_chain(self.learner, booster, columns, k, panel=True))
-
-    def _combiner(self) -> Combiner:
-        return Combiner.LAST  # nobody asks: the votes are combined otherwise
 
     @property
     def edges_(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ GAMMAS = (0.3, 0.1, 0.03, 0.01)  # of gamma="auto"
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
+@dataclass(repr=False, eq=False)
 class OnlineMBBM(BoosterClassifier):
     """OnlineMBBM: online multiclass boost-by-majority (Jung, Goetz, Tewari 2017, Algorithm 1), with exact potentials.
 
@@ -68,47 +70,25 @@ class OnlineMBBM(BoosterClassifier):
 
     _floor = 0.1  # probabilities are shares of votes
 
-    # arguments: an estimator has one for every setting
-    def __init__(
-        self,
-        n_learners: int = 100,
-        *,
-        gamma: float | Sequence[float] | str = "auto",
-        loss: str = "zero_one",
-        potential: str = "exact",
-        weights: str = "relative",
-        learner: Any = None,
-        weight_scale: Scale = "rising",
-        combiner: str = "hedge",
-        vote: str = "tempered",
-        class_weight: ClassWeight = None,
-        cost_matrix: CostMatrix = None,
-        panel: bool = False,
-        calibrate: bool = False,
-        memory_limit: MemoryLimit = DEFAULT,
-        categorical_features: Names = None,
-        columns: str = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = 1,
-    ) -> None:
-        self.n_learners = n_learners
-        self.gamma = gamma
-        self.loss = loss
-        self.potential = potential
-        self.weights = weights
-        self.learner = learner
-        self.weight_scale = weight_scale
-        self.combiner = combiner
-        self.vote = vote
-        self.class_weight = class_weight
-        self.cost_matrix = cost_matrix
-        self.panel = panel
-        self.calibrate = calibrate
-        self.memory_limit = memory_limit
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_learners: int = 100
+    _: KW_ONLY
+    gamma: float | Sequence[float] | str = "auto"
+    loss: str = "zero_one"
+    potential: str = "exact"
+    weights: str = "relative"
+    learner: Any = None
+    weight_scale: Scale = "rising"
+    combiner: str = "hedge"
+    vote: str = "tempered"
+    class_weight: ClassWeight = None
+    cost_matrix: CostMatrix = None
+    panel: bool = False
+    calibrate: bool = False
+    memory_limit: MemoryLimit = DEFAULT
+    categorical_features: Names = None
+    columns: str = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = 1
 
     @classmethod
     def paper(cls, gamma: float | Sequence[float], n_learners: int = 100, **settings: Any) -> Self:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from onlineboost.boosters.oza import new_oza
 from onlineboost.chain.chain import Chain
-from onlineboost.chain.experts import Combiner
-from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.booster import boosted_chain, only_tree
+from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.settings import Names, count, yes_or_no
 from onlineboost.trees.state import Columns
 
 
+@dataclass(repr=False, eq=False)
 class OzaBoost(OnlineClassifier):
     """Online boosting by Oza and Russell (2005, figure 2): each tree hands the example's weight to the next.
 
@@ -57,40 +58,22 @@ class OzaBoost(OnlineClassifier):
 
     _floor = 0.1  # probabilities are shares of votes
 
-    # arguments: an estimator has one for every setting
-    def __init__(
-        self,
-        n_learners: int = 100,
-        *,
-        learner: Any = None,
-        poisson: bool = True,
-        class_weight: ClassWeight = None,
-        cost_matrix: CostMatrix = None,
-        calibrate: bool = False,
-        memory_limit: MemoryLimit = DEFAULT,
-        categorical_features: Names = None,
-        columns: str = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = 1,
-    ) -> None:
-        self.n_learners = n_learners
-        self.learner = learner
-        self.poisson = poisson
-        self.class_weight = class_weight
-        self.cost_matrix = cost_matrix
-        self.calibrate = calibrate
-        self.memory_limit = memory_limit
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_learners: int = 100
+    _: KW_ONLY
+    learner: Any = None
+    poisson: bool = True
+    class_weight: ClassWeight = None
+    cost_matrix: CostMatrix = None
+    calibrate: bool = False
+    memory_limit: MemoryLimit = DEFAULT
+    categorical_features: Names = None
+    columns: str = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = 1
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         booster = new_oza(yes_or_no("poisson", self.poisson), seed, count("n_learners", self.n_learners))
         return boosted_chain(only_tree(self.learner, "OzaBoost"), booster, columns, k)
-
-    def _combiner(self) -> Combiner:
-        return Combiner.LAST
 
     @property
     def alphas_(self) -> np.ndarray:

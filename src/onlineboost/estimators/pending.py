@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import os
 import sys
-from abc import abstractmethod
 from secrets import token_hex
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,10 +23,10 @@ from onlineboost.data.encoder import Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import named_row, table_of_row
 from onlineboost.data.values import interned
-from onlineboost.estimators.lock import ReadWriteLock
+from onlineboost.estimators import single_rows
 from onlineboost.estimators.model import Model
-from onlineboost.estimators.one_row import Input
 from onlineboost.estimators.settings import count
+from onlineboost.estimators.single_rows import Input
 from onlineboost.trees.compact import loaded
 
 MOST = 10_000  # rows that wait at most, unless `limit_pending` says otherwise
@@ -142,95 +141,45 @@ class Pending:
         return fresh
 
 
-class DelayedLabels:
-    """Predicting now and learning later: `predict_pending` and `learn_pending` of a classifier."""
+def predict_pending(clf: Any, x: Input, id: Ticket | None) -> Awaited:
+    own = None if id is None else checked_id(id, "id")
+    label = single_rows.predict_one(clf, x)
+    with clf._lock().writing():
+        model: Model | None = clf.__dict__.get("_model")
+        if model is None or model.encoder.new_columns_of_row(x):
+            return Awaited(label, waiting(clf).add(_as_it_came(x), own))
+        return Awaited(label, waiting(clf).add(model.encoder.keep(x), own))
 
-    @abstractmethod
-    def _lock(self) -> ReadWriteLock: ...
 
-    @abstractmethod
-    def predict_one(self, x: Input) -> Any: ...
+def learn_pending(clf: Any, ticket: Ticket, y: Any, weight: float) -> None:
+    desk = clf.__dict__.get("_desk_")
+    rows = waiting(clf).rows
+    x = rows.get(ticket) if type(ticket) is str or type(ticket) is int else None
+    if desk is not None and x is not None and clf._lock().learn_at_once(desk.learn, x, y, weight, rows, ticket):
+        return
+    with Interrupt() as interrupt, clf._lock().writing():
+        single_rows.learn_as_block(clf, waiting(clf).row(ticket), y, weight, interrupt)
+        waiting(clf).rows.pop(checked_id(ticket, "ticket"))
+    clf._tell_learned(1)
 
-    @abstractmethod
-    def _learn_kept(self, x: Any, y: Any, weight: float, interrupt: Interrupt) -> None: ...
 
-    @abstractmethod
-    def _tell_learned(self, n_rows: int) -> None: ...
+def forget_pending(clf: Any, ticket: Ticket) -> None:
+    with clf._lock().writing():
+        waiting(clf).row(ticket)
+        waiting(clf).drop(checked_id(ticket, "ticket"))
 
-    def predict_pending(self, x: Input, *, id: Ticket | None = None) -> Awaited:
-        """The label of one row as `predict_one` predicts it, and a ticket to learn the row with when its label comes.
 
-        The ticket is a short text that no other row ever gets, after a restart from an older file neither. With an
-        `id` of your own, text or a whole number, that is the ticket; one that is waiting already is an error. The row
-        is kept meanwhile, in copies, pickles and files too; at most 10,000 rows are, or what `limit_pending` says, and
-        then the oldest is dropped.
+def limit_pending(clf: Any, most: int) -> None:
+    most = count("most", most)
+    with clf._lock().writing():
+        waiting(clf).most = most
+        waiting(clf).shrink()
 
-        Examples
-        --------
-        >>> from onlineboost import HoeffdingTree
-        >>> clf = HoeffdingTree().fit([[0.0], [1.0]] * 50, ["low", "high"] * 50)
-        >>> first, second = clf.predict_pending([0.1]), clf.predict_pending([0.9])
-        >>> first.label, second.label
-        ('low', 'high')
-        >>> clf.learn_pending(second.ticket, "high").learn_pending(first.ticket, "low").n_samples_seen_
-        102
-        >>> clf.predict_pending([0.2], id="order 4711")
-        Awaited(label='low', ticket='order 4711')
-        >>> clf.learn_pending("order 4711", "low").n_pending_
-        0
-        """
-        own = None if id is None else checked_id(id, "id")
-        label = self.predict_one(x)
-        with self._lock().writing():
-            model: Model | None = self.__dict__.get("_model")
-            if model is None or model.encoder.new_columns_of_row(x):
-                return Awaited(label, self._waiting().add(_as_it_came(x), own))
-            return Awaited(label, self._waiting().add(model.encoder.keep(x), own))
 
-    def learn_pending(self, ticket: Ticket, y: Any, weight: float = 1.0) -> Self:
-        """Learn the row of a ticket or id, whose label has come: as `learn_one` would learn it now. It is good once."""
-        desk = self.__dict__.get("_desk_")
-        rows = self._waiting().rows
-        x = rows.get(ticket) if type(ticket) is str or type(ticket) is int else None
-        if desk is not None and x is not None and self._lock().learn_at_once(desk.learn, x, y, weight, rows, ticket):
-            return self
-        with Interrupt() as interrupt, self._lock().writing():
-            waiting = self._waiting()
-            self._learn_kept(waiting.row(ticket), y, weight, interrupt)
-            waiting.rows.pop(checked_id(ticket, "ticket"))
-        self._tell_learned(1)
-        return self
-
-    def forget_pending(self, ticket: Ticket) -> Self:
-        """The label of this ticket or id will never come: its row need not wait any more."""
-        with self._lock().writing():
-            waiting = self._waiting()
-            waiting.row(ticket)
-            waiting.drop(checked_id(ticket, "ticket"))
-        return self
-
-    def limit_pending(self, most: int) -> Self:
-        """Let so many rows wait for their labels at most; if there are more, the oldest are dropped."""
-        most = count("most", most)
-        with self._lock().writing():
-            waiting = self._waiting()
-            waiting.most = most
-            waiting.shrink()
-        return self
-
-    @property
-    def n_pending_(self) -> int:
-        """Number of rows that wait for their labels."""
-        return len(self._waiting().rows)
-
-    @property
-    def n_dropped_(self) -> int:
-        """Number of rows that were dropped, or forgotten, before their labels came."""
-        return self._waiting().dropped
-
-    def _waiting(self) -> Pending:
-        found: Pending = self.__dict__.get("_pending") or self.__dict__.setdefault("_pending", Pending())
-        return found
+def waiting(clf: Any) -> Pending:
+    """The rows of a classifier that wait."""
+    found: Pending = clf.__dict__.get("_pending") or clf.__dict__.setdefault("_pending", Pending())
+    return found
 
 
 def checked_id(given: Any, what: str) -> Ticket:

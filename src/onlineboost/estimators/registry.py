@@ -11,15 +11,15 @@ if TYPE_CHECKING:  # for programs that read the code but do not run it
     from onlineboost.estimators.adaboost_olm import AdaBoostOLM as AdaBoostOLM
     from onlineboost.estimators.adaboost_ova import AdaBoostOVA as AdaBoostOVA
     from onlineboost.estimators.best_tree import BestTree as BestTree
-    from onlineboost.estimators.eager_trees import EagerTrees as EagerTrees
     from onlineboost.estimators.hoeffding_tree import HoeffdingTree as HoeffdingTree
-    from onlineboost.estimators.least_squares import LeastSquares as LeastSquares
-    from onlineboost.estimators.nearest_neighbours import NearestNeighbours as NearestNeighbours
     from onlineboost.estimators.one_vs_all import OneVsAll as OneVsAll
     from onlineboost.estimators.online_boost import OnlineBoostClassifier as OnlineBoostClassifier
     from onlineboost.estimators.online_mbbm import OnlineMBBM as OnlineMBBM
     from onlineboost.estimators.oza_boost import OzaBoost as OzaBoost
-    from onlineboost.estimators.refitted_trees import RefittedTrees as RefittedTrees
+    from onlineboost.estimators.panel_members import EagerTrees as EagerTrees
+    from onlineboost.estimators.panel_members import LeastSquares as LeastSquares
+    from onlineboost.estimators.panel_members import NearestNeighbours as NearestNeighbours
+    from onlineboost.estimators.panel_members import RefittedTrees as RefittedTrees
 
 
 class Entry(NamedTuple):
@@ -49,28 +49,28 @@ ENTRIES = (
     Entry(
         "eager-trees",
         "EagerTrees",
-        "eager_trees",
+        "panel_members",
         "a member of the panel: trees that split at once, at random",
         is_member=True,
     ),
     Entry(
         "nearest-neighbours",
         "NearestNeighbours",
-        "nearest_neighbours",
+        "panel_members",
         "a member of the panel: rows most alike",
         is_member=True,
     ),
     Entry(
         "least-squares",
         "LeastSquares",
-        "least_squares",
+        "panel_members",
         "a member of the panel: linear scores, random cosines",
         is_member=True,
     ),
     Entry(
         "refitted-trees",
         "RefittedTrees",
-        "refitted_trees",
+        "panel_members",
         "a member of the panel: small trees over the last rows",
         is_member=True,
     ),

@@ -13,27 +13,23 @@ from onlineboost.estimators.model import Model
 SLOW = 10_000_000  # learners x classes x (classes + columns) from which on a row takes milliseconds
 
 
-class Telling:
-    """A classifier that remembers what it has warned of, as long as it lives: another `fit` says nothing twice."""
+def tell(told: dict[str, Any], remarks: Remarks) -> None:
+    """Warn of what has not been `told` yet; that is remembered as long as a classifier lives."""
+    for cause, words in remarks.items():
+        if cause in told:
+            continue
+        if isinstance(words, Extra) and not words.names & told.get("extra", frozenset()):
+            told["extra"] = words.names
+            continue
+        told[cause] = True
+        warn(words())
 
-    def _tell(self, remarks: Remarks) -> None:
-        told: dict[str, Any] = self.__dict__.setdefault("_told_", {})
-        for cause, words in remarks.items():
-            if cause in told:
-                continue
-            if isinstance(words, Extra) and not words.names & told.get("extra", frozenset()):
-                told["extra"] = words.names
-                continue
-            told[cause] = True
-            warn(words())
 
-    def _tell_learned(self, n_rows: int) -> None:
-        """What there is to say after so many rows were learned: last, since a warning may be an error."""
-        model: Model | None = self.__dict__.get("_model")
-        if model is not None:
-            memory.look_at_limit(model, n_rows)
-            remarks, model.remarks = model.remarks, {}
-            self._tell(remarks | _slow(model, self))
+def after_learning(model: Model, estimator: Any, n_rows: int) -> Remarks:
+    """What there is to say after so many rows were learned."""
+    memory.look_at_limit(model, n_rows)
+    remarks, model.remarks = model.remarks, {}
+    return remarks | _slow(model, estimator)
 
 
 def _slow(model: Model, estimator: Any) -> Remarks:

@@ -21,7 +21,7 @@ from onlineboost.data.open_columns import COLUMNS
 from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key
 from onlineboost.estimators.checks import MOST_WEIGHT
 from onlineboost.estimators.model import Model
-from onlineboost.estimators.nearest_neighbours import MOST as MOST_NEIGHBOURS
+from onlineboost.estimators.panel_members import MOST as MOST_NEIGHBOURS
 from onlineboost.estimators.saved.fields import check, check_finite
 from onlineboost.estimators.saved.forests import check_forest
 from onlineboost.estimators.saved.panels import check_inside, check_newton

@@ -10,6 +10,7 @@ import numpy as np
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.stacking import Stacking
 from onlineboost.chain.stage import Voter
+from onlineboost.data.errors import DataError
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.why.columns import in_stream_order, name_of, shown, value_of
 from onlineboost.estimators.why.explanation import Explanation
@@ -27,6 +28,8 @@ MOST_PATHS = 3
 
 def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
     """Why an encoded row, (1, columns), is given its label in the coming round."""
+    if not model.k:
+        raise DataError("there is nothing to explain before the first class is known")
     chain, k, labels = model.chain, model.k, list(model.labels.names)
     believed = np.array(chain.new_rows(x, k, None, None).X)
     who = chain.voters(k, combiner, now=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
+from onlineboost.estimators.model import Model
 from onlineboost.estimators.why.columns import name_of, shown, value_of
 from onlineboost.trees.paths import distributions, tree_of
 from onlineboost.trees.state import Forest, LeafRule
@@ -188,3 +189,37 @@ def _quoted(text: str) -> str:
 
 def _plain(text: str) -> str:
     return text.replace("$", "\\$")  # matplotlib reads formulas between dollars
+
+
+def tree_view(model: Model, i: int, of_class: Any) -> TreeView:
+    """Learner i's tree; `of_class` says whose, where each class has trees of its own."""
+    learners, place, labels, title = _find(model, i, of_class)
+    order = model.labels.order if len(labels) == model.k and of_class is None else None
+    return TreeView(learners.forest, place, model.encoder, labels, title, order)
+
+
+def _find(model: Model, i: int, of_class: Any) -> tuple[Any, int, list[str], str]:
+    chain, names = model.chain, list(model.labels.names)
+    labels, title = [shown(label) for label in names], f"tree of learner {i}"
+    segments = chain.segments
+    if chain.end.takes_turns or segments[0].learners.trees_per_learner(2) > 1:
+        if of_class not in names:
+            raise DataError(f"each class has trees of its own: say whose with of_class, one of {names}")
+        labels, title = ["another class", shown(of_class)], f"{title} for {shown(of_class)}"
+        if chain.end.takes_turns:
+            segments = [segments[names.index(of_class)]]
+    elif of_class is not None:
+        raise DataError("of_class is for models with trees for each class; here one tree knows all classes")
+    n = sum(map(len, segments))
+    if not isinstance(i, int | np.integer) or isinstance(i, bool):
+        raise DataError(f"i is the number of a learner, from 0 to {n - 1}, got {i!r}")
+    if not 0 <= i < n:
+        raise DataError(f"there is no learner {i}: they are 0 to {n - 1}")
+    for segment in segments:
+        if i < len(segment):
+            break
+        i -= len(segment)
+    trees = segment.learners.trees_of(i)
+    if not trees:
+        raise DataError(segment.learners.no_tree)
+    return segment.learners, trees[names.index(of_class) if len(trees) > 1 else 0], labels, title

@@ -2,33 +2,30 @@
 
 A `Desk` has everything at hand for the rows that come as the last ones did. What is out of the ordinary (a new label or
 nominal value, a setting that has changed, tables without room, a review that is due) goes through as a block of one row
-does, by `_learn_block_of_one` and its like, and the desk is laid anew. The result is the same, bit for bit.
+does (`learning`), and the desk is made ready again. The result is the same, bit for bit.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from onlineboost._compile.handle import compiled, hold
+from onlineboost._compile.interrupt import Interrupt
 from onlineboost.chain.calibration import CalibrationPass, calibrate_row
-from onlineboost.chain.chain import Chain
 from onlineboost.chain.class_weights import weigh_classes
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.relative_weights import counted, mean_after
-from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.rows import LearningRow, PredictingRow, can_go_alone, make_room
-from onlineboost.data.labels import Labels
 from onlineboost.data.single import RowReader
 from onlineboost.data.warn import Remarks
+from onlineboost.estimators import learning, memory
+from onlineboost.estimators.changes import ready
 from onlineboost.estimators.checks import MOST_WEIGHT
 from onlineboost.estimators.costs import Costs, for_experts
-from onlineboost.estimators.lock import ReadWriteLock
-from onlineboost.estimators.memory import rounds_to_look
 from onlineboost.estimators.model import Model
 
 ENOUGH = 256  # single rows after which a chain that threads have cut into segments is joined again
@@ -186,102 +183,82 @@ class Desk:
         return row
 
 
-class SingleRows:
-    """`learn_one`, `predict_one` and `predict_proba_one` of a classifier."""
+def learn_one(clf: Any, x: Input, y: Any, weight: float) -> None:
+    desk = clf.__dict__.get("_desk_")
+    if desk is not None and clf._lock().learn_at_once(desk.learn, x, y, weight):
+        return
+    with Interrupt() as interrupt, clf._lock().writing():
+        desk = clf.__dict__.get("_desk_")
+        if desk is None or not desk.learn(x, y, weight):  # it only had to wait
+            learn_as_block(clf, x, y, weight, interrupt)
+    clf._tell_learned(1)
 
-    _model: Model
 
-    @abstractmethod
-    def _costs(self, labels: Labels | None = None) -> Costs | None: ...
+def learn_as_block(clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt) -> None:
+    """A row that is out of the ordinary goes through as a block of one does; the next ones need not."""
+    learning.learn_row(clf, x, y, weight, interrupt)
+    if "_model" in clf.__dict__:
+        lay_desk(clf, is_learning=True)
 
-    @abstractmethod
-    def _lock(self) -> ReadWriteLock: ...
 
-    @abstractmethod
-    def _combiner(self) -> Combiner: ...
+def predict_one(clf: Any, x: Input) -> Any:
+    """The label of a row; None: nothing has been learned yet."""
+    desk = clf.__dict__.get("_desk_")
+    label = None if desk is None else clf._lock().predict_at_once(desk.predict, x)
+    return _in_line(clf, x, Desk.predict, _label, None) if label is None else label
 
-    @abstractmethod
-    def _reviews(self, chain: Chain) -> Reviews | None: ...
 
-    @abstractmethod
-    def _learn_block_of_one(self, x: Input, y: Any, weight: float) -> None: ...
+def predict_proba_one(clf: Any, x: Input) -> dict[Any, float]:
+    """The probabilities of its classes; none: nothing has been learned yet."""
+    desk = clf.__dict__.get("_desk_")
+    found = None if desk is None else clf._lock().predict_at_once(desk.shares, x)
+    return _in_line(clf, x, Desk.shares, _shares, {}) if found is None else found
 
-    @abstractmethod
-    def _ready(self) -> Model: ...
 
-    @abstractmethod
-    def _tell(self, remarks: Remarks) -> None: ...
+def _in_line(
+    clf: Any, x: Input, quickly: Callable[[Desk, Input], Any], slowly: Callable[..., Any], nothing: Any
+) -> Any:
+    """What is asked of a row that has to wait for others, or is out of the ordinary."""
+    with clf._lock().reading():
+        if "_model" not in clf.__dict__:
+            return nothing
+        desk = clf.__dict__.get("_desk_")
+        if desk is not None and (found := quickly(desk, x)) is not None:
+            return found
+        model = ready(clf)
+        row = read_row(clf, model, x)
+        lay_desk(clf, is_learning=False)
+        return slowly(model, row, clf._combiner())
 
-    def learn_one(self, x: Input, y: Any, weight: float = 1.0) -> Self:
-        """Learn one example: x is a row in the order of the columns, or a mapping from their names.
 
-        A name that is left out is a missing value. A pandas Series and a named tuple count as mappings.
-        """
-        desk = self.__dict__.get("_desk_")
-        if desk is None or not self._lock().learn_at_once(desk.learn, x, y, weight):
-            self._learn_block_of_one(x, y, weight)
-        return self
+def _label(model: Model, row: np.ndarray, combiner: Combiner) -> Any:
+    return model.labels.names[model.chain.predict(row, model.k, combiner)[0]]
 
-    def predict_one(self, x: Input) -> Any:
-        """The label of one row (see `learn_one`); None if nothing has been learned yet."""
-        desk = self.__dict__.get("_desk_")
-        label = None if desk is None else self._lock().predict_at_once(desk.predict, x)
-        return self._predict_block_of_one(x) if label is None else label
 
-    def predict_proba_one(self, x: Input) -> dict[Any, float]:
-        """Probabilities of one row's classes (see `learn_one`); empty if nothing has been learned yet."""
-        desk = self.__dict__.get("_desk_")
-        shares = None if desk is None else self._lock().predict_at_once(desk.shares, x)
-        return self._shares_of_block_of_one(x) if shares is None else shares
+def _shares(model: Model, row: np.ndarray, combiner: Combiner) -> dict[Any, float]:
+    return model.labels.by_name(model.shares(row, combiner)[0].tolist())
 
-    def _predict_block_of_one(self, x: Input) -> Any:
-        with self._lock().reading():
-            if "_model" not in self.__dict__:
-                return None
-            desk = self.__dict__.get("_desk_")
-            if desk is not None and (label := desk.predict(x)) is not None:
-                return label  # it only had to wait
-            model = self._ready()
-            row = self._read(model, x)
-            self._lay_desk(learning=False)
-            return model.labels.names[model.chain.predict(row, model.k, self._combiner())[0]]
 
-    def _shares_of_block_of_one(self, x: Input) -> dict[Any, float]:
-        with self._lock().reading():
-            if "_model" not in self.__dict__:
-                return {}
-            desk = self.__dict__.get("_desk_")
-            if desk is not None and (found := desk.shares(x)) is not None:
-                return found
-            model = self._ready()
-            row = self._read(model, x)
-            self._lay_desk(learning=False)
-            return model.labels.by_name(model.shares(row, self._combiner())[0].tolist())
+def read_row(clf: Any, model: Model, x: Input) -> np.ndarray:
+    """A row to be predicted, encoded."""
+    encoded = model.encoder.read_row(x, learning=False)
+    clf._tell(encoded.remarks)
+    return encoded.X
 
-    def _read(self, model: Model, x: Input) -> np.ndarray:
-        encoded = model.encoder.read_row(x, learning=False)
-        self._tell(encoded.remarks)
-        return encoded.X
 
-    def _lay_desk(self, *, learning: bool) -> None:
-        """After a single row that went through as a block: the next ones need not."""
-        model = self._model
-        if not can_go_alone(model.chain):
-            self.__dict__.pop("_desk_", None)
-            return
-        desk = self.__dict__.get("_desk_")
-        if desk is None or desk.model is not model:
-            desk = Desk(model, self._combiner(), partial(self._costs, model.labels), self._tell)
-        if learning:
-            chain = model.chain
-            if desk.should_join:
-                chain.join_up()
-            rounds, reviews = min(rounds_to_look(model), make_room(chain, model.k)), self._reviews(chain)
-            desk.lay(chain.t + (rounds if reviews is None else min(rounds, reviews.rounds())))
-        self.__dict__["_desk_"] = desk
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """A setting that changes, or a new model, needs another desk."""
-        if self.__dict__.get(name) is not value:
-            self.__dict__.pop("_desk_", None)
-        super().__setattr__(name, value)
+def lay_desk(clf: Any, *, is_learning: bool) -> None:
+    """After a single row that went through as a block: the next ones need not."""
+    model = clf._model
+    if not can_go_alone(model.chain):
+        clf.__dict__.pop("_desk_", None)
+        return
+    desk = clf.__dict__.get("_desk_")
+    if desk is None or desk.model is not model:
+        desk = Desk(model, clf._combiner(), partial(clf._costs, model.labels), clf._tell)
+    if is_learning:
+        chain = model.chain
+        if desk.should_join:
+            chain.join_up()
+        rounds, reviews = min(memory.rounds_to_look(model), make_room(chain, model.k)), clf._reviews(chain)
+        desk.lay(chain.t + (rounds if reviews is None else min(rounds, reviews.rounds())))
+    clf.__dict__["_desk_"] = desk

@@ -1,0 +1,413 @@
+"""`OnlineClassifier`: what a user of any classifier of this package meets. The work is done elsewhere:
+
+`learning` and `single_rows` take what is given to the model's chain, `model` is what has been learned, `changes` looks
+after settings that change, `pending` after rows whose labels come late, `explain` says why, `saved` has the files.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from importlib import import_module
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.reviews import Reviews
+from onlineboost.chain.threads import n_threads
+from onlineboost.data.frames import rows_of
+from onlineboost.data.labels import Labels
+from onlineboost.data.values import interned
+from onlineboost.data.warn import Remarks
+from onlineboost.estimators import learning, memory, pending, remarks, single_rows
+from onlineboost.estimators.changes import note_change, ready
+from onlineboost.estimators.checks import check_columns
+from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs
+from onlineboost.estimators.lock import OF_THIS_PROCESS, ReadWriteLock
+from onlineboost.estimators.memory import MemoryLimit
+from onlineboost.estimators.model import Model
+from onlineboost.estimators.pending import Awaited, Ticket
+from onlineboost.estimators.settings import RESTARTS, word, yes_or_no
+from onlineboost.estimators.single_rows import Input
+from onlineboost.estimators.why import summary
+from onlineboost.estimators.why.events import Event, events
+from onlineboost.estimators.why.explain import explain
+from onlineboost.estimators.why.explanation import Explanation
+from onlineboost.estimators.why.html import framed, table
+from onlineboost.estimators.why.importances import importances
+from onlineboost.estimators.why.tree import TreeView, tree_view
+from onlineboost.trees.state import Columns
+
+
+class OnlineClassifier(ClassifierMixin, BaseEstimator):
+    """What all classifiers share. A subclass has settings, and says what its chain is, and whom to follow."""
+
+    # Settings of a classifier that has no such setting:
+    categorical_features: Sequence[int | str] | None = None
+    random_state: Any = 0
+    columns: str = "auto"
+    class_weight: ClassWeight = None
+    cost_matrix: CostMatrix = None
+    memory_limit: MemoryLimit = memory.DEFAULT
+    calibrate: bool = False
+    restart: str = "never"
+    _model: Model  # there once something has been learned
+    _floor = 0.001  # of the probabilities that are calibrated; of shares of votes more: docs/probabilities.md
+
+    # ------------------------------------------------------------------------------- what a subclass has to say
+
+    def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
+        """A new chain; k = 0: the classes are not known yet."""
+        raise NotImplementedError
+
+    def _combiner(self) -> Combiner:
+        """Which expert to follow."""
+        return Combiner.LAST
+
+    def _check_settings(self) -> None:
+        """Settings that are read in every call: a bad one shows before anything is learned."""
+        self._combiner(), self._threads(), memory.bytes_of(self.memory_limit), self._costs()
+        yes_or_no("calibrate", self.calibrate), word("restart", self.restart, RESTARTS)
+
+    def _check_new_classes(self, model: Model) -> None:
+        """New classes ask for settings again, which may have been spoilt since the model began."""
+
+    def _set_classes(self, model: Model, k: int) -> None:
+        """From here on there are k classes."""
+        model.chain.set_classes(k)
+
+    def _rehearse(self, model: Model) -> None:
+        """Have all kernels compiled before anything is learned."""
+        chain, n_columns = model.chain, len(model.encoder.names)
+        chain.place.rehearse(chain, n_columns, max(model.k, 2), self._combiner())
+
+    # ------------------------------------------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn X, y in one pass, in the order given.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            NumPy, pandas, polars or pyarrow. Columns of text or of a categorical type are nominal; NaN is missing.
+            Columns of frames are known by their names, those of arrays by their position.
+        y : array of shape (n_samples,)
+            Labels of any type that can be hashed.
+        sample_weight : array of shape (n_samples,), optional
+            How much each example counts, relative to the mean of the weights so far; 0 leaves it out.
+        """
+        learning.learn_block(self, X, y, None, sample_weight, anew=True)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn a block of examples, in the order given. How a stream is cut into blocks makes no difference.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array, optional
+            All labels that will ever come, on the first call; any other label is an error from then on.
+            Without it the classes grow with the labels that are met.
+        """
+        learning.learn_block(self, X, y, classes, sample_weight)
+        return self
+
+    def test_then_train(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, proba: bool = False
+    ) -> Any:
+        """`partial_fit` that returns what it predicted for every example just before learning it.
+
+        Examples of weight 0 are left out of the learning, and of the array. With `proba`, probabilities come too:
+        (labels, array of shape (n_samples, n_classes)), in the order of `classes_` after the call. A class that was not
+        known at a row has 0 there.
+        """
+        heard: list[np.ndarray] | None = [] if proba else None
+        said = learning.learn_block(self, X, y, classes, sample_weight, heard=heard)
+        return said if heard is None else (said, learning.joined_shares(self.__dict__.get("_model"), heard))
+
+    def learn_one(self, x: Input, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example: x is a row in the order of the columns, or a mapping from their names.
+
+        A name that is left out is a missing value. A pandas Series and a named tuple count as mappings.
+        """
+        single_rows.learn_one(self, x, y, weight)
+        return self
+
+    def _reviews(self, chain: Chain) -> Reviews | None:
+        """What a chain that is watched learns about itself on the way, now and then; None: nothing."""
+        if chain.watch is None:
+            return None
+        if word("restart", self.restart, RESTARTS) == "never":
+            chain.watch.plan = None  # nothing restarts any more
+            return None
+        return Reviews(chain, self.restart == "auto")
+
+    # ----------------------------------------------------------------------------------------------- predicting
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of every row. Changes nothing, and is safe from several threads at once.
+
+        While another thread learns, it waits for the block at hand (docs/serving.md).
+        """
+        return self._ask(X, lambda model, *how: model.labels.of(model.predict(*how)))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes (in the order of `classes_`) for every row."""
+        return self._ask(X, lambda model, *how: model.labels.outward(model.predict_proba(*how)))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`: -inf where a probability is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _ask(self, X: Any, question: Callable[..., np.ndarray]) -> np.ndarray:
+        """What the model says of rows: `question` gets it, encoded rows, the combiner and the number of threads."""
+        with self._lock().reading():
+            model, rows = ready(self), rows_of(X)
+            check_columns(self, X, reset=False)
+            encoded = model.encoder.read(rows, learning=False)
+            self._tell(encoded.remarks)
+            return question(model, encoded.X, self._combiner(), self._threads())
+
+    def predict_one(self, x: Input) -> Any:
+        """The label of one row (see `learn_one`); None if nothing has been learned yet."""
+        return single_rows.predict_one(self, x)
+
+    def predict_proba_one(self, x: Input) -> dict[Any, float]:
+        """Probabilities of one row's classes (see `learn_one`); empty if nothing has been learned yet."""
+        return single_rows.predict_proba_one(self, x)
+
+    # ---------------------------------------------------------------------------------- labels that come late
+
+    def predict_pending(self, x: Input, *, id: Ticket | None = None) -> Awaited:
+        """The label of one row as `predict_one` predicts it, and a ticket to learn the row with when its label comes.
+
+        The ticket is a short text that no other row ever gets, after a restart from an older file neither. With an
+        `id` of your own, text or a whole number, that is the ticket; one that is waiting already is an error. The row
+        is kept meanwhile, in copies, pickles and files too; at most 10,000 rows are, or what `limit_pending` says, and
+        then the oldest is dropped.
+
+        Examples
+        --------
+        >>> from onlineboost import HoeffdingTree
+        >>> clf = HoeffdingTree().fit([[0.0], [1.0]] * 50, ["low", "high"] * 50)
+        >>> clf.predict_pending([0.2], id="order 4711")
+        Awaited(label='low', ticket='order 4711')
+        >>> clf.learn_pending("order 4711", "low").n_pending_
+        0
+        """
+        return pending.predict_pending(self, x, id)
+
+    def learn_pending(self, ticket: Ticket, y: Any, weight: float = 1.0) -> Self:
+        """Learn the row of a ticket or id, whose label has come: as `learn_one` would learn it now. It is good once."""
+        pending.learn_pending(self, ticket, y, weight)
+        return self
+
+    def forget_pending(self, ticket: Ticket) -> Self:
+        """The label of this ticket or id will never come: its row need not wait any more."""
+        pending.forget_pending(self, ticket)
+        return self
+
+    def limit_pending(self, most: int) -> Self:
+        """Let so many rows wait for their labels at most; if there are more, the oldest are dropped."""
+        pending.limit_pending(self, most)
+        return self
+
+    @property
+    def n_pending_(self) -> int:
+        """Number of rows that wait for their labels."""
+        return len(pending.waiting(self).rows)
+
+    @property
+    def n_dropped_(self) -> int:
+        """Number of rows that were dropped, or forgotten, before their labels came."""
+        return pending.waiting(self).dropped
+
+    # ----------------------------------------------------------------------------------------- what was learned
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels: sorted, or in order of appearance where they cannot be (text and numbers mixed, say).
+
+        All that is given by class is in this order. One that turns up late takes its place in it, and others move.
+        """
+        labels = self._fitted().labels
+        return labels.outward(labels.classes)
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of examples learned."""
+        return self._fitted().chain.t
+
+    @property
+    def nbytes_by_part_(self) -> dict[str, int]:
+        """Bytes of everything learned, part by part, room that is kept for growth included."""
+        return memory.nbytes_by_part(self._fitted())
+
+    @property
+    def nbytes_(self) -> int:
+        """Size of the model in bytes."""
+        return sum(self.nbytes_by_part_.values())
+
+    @property
+    def memory_(self) -> dict[str, Any]:
+        """The limit in bytes, the bytes taken part by part, and what the model goes without because of the limit.
+
+        Tables have room for growth, which takes addresses but no memory: "trees in use" are the bytes without it.
+        """
+        return memory.told(self._fitted())
+
+    # -------------------------------------------------------------------------------------------------- and why
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """How far each column moves the votes towards the label, on the rows that came last; with the sum 1.
+
+        In the order of the columns. All 0 if no column has been of use so far. See docs/why.md.
+        """
+        with self._lock().reading():
+            return importances(self._fitted(), self._combiner())
+
+    def explain(self, x: Mapping[str, Any] | Sequence[Any]) -> Explanation:
+        """Which columns moved the votes of one row, given as in `predict_one`; changes nothing."""
+        with self._lock().reading():
+            model = self._fitted()
+            return explain(model, single_rows.read_row(self, model, x), self._combiner())
+
+    @property
+    def events_(self) -> list[Event]:
+        """What has happened, the oldest first: learners that restarted, new classes and columns, memory used up.
+
+        The last 512 are kept (fewer under a small memory limit).
+        """
+        with self._lock().reading():
+            return events(self._fitted())
+
+    def tree(self, i: int = 0, of_class: Any = None) -> TreeView:
+        """Learner i's tree, to print (`to_text`), draw (`plot`) or hand to Graphviz (`to_dot`).
+
+        Where a learner has a tree per class, or each class has learners of its own, `of_class` says whose.
+        """
+        with self._lock().reading():
+            return tree_view(self._fitted(), i, of_class)
+
+    def summary(self) -> str:
+        """The model in a few lines of text: what it has learned, what it takes, and which columns matter."""
+        with self._lock().reading():
+            return summary.text(self, self._fitted(), self._combiner())
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram, and below it the summary of a model that has learned something."""
+        diagram: str = super()._html_repr()
+        if "_model" not in self.__dict__ or self.__dict__["_model"].damage:
+            return diagram
+        with self._lock().reading():
+            return diagram + framed(table(summary.lines(self, self._fitted(), self._combiner())))
+
+    # ----------------------------------------------------------------------------------------- copies and files
+
+    def save(self, path: str | PathLike[str], *, pickled_learners: bool = False) -> None:
+        """Put it into a model file, from which `onlineboost.load` makes it again (docs/model-files.md).
+
+        The file takes the place of one that is there as a whole, or not at all. Weak learners of another make can only
+        be pickled, and only if `pickled_learners` says so here and in `load`.
+        """
+        with self._lock().reading():
+            saved = import_module("onlineboost.estimators.saved.files").take(self, pickled_learners=pickled_learners)
+        saved.write(path)
+
+    def snapshot(self) -> Self:
+        """A copy as it is now, to predict with while this one goes on learning: compact, and quick for single rows."""
+        self._fitted()
+        return deepcopy(self)
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing that learning changes: otherwise one would learn half of what the other learns."""
+        return deepcopy(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        with self._lock().reading():
+            memo[id(self)] = copy = type(self).__new__(type(self))
+            copy.__dict__.update(deepcopy(self._without_lock(), memo))
+            copy.__dict__["_told_"] = dict(self.__dict__.get("_told_", ()))  # what was told need not be told by a copy
+            return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle reads after the lock is released: with other threads about, a copy that none of them changes."""
+        with self._lock().reading():
+            state = self._without_lock()
+            return deepcopy(state) if threading.active_count() > 1 else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """As scikit-learn does it, with names that are one object each: equal models then make equal pickles."""
+        super().__setstate__({sys.intern(name): value for name, value in state.items()})
+
+    def _without_lock(self) -> dict[str, Any]:
+        """By name, and equal texts as one object: equal models then make equal pickles, loaded ones too."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: interned(state[name]) for name in sorted(state.keys() - {*OF_THIS_PROCESS})}
+
+    # -------------------------------------------------------------------------------------------------- settings
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A setting that changes, or a new model, needs single rows prepared again."""
+        if self.__dict__.get(name) is not value:
+            self.__dict__.pop("_desk_", None)
+        if "_model" in self.__dict__ and not (name[0] == "_" or name[-1] == "_"):
+            note_change(self, name, self.__dict__.get(name), value)
+        super().__setattr__(name, value)
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings, those of the weak learner too (`learner__max_features`): see docs/settings.md."""
+        inner = {name.partition("__")[0] for name in params if "__" in name} if "_model" in self.__dict__ else ()
+        before = {name: deepcopy(self.__dict__.get(name)) for name in inner}
+        super().set_params(**params)
+        for name, value in before.items():
+            note_change(self, name, value, self.__dict__.get(name))
+            self.__dict__.pop("_desk_", None)
+        return self
+
+    def _costs(self, labels: Labels | None = None) -> Costs | None:
+        """What mistakes cost, which has to fit the labels."""
+        checked: Checked = self.__dict__.get("_checked_") or self.__dict__.setdefault("_checked_", Checked())
+        return checked.costs_of(self.class_weight, self.cost_matrix, labels)
+
+    def _threads(self) -> int:
+        return n_threads(getattr(self, "n_jobs", 1))
+
+    # --------------------------------------------------------------------------------------------------- checks
+
+    def _lock(self) -> ReadWriteLock:
+        """Keeps the threads apart that use this model."""
+        lock: ReadWriteLock = self.__dict__.get("_lock_") or self.__dict__.setdefault("_lock_", ReadWriteLock())
+        return lock
+
+    def _tell(self, found: Remarks) -> None:
+        """Warn of what has not been told yet."""
+        remarks.tell(self.__dict__.setdefault("_told_", {}), found)
+
+    def _tell_learned(self, n_rows: int) -> None:
+        """What there is to say after so many rows were learned: last, since a warning may be an error."""
+        if "_model" in self.__dict__:
+            self._tell(remarks.after_learning(self._model, self, n_rows))
+
+    def _fitted(self) -> Model:
+        if "_model" not in self.__dict__:
+            check_is_fitted(self)
+        return self._model.undamaged()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags

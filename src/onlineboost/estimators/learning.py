@@ -1,0 +1,302 @@
+"""Learning from blocks, and from single rows that are out of the ordinary: from what a user gives to the chain.
+
+An error leaves a classifier as it was: nothing changes in place before the input is known to be good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from onlineboost._compile.interrupt import Interrupt
+from onlineboost.chain.calibration import ahead, new_calibration
+from onlineboost.chain.diary import NEW_CLASS, new_diary
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.relative_weights import relative
+from onlineboost.data.encoder import Encoded, Encoder, Kept
+from onlineboost.data.errors import DataError
+from onlineboost.data.frames import rows_of, table_of_row
+from onlineboost.data.labels import Labels, object_array, sorted_labels, stretches
+from onlineboost.data.open_columns import NewColumn, check_word, stages
+from onlineboost.estimators import memory
+from onlineboost.estimators.changes import ready_to_learn
+from onlineboost.estimators.checks import (
+    check_columns,
+    check_labels,
+    check_settles,
+    check_weight,
+    check_weights,
+    note_columns,
+    seed_of,
+)
+from onlineboost.estimators.costs import Costs, count, for_experts
+from onlineboost.estimators.model import Model, compiled_by, is_new
+from onlineboost.trees.state import Columns
+
+Heard = list[np.ndarray] | None  # probabilities of rows that were learned, part by part; None: nobody asks
+
+
+def learn_block(
+    clf: Any,
+    X: Any,
+    y: Any,
+    classes: Any,
+    sample_weight: Any,
+    *,
+    anew: bool = False,
+    heard: list[np.ndarray] | None = None,
+) -> np.ndarray:
+    with Interrupt() as interrupt, clf._lock().writing(), as_before_on_error(clf):
+        clf._check_settings()
+        y = check_labels(y, type(clf).__name__)
+        if anew:
+            clf.__dict__.pop("_model", None), clf.__dict__.pop("_begun_", None)
+            if "_pending" in clf.__dict__:
+                clf.__dict__["_pending"] = clf._pending.emptied()
+            classes = y
+        table: Any = rows_of(X)
+        if len(table) != len(y):
+            raise DataError(f"X has {len(table)} rows and y has {len(y)}: give one label per row")
+        weight = check_weights(sample_weight, len(y))
+        keep = weight > 0.0
+        first = not hasattr(clf, "_model")
+        if first and not keep.any():
+            if len(y) and classes is None:
+                return object_array([])  # rows of weight 0 are as if absent
+            check_settles(table, len(y), classes=not anew and classes is not None)
+        check_columns(clf, X, reset=first)
+        if not keep.all():
+            table, y, weight = table[keep], y[keep], weight[keep]
+        model = _begin(clf, table, classes) if first else ready_to_learn(clf, classes)
+        if columns := model.encoder.new_columns(table):
+            said = _learn_in_stages(clf, model, columns, (table, y, weight), interrupt, heard)
+        else:
+            part = model.encoder.read(table), *model.labels.read(y)
+            if interrupt.pending is not None:
+                raise interrupt.pending
+            clf._model = model
+            if first and not len(y):
+                clf._set_classes(model, model.k)  # classes without a row
+            said = clf._model.labels.of(_learn(clf, *part, weight, interrupt, heard))
+    clf._tell_learned(len(said))
+    return said
+
+
+def learn_row(clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt) -> None:
+    with as_before_on_error(clf):
+        clf._check_settings()
+        check_weight(weight)
+        if weight == 0.0:
+            return  # as if absent
+        if not hasattr(clf, "_model"):
+            table = table_of_row(x)
+            check_columns(clf, table, reset=True)
+            model = _begin(clf, table, None)
+        else:
+            model = ready_to_learn(clf)
+        if type(x) is not Kept and (columns := model.encoder.new_columns_of_row(x)):
+            encoded, (codes, new) = model.with_columns(columns).read_row(x), model.labels.read_one(y)
+            memory.check_limit(model, [*new], columns, encoded, codes)  # errors before any change
+            note_columns(clf, memory.add_columns(model, columns))
+        encoded = model.encoder.read_kept(x) if type(x) is Kept else model.encoder.read_row(x)
+        codes, new = model.labels.read_one(y)
+        clf._model = model
+        _learn(clf, encoded, codes, new, np.array([weight], np.float64), interrupt)
+
+
+def _learn_in_stages(
+    clf: Any, model: Model, columns: list[NewColumn], block: tuple[Any, Any, Any], interrupt: Interrupt, heard: Heard
+) -> np.ndarray:
+    """Learn a block in which new columns turn up: each is added just before the first row that has a value."""
+    table, y, weight = block
+    encoded, (codes, labels) = model.with_columns(columns).read(table), model.labels.read(y)
+    memory.check_limit(model, [*labels], columns, encoded, codes)  # errors, before anything changes
+    if interrupt.pending is not None:
+        raise interrupt.pending
+    clf._model, said = model, np.empty(0, np.int64)
+    for rows, new in stages(columns, len(y)):
+        if rows.start and (interrupt.pressed() or len(said) < rows.start):
+            break
+        note_columns(clf, memory.add_columns(model, new))
+        part = model.encoder.read(table[rows]), *model.labels.read(y[rows])
+        said = np.concatenate([said, _learn(clf, *part, weight[rows], interrupt, heard)])
+    return model.labels.of(said)
+
+
+@contextmanager
+def as_before_on_error(clf: Any) -> Iterator[None]:
+    """An error leaves the classifier as it was: nothing changes in place before the input is known to be good.
+
+    What a signal's handler raises while it learns is not an error: see `Interrupt`. The rest is a damage: `_learn`.
+    """
+    before = dict(clf.__dict__)
+    try:
+        yield
+    except BaseException:
+        clf.__dict__ = before
+        raise
+
+
+def _begin(clf: Any, X: Any, classes: Any) -> Model:
+    encoder = Encoder.settle(X, clf.categorical_features, check_word(clf.columns))
+    if encoder.opens == "open":  # columns that have no value yet are left out
+        note_columns(clf, encoder.names, named=encoder.named)
+    known = np.empty(0) if classes is None else sorted_labels(check_labels(classes, type(clf).__name__))
+    labels = Labels(known, classes is not None)
+    columns = Columns(len(encoder.numeric), encoder.sizes)
+    chain = clf._new_chain(columns, len(labels.classes), seed_of(clf.random_state))
+    model = Model(encoder, labels, chain, limit=memory.bytes_of(clf.memory_limit))
+    chain.diary = new_diary(len(encoder.names), model.limit)
+    if clf.calibrate:
+        model.calibration, model.floor = new_calibration(), clf._floor
+    memory.check_limit(model)
+    return model
+
+
+def _learn(
+    clf: Any,
+    encoded: Encoded,
+    codes: np.ndarray,
+    new: dict,
+    weight: np.ndarray,
+    interrupt: Interrupt,
+    heard: list[np.ndarray] | None = None,
+) -> np.ndarray:
+    """Learn checked and encoded rows; the codes predicted for them before, -1: no class was known yet.
+
+    What can fail without harm comes first: settings that a new class asks for, and compiling. An error after that
+    (no memory is left, say) strikes in the middle of a row. The model then remembers it, and is not used again.
+    """
+    costs = clf._costs(clf._model.labels)
+    if (line_up := clf.__dict__.get("_line_up_")) is not None:
+        line_up(clf._model.chain)  # its learners go to other processes: `cluster`
+    if not clf._model.chain.safe:  # learners of another make may still reject the rows
+        clf._model = deepcopy(clf._model)
+    model = clf._model
+    model.chain.costs = for_experts(costs, model.labels)
+    model.chain.end.begin()
+    if new:
+        clf._check_new_classes(model)
+        memory.check_limit(model, [*new], (), encoded, codes)
+    if not model.compiled:
+        with interrupt.let_through() if is_new(clf) else nullcontext():  # Ctrl-C need not wait for the compiler
+            compiled_by(clf._rehearse, model, type(clf))
+    weight, means = relative(weight, model.chain.mean_weight, model.chain.t)
+    own = weight
+    if costs is not None:
+        own = costs.weigh(model.counts, [*model.labels.names, *new], model.k, codes, weight)
+    try:
+        listener = Listener(model, heard)
+        out = _learn_rows(clf, model, encoded, codes, new, own, costs, interrupt, listener)
+    except BaseException as error:
+        model.damage = f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        model.chain.heard = None
+    if len(out) and model.chain.mean_weight is not None:
+        model.chain.mean_weight = float(means[len(out) - 1])
+    if costs is not None:
+        model.counts = count(model.counts, codes[: len(out)], weight[: len(out)], model.k)
+    if "_desk_" in clf.__dict__:
+        clf.__dict__["_desk_"].clear()
+    model.remarks |= encoded.remarks
+    return out
+
+
+def _learn_rows(
+    clf: Any,
+    model: Model,
+    encoded: Encoded,
+    codes: np.ndarray,
+    new: dict,
+    weight: np.ndarray,
+    costs: Costs | None,
+    interrupt: Interrupt,
+    listener: Listener,
+) -> np.ndarray:
+    """`_learn`, where nothing is left to check.
+
+    Ctrl-C stops after the blocks at hand. The model is then as if it had been given the rows up to there, and no
+    more; there are as many predictions.
+    """
+    chain = model.chain
+    X, combiner = encoded.X, clf._combiner()
+    first_round = chain.t + 1
+    model.encoder.commit(encoded, first_round)
+    out = np.full(len(X), -1, np.int64)
+    known, done, names = model.k, 0, list(new)
+    for start, stop, k in stretches(codes, known):
+        if start and interrupt.pressed():
+            break
+        first = None
+        if k > known:  # the first row has a label not known until now: predict it without
+            first = chain.predict(X[start : start + 1], known, combiner)[0] if known else -1
+            listener.before_new_class(X[start : start + 1], combiner)
+            model.labels.add(names[: k - known])  # now, not later: no tree ever knows a code that has no label
+            names = names[k - known :]
+            chain.diary.note(chain.t + 1, NEW_CLASS, range(known, k))
+        chain.place.new_classes(k, model.columns)
+        clf._set_classes(model, k)
+        chain.costs = for_experts(costs, model.labels)
+        known = k
+        while done < stop and not (done > start and interrupt.pressed()):
+            part = slice(done, min(stop, done + memory.make_ready(model, k)))
+            block = X[part], codes[part], weight[part]
+            reviews = clf._reviews(chain)
+            visitors = [*([] if reviews is None else [reviews]), *memory.notices(model)]
+            how = clf._threads(), interrupt.pressed, visitors
+            done += chain.place.stream(chain, *block, k, combiner, out[part], *how)
+            listener.after_block(*block[1:], out[part])
+        if first is not None:
+            out[start] = first
+    if done < len(X) and model.encoder.forget(encoded, first_round, chain.t):
+        memory.make_ready(model, known)
+    chain.place.settle()
+    return out[:done]
+
+
+class Listener:
+    """Listens to a model while it learns: `parts` gets what it says, and its calibration learns from it."""
+
+    def __init__(self, model: Model, parts: Heard) -> None:
+        self.model, self.parts = model, parts
+        self._first: np.ndarray | None = None
+        self._even = int(model.chain.t == 0)  # rows to come of which nothing is said: all classes are as likely
+        model.chain.heard = None if parts is None and model.calibration is None else []
+
+    def before_new_class(self, x: np.ndarray, combiner: Combiner) -> None:
+        """The coming row has a label that is not known yet: it is predicted without."""
+        if self.parts is not None:
+            self._first = self.model.shares(x, combiner)[0] if self.model.k else np.zeros(0)
+
+    def after_block(self, codes: np.ndarray, weight: np.ndarray, said: np.ndarray) -> None:
+        """Rows with these labels and weights, or the first of them, have been learned, and were `said` to be these."""
+        heard = self.model.chain.heard
+        if heard is None:
+            return
+        self.model.chain.heard = []
+        if self.model.calibration is not None:
+            self.model.calibrate(heard, codes, weight)
+        if self.parts is not None:
+            for p in heard:
+                p[self._even :] = ahead(p[self._even :], said[self._even : len(p)])
+                said, self._even = said[len(p) :], 0
+            if self._first is not None and heard:
+                heard[0][0] = np.pad(self._first, (0, heard[0].shape[1] - len(self._first)))
+                self._first = None
+            self.parts += heard
+
+
+def joined_shares(model: Model | None, parts: list[np.ndarray]) -> np.ndarray:
+    """Probabilities that came part by part as one array, (rows, classes); classes that a part does not know have 0."""
+    if model is None:
+        return np.zeros((0, 0))
+    out, at = np.zeros((sum(map(len, parts)), model.k)), 0
+    for part in parts:
+        out[at : at + len(part), : part.shape[1]] = part
+        at += len(part)
+    return model.labels.outward(out)

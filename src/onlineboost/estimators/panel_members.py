@@ -1,0 +1,172 @@
+"""The members of the panel of OnlineBoostClassifier, each a classifier by itself, or the weak learner of a booster."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlineboost.boosters.plain import Plain
+from onlineboost.chain.chain import Chain
+from onlineboost.chain.hedge import Hedge
+from onlineboost.chain.members import MemberLearners, new_members
+from onlineboost.chain.segments import Segment
+from onlineboost.estimators.classifier import OnlineClassifier
+from onlineboost.estimators.costs import ClassWeight, CostMatrix
+from onlineboost.estimators.memory import DEFAULT, MemoryLimit
+from onlineboost.estimators.settings import Names, count, yes_or_no
+from onlineboost.panel.members.cosines import CosinesMember, new_cosines
+from onlineboost.panel.members.eager_trees import EagerMember, new_eager_trees
+from onlineboost.panel.members.least_squares import LinearMember, new_linear
+from onlineboost.panel.members.member import Member
+from onlineboost.panel.members.nearest_neighbours import NeighboursMember, new_nearest_neighbours
+from onlineboost.panel.members.refitted_trees import RefitsMember, new_refitted_trees
+from onlineboost.panel.state import Ground
+from onlineboost.trees.state import Columns
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
+class PanelMember(OnlineClassifier):
+    """A member of the panel of :class:`OnlineBoostClassifier`."""
+
+    class_weight: ClassWeight = None
+    cost_matrix: CostMatrix = None
+    calibrate: bool = False
+    memory_limit: MemoryLimit = DEFAULT
+    categorical_features: Names = None
+    columns: str = "auto"
+    random_state: Any = 0
+
+    @abstractmethod
+    def _member(self, ground: Ground) -> Member:
+        """One with these settings, before its first row."""
+
+    def _members(self, columns: Columns, seeds: Sequence[int], k: int) -> MemberLearners:
+        """One for each seed."""
+        return new_members(self._member, columns.n_numeric, len(columns.nominal_sizes), seeds, k)
+
+    def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
+        segment = Segment(self._members(columns, [seed], k), Plain(seed, 1, 0, np.ones(1)))
+        return Chain([segment], columns.n_numeric, seed, Hedge(1, seed))
+
+
+class EagerTrees(PanelMember):
+    """24 trees that split as soon as a leaf has met two classes, by random cuts; their mean is what they say.
+
+    The first voice of the panel of :class:`OnlineBoostClassifier`, by itself or as the weak learner of a
+    booster. Memory is bounded: a tree of 8,192 nodes starts again, at another time than the others.
+
+    Parameters
+    ----------
+    class_weight, cost_matrix
+        As in :class:`AdaBoostOLM`, for the member by itself: a booster has settings of its own.
+    calibrate, memory_limit, categorical_features, columns, random_state
+        As in :class:`HoeffdingTree`. Columns that turn up later are not looked at.
+
+    Examples
+    --------
+    >>> from onlineboost import AdaBoostOLM, EagerTrees
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> EagerTrees().fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    >>> AdaBoostOLM(3, learner=EagerTrees()).fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def _member(self, ground: Ground) -> EagerMember:
+        return new_eager_trees(ground)
+
+
+MOST_NEIGHBOURS = 64  # they are sorted one by one
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
+class NearestNeighbours(PanelMember):
+    """The nearest among the last 4,096 rows, where columns count by what they tell of the classes.
+
+    With 1 and with 4 neighbours, a voice of the panel of :class:`OnlineBoostClassifier`, by itself or as
+    the weak learner of a booster. A neighbour at squared distance d counts exp(-d / mean d), times its weight.
+
+    Parameters
+    ----------
+    n_neighbours : int
+        How many are asked, from 1 to 64.
+    class_weight, cost_matrix
+        As in :class:`AdaBoostOLM`, for the member by itself: a booster has settings of its own.
+    calibrate, memory_limit, categorical_features, columns, random_state
+        As in :class:`HoeffdingTree`. Columns that turn up later are not looked at.
+
+    Examples
+    --------
+    >>> from onlineboost import NearestNeighbours
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> NearestNeighbours(n_neighbours=1).fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    n_neighbours: int = 4
+
+    def _member(self, ground: Ground) -> NeighboursMember:
+        many = count("n_neighbours", self.n_neighbours)
+        if many > MOST_NEIGHBOURS:
+            raise ValueError(f"n_neighbours must be at most {MOST_NEIGHBOURS}, got {self.n_neighbours!r}")
+        return new_nearest_neighbours(ground, many)
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
+class LeastSquares(PanelMember):
+    """Recursive least squares to a score of every class, from the columns and from 128 random cosines of them.
+
+    A voice of the panel of :class:`OnlineBoostClassifier`, by itself or as the weak learner of a booster.
+    The probabilities are the softmax of 5 x the scores, as the panel takes them. Time and memory grow with the square
+    of the number of columns.
+
+    Parameters
+    ----------
+    cosines : bool
+        Whether there are cosines: without them the scores are linear in the columns, which is the panel's other voice.
+    class_weight, cost_matrix
+        As in :class:`AdaBoostOLM`, for the member by itself: a booster has settings of its own.
+    calibrate, memory_limit, categorical_features, columns, random_state
+        As in :class:`HoeffdingTree`. Columns that turn up later are not looked at.
+
+    Examples
+    --------
+    >>> from onlineboost import LeastSquares
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> LeastSquares(cosines=False).fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    cosines: bool = True
+
+    def _member(self, ground: Ground) -> LinearMember | CosinesMember:
+        return new_cosines(ground) if yes_or_no("cosines", self.cosines) else new_linear(ground)
+
+
+class RefittedTrees(PanelMember):
+    """32 small boosted trees over the last 4,096 rows, the oldest of which is fitted anew at a time.
+
+    As in the panel of :class:`OnlineBoostClassifier`, by itself or as the weak learner of a booster; but every tree
+    goes by the columns alone: there are no least squares beside it, whose scores could be columns too.
+
+    Parameters
+    ----------
+    class_weight, cost_matrix
+        As in :class:`AdaBoostOLM`, for the member by itself: a booster has settings of its own.
+    calibrate, memory_limit, categorical_features, columns, random_state
+        As in :class:`HoeffdingTree`. Columns that turn up later are not looked at.
+
+    Examples
+    --------
+    >>> from onlineboost import RefittedTrees
+    >>> X, y = [[0.0], [1.0]] * 50, ["low", "high"] * 50
+    >>> RefittedTrees().fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def _member(self, ground: Ground) -> RefitsMember:
+        return new_refitted_trees(ground)

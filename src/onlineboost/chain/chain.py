@@ -6,7 +6,6 @@ With several segments, one can work on a block while the one before it works on 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -23,13 +22,13 @@ from onlineboost.chain.experts import (
     new_following,
     play_part,
 )
-from onlineboost.chain.learners import TreeLearners, array_bytes
-from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, more_numbers, new_numbers
+from onlineboost.chain.learners import TreeLearners
+from onlineboost.chain.numbers import as_believed, learn_believed, more_numbers, new_numbers
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.threads import flow
 from onlineboost.chain.visits import Visitor, Visits, any_waits
 from onlineboost.contracts.rows import Rows, new_rows
-from onlineboost.trees.compact import restore
+from onlineboost.contracts.state import copied, nbytes, restore
 
 Step = Callable[[Any, np.ndarray, np.ndarray], None]
 
@@ -296,9 +295,8 @@ class Chain:
     def joined(self) -> Self:
         """A copy that is one segment, with no more memory than it needs: quickest for single rows."""
         copy = type(self).__new__(type(self))
-        numbers = Numbers(*(part.copy() for part in self.numbers))
-        own = {"numbers": numbers, "log_v": self.log_v.copy(), "watch": deepcopy(self.watch)}
-        own["diary"] = self.diary.copy()
+        own = {"numbers": copied(self.numbers), "log_v": self.log_v.copy(), "diary": copied(self.diary)}
+        own["watch"] = None if self.watch is None else copied(self.watch)
         copy.__dict__ = {**self.__dict__, **own, "_caches": [], "heard": None}
         copy._join(self)
         return copy
@@ -376,7 +374,7 @@ class Chain:
         """Bytes of what belongs to no learner."""
         watch = self.watch.nbytes if self.watch is not None else 0
         experts = sum(log_v.nbytes for log_v in self.log_vs)
-        return experts + array_bytes(self.numbers) + watch + self._table_bytes() + self.diary.nbytes
+        return experts + nbytes(self.numbers) + watch + self._table_bytes() + self.diary.nbytes
 
     def segments_of(self, k: int) -> list[Segment]:
         """The segments with k classes, to know what they take."""
@@ -387,7 +385,7 @@ class Chain:
         return sum(segment.learners.most_bytes(k) for segment in self.segments)
 
     def _table_bytes(self) -> int:
-        return array_bytes(getattr(self.segments[0].booster, "tables", None)) if self.segments else 0
+        return nbytes(getattr(self.segments[0].booster, "tables", None)) if self.segments else 0
 
 
 def block_size(n: int, threads: int, most: int) -> int:

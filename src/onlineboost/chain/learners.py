@@ -15,6 +15,7 @@ from onlineboost._compile.random import SAMPLE, uniform
 from onlineboost.chain.given import Given, new_given
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
+from onlineboost.contracts.state import nbytes
 from onlineboost.trees.binary import BinaryTrees, new_group
 from onlineboost.trees.compact import clear, compacted, join, packed, select, unpacked
 from onlineboost.trees.learner import new_walk
@@ -167,8 +168,8 @@ class TreeLearners(Learners):
             "class rows": forest.rows,
             "statistics": (forest.stats, forest.free_stats),
         }
-        parts = {name: array_bytes(table) for name, table in tables.items()}
-        return {**parts, "settings": array_bytes(forest) - sum(parts.values())}
+        parts = {name: nbytes(table) for name, table in tables.items()}
+        return {**parts, "settings": nbytes(forest) - sum(parts.values())}
 
 
 class BinaryTreeLearners(TreeLearners):
@@ -307,10 +308,3 @@ class GivenLearners(Learners):
 def _takes_weight(learner: Any) -> bool:
     """Whether `partial_fit`, which is all that is called, can be told the weight of an example."""
     return "sample_weight" in signature(learner.partial_fit).parameters
-
-
-def array_bytes(group: Any) -> int:
-    """Bytes of all arrays in a NamedTuple, or of one array."""
-    if isinstance(group, tuple):
-        return sum(array_bytes(part) for part in group)
-    return int(group.nbytes) if isinstance(group, np.ndarray) else 0

@@ -12,23 +12,25 @@ from typing import Any, Self
 import numpy as np
 
 from onlineboost._compile.random import child_key
-from onlineboost.chain.learners import Learners, array_bytes
+from onlineboost.chain.learners import Learners
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
+from onlineboost.contracts.state import loaded, nbytes
 from onlineboost.panel.members.member import Member, new_member_work, start_numbers
 from onlineboost.panel.state import (
     N_CLASSES,
     Ground,
     most_bytes,
     new_ground,
+    new_member,
+    own_sizes,
     packed,
-    resized,
     room_for_rows,
-    sizes_of,
+    settings_of,
     with_classes,
     with_room,
+    with_sizes,
 )
-from onlineboost.trees.compact import loaded
 
 NOBODY = -1  # number of a learner that is not to be asked
 
@@ -87,15 +89,16 @@ class MemberLearners(Learners):
         old = self.members[i]
         dense = old.ground.dense
         ground = new_ground(len(dense.origin), len(dense.place), child_key(old.ground.seed, t))
-        fresh = _started(old.anew(ground._replace(dense=ground.dense._replace(offset=dense.offset))))
-        sizes = {**sizes_of(fresh), "columns": sizes_of(old)["columns"]}
-        self.members[i] = with_classes(resized(fresh, sizes), int(old.ground.used[N_CLASSES]))
+        ground = ground._replace(dense=ground.dense._replace(offset=dense.offset))
+        fresh = _started(new_member(type(old), ground, **settings_of(old)))
+        sizes = {**own_sizes(fresh), "columns": own_sizes(old)["columns"]}
+        self.members[i] = with_classes(with_sizes(fresh, sizes), int(old.ground.used[N_CLASSES]))
 
     def tidy(self) -> None:
         """Nothing is left behind."""
 
     def nbytes(self) -> dict[str, int]:
-        return {"members": sum(array_bytes(member) for member in self.members)}
+        return {"members": nbytes(tuple(self.members))}
 
     def most_bytes(self, k: int) -> int:
         return sum(most_bytes(member, k) for member in self.members)

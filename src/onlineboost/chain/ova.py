@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from onlineboost.chain.chain import Chain, Step
 from onlineboost.chain.experts import Combiner, best_expert
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import Rows, new_rows
+from onlineboost.contracts.schema import f8
+from onlineboost.contracts.state import Restored
 from onlineboost.trees.binary import MINE
-from onlineboost.trees.compact import loaded
 
 
 @entry_kernel
@@ -62,14 +63,11 @@ class Scores(NamedTuple):
 
 
 @dataclass
-class ClassBooster:
+class ClassBooster(Restored):
     """The booster of one class: is it this class or another one?"""
 
     segment: Segment
-    log_v: np.ndarray  # log weights of its experts
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.segment, self.log_v = state["segment"], loaded(state["log_v"])
+    log_v: Annotated[np.ndarray, f8("learners")]  # log weights of its experts
 
     def head(self, rows: Rows, weight: np.ndarray | None) -> Rows:
         """The same rows at the head of this booster."""

@@ -17,11 +17,11 @@ import numpy as np
 from onlineboost._compile.jit import bare_kernel, entry_kernel
 from onlineboost.chain.chain import Chain, Step
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import Rows
+from onlineboost.contracts.state import copied, nbytes
 from onlineboost.panel.alarm import PATIENCE
-from onlineboost.panel.ground import HEAVIEST, LIGHTEST
+from onlineboost.panel.dense import HEAVIEST, LIGHTEST
 from onlineboost.panel.mixture import (
     CHAIN,
     COMBINED,
@@ -318,9 +318,8 @@ class PanelChain(Chain):
     def copy_panel(self, original: Self) -> None:
         """Panel and combiner of the original, as copies with no room to spare."""
         self.panel = packed(original.panel)
-        self.newton, self.slow = (Newton(*map(np.copy, newton)) for newton in (original.newton, original.slow))
-        self.recency = original.recency.copy()
-        self.mixture = Mixture(*(part.copy() for part in original.mixture))
+        self.newton, self.slow = copied(original.newton), copied(original.slow)
+        self.recency, self.mixture = original.recency.copy(), copied(original.mixture)
 
     @property
     def can_join(self) -> bool:
@@ -350,7 +349,7 @@ class PanelChain(Chain):
     def nbytes(self) -> dict[str, int]:
         others = super().nbytes()
         behind = self.newton, self.slow, self.mixture
-        own = array_bytes(self.panel) + sum(map(array_bytes, behind)) + self.recency.nbytes
+        own = nbytes(self.panel) + nbytes(behind) + self.recency.nbytes
         return {**others, "panel": own}
 
     def most_bytes(self, k: int) -> int:

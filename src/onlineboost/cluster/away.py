@@ -24,9 +24,9 @@ from onlineboost.chain.visits import Visitor, any_waits
 from onlineboost.cluster.line import Line
 from onlineboost.cluster.parts import Change, Said, State
 from onlineboost.cluster.travel import Block, new_block
+from onlineboost.contracts.state import copied, loaded
 from onlineboost.estimators.base import OnlineClassifier
 from onlineboost.estimators.model import Model
-from onlineboost.trees.compact import loaded
 
 OWN = ("line", "rows", "wanted", "owed")  # fields of a chain that is elsewhere
 
@@ -164,7 +164,7 @@ def gathered(chain: AwayChain) -> Any:
     whole: Any = kind.__new__(kind)
     parts = [unpickled(part) for part in chain.line.ask("learned", chain.line.folder)]  # all is known here after this
     whole.__dict__ = {name: value for name, value in chain.__dict__.items() if name not in OWN}
-    whole.diary, whole.watch, whole.heard = chain.diary.copy(), deepcopy(chain.watch), None
+    whole.diary, whole.watch, whole.heard = copied(chain.diary), deepcopy(chain.watch), None
     whole.segments = [None] * len(chain.segments)
     whole.log_v = chain.log_v.copy()
     log_vs = {}

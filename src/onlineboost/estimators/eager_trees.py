@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from onlineboost.estimators.panel_member import PanelMember
-from onlineboost.panel.members.eager_trees import EagerMember, new_eager_trees
-from onlineboost.panel.state import Ground
+from onlineboost.panel.members.eager_trees import EagerMember
+from onlineboost.panel.state import Ground, new_member
 
 
 class EagerTrees(PanelMember):
@@ -31,4 +31,4 @@ class EagerTrees(PanelMember):
     """
 
     def _member(self, ground: Ground) -> EagerMember:
-        return new_eager_trees(ground)
+        return new_member(EagerMember, ground)

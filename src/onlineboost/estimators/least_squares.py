@@ -8,9 +8,9 @@ from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.panel_member import PanelMember
 from onlineboost.estimators.settings import Names, yes_or_no
-from onlineboost.panel.members.cosines import CosinesMember, new_cosines
-from onlineboost.panel.members.least_squares import LinearMember, new_linear
-from onlineboost.panel.state import Ground
+from onlineboost.panel.members.cosines import CosinesMember
+from onlineboost.panel.members.least_squares import LinearMember
+from onlineboost.panel.state import Ground, new_member
 
 
 class LeastSquares(PanelMember):
@@ -61,4 +61,4 @@ class LeastSquares(PanelMember):
         self.cosines = cosines
 
     def _member(self, ground: Ground) -> LinearMember | CosinesMember:
-        return new_cosines(ground) if yes_or_no("cosines", self.cosines) else new_linear(ground)
+        return new_member(CosinesMember if yes_or_no("cosines", self.cosines) else LinearMember, ground)

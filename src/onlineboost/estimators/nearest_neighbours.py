@@ -8,8 +8,8 @@ from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.panel_member import PanelMember
 from onlineboost.estimators.settings import Names, count
-from onlineboost.panel.members.nearest_neighbours import NeighboursMember, new_nearest_neighbours
-from onlineboost.panel.state import Ground
+from onlineboost.panel.members.nearest_neighbours import NeighboursMember
+from onlineboost.panel.state import Ground, new_member
 
 MOST = 64  # neighbours: they are sorted one by one
 
@@ -64,4 +64,4 @@ class NearestNeighbours(PanelMember):
         many = count("n_neighbours", self.n_neighbours)
         if many > MOST:
             raise ValueError(f"n_neighbours must be at most {MOST}, got {self.n_neighbours!r}")
-        return new_nearest_neighbours(ground, many)
+        return new_member(NeighboursMember, ground, many=many)

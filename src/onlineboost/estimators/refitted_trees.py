@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from onlineboost.estimators.panel_member import PanelMember
-from onlineboost.panel.members.refitted_trees import RefitsMember, new_refitted_trees
-from onlineboost.panel.state import Ground
+from onlineboost.panel.members.refitted_trees import RefitsMember
+from onlineboost.panel.state import Ground, new_member
 
 
 class RefittedTrees(PanelMember):
@@ -29,4 +29,4 @@ class RefittedTrees(PanelMember):
     """
 
     def _member(self, ground: Ground) -> RefitsMember:
-        return new_refitted_trees(ground)
+        return new_member(RefitsMember, ground)

@@ -18,6 +18,7 @@ from onlineboost._compile.random import child_key
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.hedge import Hedge
+from onlineboost.contracts.state import bits
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
 from onlineboost.panel.state import packed
@@ -221,14 +222,10 @@ def learners_state(chain, sizes):
             trees = [tree_state(forest, root, sizes) for root in forest.roots]
             out += zip(settings, trees, strict=True)
         elif hasattr(learners, "members"):
-            out += [[(a.shape, a.tobytes()) for a in arrays_of(packed(member))] for member in learners.members]
+            out += [bits(packed(member)) for member in learners.members]
         else:
             out += zip(map(joblib.hash, learners.learners), learners.started.tolist(), strict=True)
     return out
-
-
-def _bits_of(group):
-    return {name: value.tobytes() if isinstance(value, np.ndarray) else value for name, value in vars(group).items()}
 
 
 def chain_state(chain, sizes):
@@ -236,17 +233,14 @@ def chain_state(chain, sizes):
 
     `sizes` are the numbers of values of its nominal columns.
     """
-    watch = chain.watch and _bits_of(chain.watch)
-    if watch and watch["plan"] is not None:
-        watch["plan"] = _bits_of(watch["plan"])
     return {
         "t": chain.t,
         "mean weight": chain.mean_weight,
         "seed": chain.seed,
-        "numbers": [part.tobytes() for part in chain.numbers],
+        "numbers": bits(chain.numbers),
         "log_v": [log_v.tobytes() for log_v in chain.end.log_vs],
-        "watch": watch,
-        "diary": [chain.diary.X.tobytes(), chain.diary.y.tobytes(), chain.diary.events.tolist(), chain.diary.limited],
+        "watch": chain.watch and bits(chain.watch),
+        "diary": bits(chain.diary),
         "booster": booster_state(chain),
         "learners": learners_state(chain, sizes),
         "panel": panel_state(chain),

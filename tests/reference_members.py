@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from onlineboost._compile.random import FREQUENCY, uniform
-from onlineboost.panel import eager, ground, least_squares, metric
+from onlineboost.panel import dense, eager, least_squares, metric
 from reference_panel import EagerTree, LeastSquares, Panel, centred, frequencies, neighbours_vote
 from reference_refits import RefittedTrees, softmax
 
@@ -27,7 +27,7 @@ class Member(Panel):
     def learn(self, x, y, weight, t):
         if weight == 0.0:
             return
-        weight = min(max(weight, ground.LIGHTEST), ground.HEAVIEST)
+        weight = min(max(weight, dense.LIGHTEST), dense.HEAVIEST)
         self.meet(x)
         self.ask(x, self.k)
         self.memory.append((self.values, y, weight))

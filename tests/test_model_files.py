@@ -26,11 +26,9 @@ import onlineboost
 from helpers import mixed_stream, model_state, number_stream
 from make_golden_files import FOLDER, HALF, ROWS, digest, go_on
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier, OnlineMBBM, OzaBoost, storage
+from onlineboost.contracts.state import values
 from onlineboost.data.labels import object_array
-from onlineboost.estimators.saved.panels import LATER, named_arrays
 from onlineboost.estimators.saved.states import STATES
-from onlineboost.panel.ranges import RANGES
-from onlineboost.panel.state import new_panel
 from onlineboost.trees.state import DETAIL, NODE, ROW
 from test_golden import AGREE, machine
 
@@ -73,10 +71,10 @@ def forget_later(clf):
     chain = clf._model.chain
     members = [member for segment in chain.segments for member in getattr(segment.learners, "members", ())]
     for state in [chain.panel.state] if chain.panel is not None else members:
-        for name, array in named_arrays(state):
-            if name in LATER:
-                assert array.any() or name == "dense.sure"
-                array[:] = 0
+        for leaf, array in values(state):
+            if leaf.field.since > 1:
+                assert array.any() or leaf.name == "dense.sure"
+                array[:] = leaf.field.default
 
 
 def test_golden_files_are_small_and_stay_as_they_are(capsys):
@@ -302,11 +300,6 @@ def test_forged_files_of_the_panel_are_refused_or_predict_and_learn_with_finite_
     assert found["another model"] > 10
 
 
-def test_every_range_is_that_of_an_array():
-    known = {name for name, _ in named_arrays(new_panel(1, 1, 0))} | {"recency"}
-    assert set(RANGES) <= known
-
-
 @pytest.mark.parametrize("field", ["first", "feature", "n_children", "heavy", "label", "next", "stat", "root"])
 @pytest.mark.parametrize("value", [-2, -(2**31), 2**31 - 1, 10**6])
 def test_no_index_out_of_range_is_let_in(field, value, tmp_path):
@@ -518,6 +511,6 @@ def test_the_page_tells_of_every_state_and_field():
     page = (Path(__file__).parents[1] / "docs" / "model-format.md").read_text(encoding="utf-8")
     for state in STATES.by_name.values():
         assert f"`{state.name}`" in page, state.name
-        for field, kind in state.fields.items():
+        for field, kind in STATES.told(state).items():
             told = f"`{field}: {kind}`".replace("|", "\\|")  # in a table
             assert told in page, f"{state.name}: {told}"

@@ -11,19 +11,20 @@ import reference
 from helpers import arrays_of, in_blocks, mixed_stream, number_stream, plain, twins_of
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
 from onlineboost._compile.random import MIX, uniform
+from onlineboost.contracts.state import made
 from onlineboost.panel import dense, eager, newton, refits
-from onlineboost.panel.alarm import PATIENCE, TOO_MUCH, is_lost, new_alarm
-from onlineboost.panel.dense import new_dense
+from onlineboost.panel.alarm import PATIENCE, TOO_MUCH, Alarm, is_lost
+from onlineboost.panel.dense import Dense
 from onlineboost.panel.least_squares import (
     MOST,
     N_COSINES,
+    LeastSquares,
     cosine,
     learn_squares,
-    new_least_squares,
     score,
     start_phases,
 )
-from onlineboost.panel.metric import new_metric
+from onlineboost.panel.metric import Metric
 from onlineboost.panel.neighbours import RECENT, nearest, new_neighbours_work, start_distances
 from onlineboost.panel.newton import combine, learn_newton, new_newton, new_newton_work
 from onlineboost.panel.panel import ask_panel, learn_panel, new_panel_work, start_columns
@@ -128,7 +129,7 @@ def test_the_nearest_rows_are_those_by_all_columns(rows, alike):
     """Columns that tell little are left out at first; not for long, if rows are alike in the others."""
     rng, columns = np.random.default_rng(rows), 60
     stored, values = rng.integers(0, 3, (columns, rows)).astype(np.float32), rng.integers(0, 3, columns) + 0.0
-    metric = new_metric(2, columns)
+    metric = made(Metric, {"classes": 2, "columns": columns}, {})
     metric.variance[:] = 1.0
     metric.weight[:] = np.where(np.arange(columns) % 4 == 0, 2.0, 0.25)  # sums of their squares are exact
     if alike:
@@ -270,7 +271,7 @@ def test_a_panel_that_is_right_is_rarely_taken_for_lost():
     rng, waits = np.random.default_rng(0), {True: [], False: []}
     for right, found in waits.items():
         for _ in range(100):
-            alarm, t = new_alarm(3), 0
+            alarm, t = made(Alarm, {"classes": 3}, {}), 0
             while alarm.lead[0] <= 3.0 and t < 300:
                 p = rng.dirichlet(np.ones(3))
                 is_lost(alarm, p, 3, int(rng.choice(3, p=p) if right else rng.integers(3)), 1.0)
@@ -281,7 +282,7 @@ def test_a_panel_that_is_right_is_rarely_taken_for_lost():
 
 @pytest.mark.parametrize("k", [2, 10, 26, 300])
 def test_a_panel_of_no_use_is_lost_soon_in_any_number_of_classes(k):
-    alarm, p = new_alarm(k), np.full(k, 1e-6)
+    alarm, p = made(Alarm, {"classes": k}, {}), np.full(k, 1e-6)
     alarm.counts[:] = 100.0
     lost = [is_lost(alarm, p, k, t % k, 1.0) for t in range(30 + PATIENCE)]
     assert not any(lost[:PATIENCE])
@@ -331,7 +332,7 @@ def test_what_refitted_trees_say_of_remembered_rows_is_kept_up():
 
 def test_what_no_row_shows_is_not_forgotten_without_end():
     """A column that is constant for long: P would double every 1400 rows."""
-    squares, rng = new_least_squares(2, 4), np.random.default_rng(0)
+    squares, rng = made(LeastSquares, {"classes": 2, "inputs": 4}, {}), np.random.default_rng(0)
     x, u, scores = np.zeros(4), np.zeros(4), np.zeros(2)
     for b in range(20_000):
         x[:] = 1.0, rng.normal(), 0.0, float(b % 5000 == 0)
@@ -371,7 +372,7 @@ def test_very_wide_rows_are_folded():
 def test_numeric_columns_beyond_the_widest_are_added_to_the_first(monkeypatch):
     """Column c to column c % 4, with a sign that is drawn. Those that share with none are as ever."""
     monkeypatch.setattr(dense, "WIDE", 4)
-    rows = new_dense(6, 0, 4)
+    rows = made(Dense, {"numeric": 6, "columns": 4}, {"n_numbers": 4, "offset": 6})
     rows.unit[:] = 1.0
     signs = [1.0 if uniform(7, MIX, 1, c) < 0.5 else -1.0 for c in (4, 5)]
     for x, values, there in (

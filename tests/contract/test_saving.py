@@ -15,9 +15,8 @@ from contract.kinds import every_estimator, every_kind, with_costs, with_learner
 from contract.test_contract import learned, small, stream  # noqa: F401
 from helpers import frozen, in_blocks, model_state, number_stream
 from onlineboost.estimators import lookup
-from onlineboost.estimators.saved.files import take
-from onlineboost.estimators.saved.frozen import Room
-from onlineboost.estimators.saved.frozen import frozen as frozen_copy
+from onlineboost.estimators.saved.files import Room, take
+from onlineboost.estimators.saved.files import frozen as frozen_copy
 from onlineboost.estimators.saved.states import HOLDS, STATES
 from onlineboost.storage import CannotSave, ForeignModelFile
 

@@ -12,7 +12,7 @@ the size of its weights: this keeps them alike. With `plain` they get w itself, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,9 @@ from onlineboost.boosters.potentials import (
 from onlineboost.boosters.potentials.dense import DENSE_LIMIT
 from onlineboost.boosters.potentials.tables import build_tables, recipe
 from onlineboost.boosters.votes import Vote, cheapest, no_costs, only_choice
-from onlineboost.contracts.booster import BOOSTER, booster
+from onlineboost.contracts.booster import BOOSTER, FIRST, WHOLE_CHAIN, booster
 from onlineboost.contracts.rows import Rows, leader
+from onlineboost.contracts.schema import LEAST, SHARED, Field, f8, whole
 
 TYPICAL, MOST = 0.3, 3.0  # weights before scaling: of an example of mean weight, and the largest
 CACHE_MEGABYTES = 64.0  # for costs met before, unless there is less memory
@@ -49,18 +50,19 @@ class MbbmNotes(NamedTuple):
 class Mbbm(NamedTuple):
     """OnlineMBBM's part of a segment."""
 
-    vote: int  # a Vote
-    plain: bool  # whether learners get w itself, times their scale, as in the paper
     seed: int
-    n_learners: int
-    offset: int
-    scale: np.ndarray  # float64 (learners,)
-    vote_cost: np.ndarray  # float64 (learners,) sum_t (C[y, l] - C[y, y]), times the example's weight
-    weights: np.ndarray  # float64 (learners,) sum_t w_t, times the same
-    seen: np.ndarray  # float64 (learners,) weight of all examples
-    megabytes: float  # the most that a chain keeps of costs met before; a thread that predicts keeps half of it at most
-    tables: Tables  # the potentials, for as many classes as there are (two at least)
-    cache: Cache | None  # costs met before; for one thread at a time
+    n_learners: Annotated[int, WHOLE_CHAIN]
+    offset: Annotated[int, FIRST]
+    scale: Annotated[np.ndarray, f8("learners")]
+    vote: Annotated[int, whole(0, 3)]  # a Vote
+    plain: bool  # whether learners get w itself, times their scale, as in the paper
+    megabytes: Annotated[float, Field(low=LEAST, high=CACHE_MEGABYTES)]  # the most that a chain keeps of costs met
+    # before; a thread that predicts keeps half of it at most
+    vote_cost: Annotated[np.ndarray, f8("learners")]  # sum_t (C[y, l] - C[y, y]), times the example's weight
+    weights: Annotated[np.ndarray, f8("learners")]  # sum_t w_t, times the same
+    seen: Annotated[np.ndarray, f8("learners")]  # weight of all examples
+    tables: Annotated[Tables, SHARED]  # the potentials, for as many classes as there are (two at least)
+    cache: Annotated[Cache | None, Field(shared=True, saved=False)]  # costs met before; for one thread at a time
 
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> MbbmNotes:
         return MbbmNotes(np.empty(n))
@@ -96,6 +98,11 @@ class Mbbm(NamedTuple):
             share = len(self.scale) / self.n_learners
             cache = build_cache(self.tables, self.megabytes * min(1.0, 2.0 * share))  # those in the middle need most
         return self._replace(cache=cache)
+
+    def completed(self) -> Mbbm:
+        """The tables take up to 2 GB, and are computed from a few numbers."""
+        given = recipe(self.tables)
+        return self._replace(tables=build_tables(given.pop("n_classes"), self.n_learners, **given))
 
     def without_cache(self) -> Mbbm:
         return self._replace(cache=None)

@@ -14,7 +14,7 @@ in loops of its own before and after a block, short enough for the processor to 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,9 @@ from onlineboost.boosters.losses import (
     step_size,
 )
 from onlineboost.boosters.votes import Vote, cheapest, no_costs, only_choice
-from onlineboost.contracts.booster import BOOSTER, booster
+from onlineboost.contracts.booster import BOOSTER, FIRST, WHOLE_CHAIN, booster
 from onlineboost.contracts.rows import Rows, leader
+from onlineboost.contracts.schema import f8, i8, whole
 
 STEEPEST = 1e150  # slopes are cut here, so that their squares can be added up
 E_MOST = 700.0  # exp of more overflows; beyond `losses.E_REACH` it is not used
@@ -51,19 +52,19 @@ class OlmNotes(NamedTuple):
 class Olm(NamedTuple):
     """Adaboost.OLM's part of a segment."""
 
-    loss: int  # a Loss; as a plain number, since a kernel takes 20 us to recognise an enum
-    vote: int  # a Vote
-    printed: bool  # whether alpha follows the gradient that the paper prints, for the logistic loss
     seed: int
-    n_learners: int
-    offset: int
-    scale: np.ndarray  # float64 (learners,)
-    alpha: np.ndarray  # float64 (learners,)
-    vote_cost: np.ndarray  # float64 (learners,) sum_t C[y, l], times the example's weight
-    right_cost: np.ndarray  # float64 (learners,) sum_t C[y, y], times the same
-    seen: np.ndarray  # float64 (learners,) weight of all examples since the learner last started
-    born: np.ndarray  # int64 (learners,) round before the learner's first: its steps are sized by its own age
-    squares: np.ndarray | None = None  # float64 (learners,) sum_t f'(alpha_t)^2, if steps are adaptive
+    n_learners: Annotated[int, WHOLE_CHAIN]
+    offset: Annotated[int, FIRST]
+    scale: Annotated[np.ndarray, f8("learners")]
+    loss: Annotated[int, whole(0, 2)]  # a Loss; as a plain number, since a kernel takes 20 us to recognise an enum
+    vote: Annotated[int, whole(0, 3)]  # a Vote
+    printed: bool  # whether alpha follows the gradient that the paper prints, for the logistic loss
+    alpha: Annotated[np.ndarray, f8("learners")]
+    vote_cost: Annotated[np.ndarray, f8("learners")]  # sum_t C[y, l], times the example's weight
+    right_cost: Annotated[np.ndarray, f8("learners")]  # sum_t C[y, y], times the same
+    seen: Annotated[np.ndarray, f8("learners")]  # weight of all examples since the learner last started
+    born: Annotated[np.ndarray, i8("learners")]  # round before the learner's first: its steps are sized by its own age
+    squares: Annotated[np.ndarray | None, f8("learners")] = None  # sum_t f'(alpha_t)^2, if steps are adaptive
 
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> OlmNotes:
         return OlmNotes(np.ones((n, k)), np.empty(n), np.empty(n, np.int64))

@@ -11,16 +11,17 @@ it looks at its grace period once instead of n times.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import inlined_kernel, kernel
 from onlineboost._compile.random import POISSON, child_key, uniform
 from onlineboost.boosters.votes import likeliest
-from onlineboost.contracts.booster import BOOSTER, booster
+from onlineboost.contracts.booster import BOOSTER, FIRST, WHOLE_CHAIN, booster
 from onlineboost.contracts.learner import ask
 from onlineboost.contracts.rows import Rows, leader
+from onlineboost.contracts.schema import f8
 
 PIECE, LARGE = 16.0, 500.0  # a Poisson count is drawn in pieces of this mean; a larger mean is as good as normal
 
@@ -36,15 +37,15 @@ class OzaNotes(NamedTuple):
 class Oza(NamedTuple):
     """Oza's booster: its part of a segment."""
 
-    draws: bool  # learn as often as a Poisson draw says; otherwise once with weight lambda
     seed: int
-    n_learners: int
-    offset: int
-    scale: np.ndarray  # float64 (learners,) all 1
-    alpha: np.ndarray  # float64 (learners,) weight of the vote
-    correct: np.ndarray  # float64 (learners,) lambda_sc
-    wrong: np.ndarray  # float64 (learners,) lambda_sw
-    total: np.ndarray  # float64 (learners,) T
+    n_learners: Annotated[int, WHOLE_CHAIN]
+    offset: Annotated[int, FIRST]
+    scale: Annotated[np.ndarray, f8("learners")]  # all 1
+    draws: bool  # learn as often as a Poisson draw says; otherwise once with weight lambda
+    alpha: Annotated[np.ndarray, f8("learners")]  # weight of the vote
+    correct: Annotated[np.ndarray, f8("learners")]  # lambda_sc
+    wrong: Annotated[np.ndarray, f8("learners")]  # lambda_sw
+    total: Annotated[np.ndarray, f8("learners")]  # T
 
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> OzaNotes:
         return OzaNotes(np.ones(n) if weight is None else weight.copy(), np.empty(n, np.int64))
@@ -69,7 +70,7 @@ class Oza(NamedTuple):
 
 
 def new_oza(draws: bool, seed: int, n_learners: int) -> Oza:
-    return Oza(draws, seed, n_learners, 0, np.ones(n_learners), *(np.zeros(n_learners) for _ in range(4)))
+    return Oza(seed, n_learners, 0, np.ones(n_learners), draws, *(np.zeros(n_learners) for _ in range(4)))
 
 
 @kernel

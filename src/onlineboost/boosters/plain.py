@@ -5,14 +5,15 @@ For a single tree, and for many of which the best one is followed.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import inlined_kernel
 from onlineboost.boosters.votes import likeliest
-from onlineboost.contracts.booster import BOOSTER, booster
+from onlineboost.contracts.booster import BOOSTER, FIRST, WHOLE_CHAIN, booster
 from onlineboost.contracts.rows import Rows
+from onlineboost.contracts.schema import f8
 
 
 @booster
@@ -20,9 +21,9 @@ class Plain(NamedTuple):
     """No boosting. rows.s adds up the learners' distributions; while they learn it is the last one's."""
 
     seed: int
-    n_learners: int
-    offset: int
-    scale: np.ndarray  # float64 (learners,)
+    n_learners: Annotated[int, WHOLE_CHAIN]
+    offset: Annotated[int, FIRST]
+    scale: Annotated[np.ndarray, f8("learners")]
 
     def probabilities(self, rows: Rows, n_votes: int) -> np.ndarray:
         s = rows.s

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onlineboost._compile.jit import entry_kernel
-from onlineboost.panel.ground import HEAVIEST, LIGHTEST
+from onlineboost.panel.dense import HEAVIEST, LIGHTEST
 
 NEAR = 1e-9  # probabilities that are as large as another but for rounding: this share of it below, at most
 MORE = 1.0 + 2.0**-52  # times a number, it is the next larger one, or the one after that

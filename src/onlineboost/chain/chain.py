@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from functools import partial
 from typing import Any, Self
 
@@ -17,8 +16,7 @@ from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain import rows as single
 from onlineboost.chain.diary import new_diary
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.learners import array_bytes
-from onlineboost.chain.numbers import Numbers, as_believed, learn_believed, more_numbers, new_numbers
+from onlineboost.chain.numbers import as_believed, learn_believed, more_numbers, new_numbers
 from onlineboost.chain.panel_stage import PanelStage
 from onlineboost.chain.place import HERE, Place
 from onlineboost.chain.segments import Segment
@@ -26,7 +24,7 @@ from onlineboost.chain.stage import Block, End, Stage, Voter
 from onlineboost.chain.threads import flow
 from onlineboost.chain.visits import Visitor, Visits, any_waits
 from onlineboost.contracts.rows import Rows, new_rows
-from onlineboost.trees.compact import restore
+from onlineboost.contracts.state import copied, nbytes, restore
 
 Step = Callable[[Block, np.ndarray, np.ndarray], None]
 
@@ -291,8 +289,8 @@ class Chain:
         copy = type(self).__new__(type(self))
         copy.__dict__ = dict(self.__dict__)
         copy._start()
-        copy.numbers = Numbers(*(part.copy() for part in self.numbers))
-        copy.watch, copy.diary = deepcopy(self.watch), self.diary.copy()
+        copy.numbers, copy.diary = copied(self.numbers), copied(self.diary)
+        copy.watch = None if self.watch is None else copied(self.watch)
         copy.end, copy.panel = self.end.copy(), None if self.panel is None else self.panel.copy()
         copy.segments = self._joined()
         return copy
@@ -370,7 +368,7 @@ class Chain:
         """Bytes of what belongs to no learner."""
         watch = self.watch.nbytes if self.watch is not None else 0
         experts = sum(log_v.nbytes for log_v in self.end.log_vs)
-        return experts + array_bytes(self.numbers) + watch + self._table_bytes() + self.diary.nbytes
+        return experts + nbytes(self.numbers) + watch + self._table_bytes() + self.diary.nbytes
 
     def segments_of(self, k: int) -> list[Segment]:
         """The segments with k classes, to know what they take."""
@@ -382,7 +380,7 @@ class Chain:
         return others + sum(segment.most_bytes(self.end.classes_of(k)) for segment in self.segments_of(k))
 
     def _table_bytes(self) -> int:
-        return array_bytes(getattr(self.booster, "tables", None))
+        return nbytes(getattr(self.booster, "tables", None))
 
 
 def block_size(n: int, threads: int, most: int) -> int:

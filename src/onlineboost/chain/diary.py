@@ -7,11 +7,12 @@ from the rows learned alone: where a row is kept is decided by its number, so bl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 
-from onlineboost.trees.compact import restore
+from onlineboost.contracts.schema import f8, i8, whole
+from onlineboost.contracts.state import Restored
 
 EVERY = 4  # one row in so many is kept: neighbours are often alike
 ROWS = 256  # rows kept at most: of the last EVERY * ROWS
@@ -24,24 +25,18 @@ RESTART, NEW_CLASS, NEW_COLUMN, MEMORY = range(KINDS)  # of events; their number
 
 
 @dataclass
-class Diary:
+class Diary(Restored):
     """Rows as they came, encoded, and events."""
 
-    X: np.ndarray  # float64 (rows, columns)
-    y: np.ndarray  # int64 (rows,) codes of their labels; -1: no row yet
-    events: np.ndarray  # int64 (events, 3) row number, kind, and a number that goes with it; the oldest first
-    most: int  # events at most
+    X: Annotated[np.ndarray, f8("rows", "columns", missing=True)]
+    y: Annotated[np.ndarray, i8("rows")]  # codes of their labels; -1: no row yet
+    events: Annotated[np.ndarray, i8("events", 3)]  # row number, kind, and a number that goes with it; the oldest first
+    most: Annotated[int, whole(0, 1 << 20)]  # events at most
     limited: bool = False  # whether it is written here that trees have gone without memory
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        restore(self, state)
 
     @property
     def nbytes(self) -> int:
         return self.X.nbytes + self.y.nbytes + 24 * self.most
-
-    def copy(self) -> Self:
-        return type(self)(self.X.copy(), self.y.copy(), self.events.copy(), self.most, self.limited)
 
     def keep(self, X: np.ndarray, y: np.ndarray, t: int) -> None:
         """The rows of rounds t + 1, t + 2, ... have been learned."""

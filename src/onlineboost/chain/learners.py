@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from onlineboost._compile.random import SAMPLE, uniform
 from onlineboost.chain.given import Given, new_given
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
+from onlineboost.contracts.state import cut, mapped, nbytes
 from onlineboost.trees.binary import MINE, BinaryTrees, new_group
 from onlineboost.trees.compact import clear, compacted, join, packed, select, unpacked
 from onlineboost.trees.learner import new_walk
@@ -29,6 +30,7 @@ from onlineboost.trees.state import (
     PER_TREE,
     Forest,
     make_room,
+    tables_in_use,
     trees_of,
 )
 
@@ -115,6 +117,14 @@ class Learners(ABC):
     def trees_per_learner(self, k: int) -> int:
         """Trees that a learner has with k classes."""
         return 1
+
+    def labels_of_a_tree(self, k: int) -> int:
+        """Labels that a tree tells apart, where there are k classes."""
+        return k
+
+    def quick_copy(self, copy: Callable[[str, np.ndarray], np.ndarray]) -> Learners:
+        """A copy that is good to be saved; tables are copied by `copy`, as they are."""
+        return self.join([])
 
     def allot(self, share: float, width: int) -> None:
         """Each tree may have so many bytes; rows of statistics will be `width` numbers wide."""
@@ -207,6 +217,13 @@ class TreeLearners(Learners):
     def moves(self, place: int, X: np.ndarray, directions: np.ndarray) -> Moves | None:
         return moves(self.forest, place, X, directions)
 
+    def quick_copy(self, copy: Callable[[str, np.ndarray], np.ndarray]) -> Self:
+        twin = type(self).__new__(type(self))
+        twin.__dict__ = dict(self.__dict__)
+        used = cut(self.forest, tables_in_use(self.forest))
+        twin.forest = mapped(used, lambda leaf, table: copy(leaf.name, table))
+        return twin
+
     def stand_in(self) -> Self:
         """As many learners that have learned nothing."""
         copy = self.join([])
@@ -252,8 +269,8 @@ class TreeLearners(Learners):
             "class rows": forest.rows,
             "statistics": (forest.stats, forest.free_stats),
         }
-        parts = {name: array_bytes(table) for name, table in tables.items()}
-        return {**parts, "settings": array_bytes(forest) - sum(parts.values())}
+        parts = {name: nbytes(table) for name, table in tables.items()}
+        return {**parts, "settings": nbytes(forest) - sum(parts.values())}
 
 
 class BinaryTreeLearners(TreeLearners):
@@ -282,6 +299,9 @@ class BinaryTreeLearners(TreeLearners):
 
     def trees_per_learner(self, k: int) -> int:
         return k
+
+    def labels_of_a_tree(self, k: int) -> int:
+        return 2
 
     def moves(self, place: int, X: np.ndarray, directions: np.ndarray) -> Moves | None:
         """p_j = q_j / sum q: what moves q_j moves p_j, with the sum as it is in the end."""
@@ -409,10 +429,3 @@ class GivenLearners(Learners):
 def _takes_weight(learner: Any) -> bool:
     """Whether `partial_fit`, which is all that is called, can be told the weight of an example."""
     return "sample_weight" in signature(learner.partial_fit).parameters
-
-
-def array_bytes(group: Any) -> int:
-    """Bytes of all arrays in a NamedTuple, or of one array."""
-    if isinstance(group, tuple):
-        return sum(array_bytes(part) for part in group)
-    return int(group.nbytes) if isinstance(group, np.ndarray) else 0

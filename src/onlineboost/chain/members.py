@@ -12,9 +12,10 @@ from typing import Any, Self
 import numpy as np
 
 from onlineboost._compile.random import child_key
-from onlineboost.chain.learners import Learners, array_bytes
+from onlineboost.chain.learners import Learners
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
+from onlineboost.contracts.state import loaded, nbytes
 from onlineboost.panel.members.member import Member, new_member_work, start_numbers
 from onlineboost.panel.paths import column_weights
 from onlineboost.panel.state import (
@@ -22,14 +23,15 @@ from onlineboost.panel.state import (
     Ground,
     most_bytes,
     new_ground,
+    new_member,
+    own_sizes,
     packed,
-    resized,
     room_for_rows,
-    sizes_of,
+    settings_of,
     with_classes,
     with_room,
+    with_sizes,
 )
-from onlineboost.trees.compact import loaded
 
 NOBODY = -1  # number of a learner that is not to be asked
 
@@ -93,15 +95,16 @@ class MemberLearners(Learners):
         old = self.members[i]
         dense = old.ground.dense
         ground = new_ground(len(dense.origin), len(dense.place), child_key(old.ground.seed, t))
-        fresh = _started(old.anew(ground._replace(dense=ground.dense._replace(offset=dense.offset))))
-        sizes = {**sizes_of(fresh), "columns": sizes_of(old)["columns"]}
-        self.members[i] = with_classes(resized(fresh, sizes), int(old.ground.used[N_CLASSES]))
+        ground = ground._replace(dense=ground.dense._replace(offset=dense.offset))
+        fresh = _started(new_member(type(old), ground, **settings_of(old)))
+        sizes = {**own_sizes(fresh), "columns": own_sizes(old)["columns"]}
+        self.members[i] = with_classes(with_sizes(fresh, sizes), int(old.ground.used[N_CLASSES]))
 
     def tidy(self) -> None:
         """Nothing is left behind."""
 
     def nbytes(self) -> dict[str, int]:
-        return {"members": sum(array_bytes(member) for member in self.members)}
+        return {"members": nbytes(tuple(self.members))}
 
     def column_weights(self, place: int, n_columns: int) -> np.ndarray | None:
         """In proportion to what columns count in its metric."""

@@ -22,11 +22,13 @@ difference. The variance of a column is that of its numbers after the cut, the l
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import entry_kernel, small_kernel
+from onlineboost.contracts.schema import f8
+from onlineboost.contracts.state import joined
 
 RANK, STEP = 4, 25
 SLACK, EARLY = 1.0, 50.0  # SLACK widths, times 1 + EARLY / (numbers known)
@@ -43,8 +45,10 @@ LOW, HIGH = range(2)  # the two of Numbers.ends
 class Numbers(NamedTuple):
     """What the numeric columns have shown."""
 
-    moments: np.ndarray  # float64 (3, columns) how many numbers, their mean, sum of squared deviations from it
-    ends: np.ndarray  # float64 (2, RANK, columns) the smallest numbers, smallest first; the largest, largest first
+    moments: Annotated[np.ndarray, f8(3, "columns")]  # how many numbers, their mean, sum of squared deviations from it
+    ends: Annotated[
+        np.ndarray, f8(2, RANK, "columns")
+    ]  # the smallest numbers, smallest first; the largest, largest first
 
 
 def new_numbers(n_numeric: int) -> Numbers:
@@ -55,7 +59,7 @@ def new_numbers(n_numeric: int) -> Numbers:
 
 def more_numbers(numbers: Numbers, n_more: int) -> Numbers:
     """The same with so many more columns that have shown nothing."""
-    return Numbers(*(np.concatenate(parts, axis=-1) for parts in zip(numbers, new_numbers(n_more), strict=True)))
+    return joined([numbers, new_numbers(n_more)], "columns")
 
 
 @small_kernel

@@ -81,8 +81,8 @@ class OneVsAllEnd(End):
     takes_turns = True
     follows_experts = False
 
-    def __init__(self) -> None:
-        self._log_vs: list[np.ndarray] = []  # of the experts of each class
+    def __init__(self, log_vs: list[np.ndarray] | None = None) -> None:
+        self._log_vs = log_vs or []  # of the experts of each class
         self.pattern: Segment | None = None  # what a class brings, as long as there is none
 
     @property

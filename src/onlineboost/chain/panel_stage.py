@@ -9,9 +9,9 @@ import numpy as np
 
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import entry_kernel
-from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.stage import Stage
 from onlineboost.contracts.rows import Rows
+from onlineboost.contracts.state import nbytes
 from onlineboost.panel.alarm import PATIENCE
 from onlineboost.panel.panel import PanelWork, ask_row, begin, clipped_votes, learn_asked, new_panel_work
 from onlineboost.panel.state import (
@@ -168,7 +168,7 @@ class PanelStage(Stage):
         self.state = self.state._replace(dense=dense._replace(offset=dense.offset + numeric))
 
     def nbytes(self) -> dict[str, int]:
-        return {"panel": array_bytes(self.state)}
+        return {"panel": nbytes(self.state)}
 
     def most_bytes(self, k: int) -> int:
         return most_bytes(self.state, k)

@@ -34,14 +34,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.random import RESTART, child_key, uniform
 from onlineboost.boosters.olm import edges_from
 from onlineboost.chain.segments import Segment
-from onlineboost.trees.compact import restore
+from onlineboost.contracts.schema import Field, f8, i8
+from onlineboost.contracts.state import Restored
 
 PERIOD = 256  # rounds between reviews
 LAG = 256  # rounds from a review to what it has decided, at least
@@ -64,15 +65,15 @@ OPEN, SHUT = 0.05, -0.07  # mean lead from which on the stream is taken to chang
 
 
 @dataclass
-class Plan:
+class Plan(Restored):
     """What a review has decided."""
 
     at: int  # the round after which it is to be done
-    chosen: np.ndarray  # int64 (restarts,) the learners that start again
-    settings: np.ndarray  # float64 (restarts, settings of a learner) which they start with; NaN: those that they had
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        restore(self, state)
+    chosen: Annotated[np.ndarray, i8("restarts", low=0)]  # the learners that start again
+    settings: Annotated[
+        np.ndarray, f8("restarts", "settings", low=0.0, missing=True)
+    ]  # which they start with; NaN: those
+    # that they had
 
     def carry_out(self, segment: Segment) -> None:
         """Start the learners of this segment again whose turn it is."""
@@ -88,18 +89,15 @@ class Plan:
 
 
 @dataclass
-class Watch:
+class Watch(Restored):
     """What reviews remember."""
 
-    vote_cost: np.ndarray  # float64 (learners,) the two sums of the edges (boosters.olm) at the last review; of
-    right_cost: np.ndarray  # learners that it has chosen to start again, 0
+    vote_cost: Annotated[np.ndarray, f8("learners")]  # the two sums of the edges (boosters.olm) at the last review; of
+    right_cost: Annotated[np.ndarray, f8("learners")]  # learners that it has chosen to start again, 0
     lead: float = 0.0  # of young learners over older neighbours, summed over comparisons that fade
-    compared: float = 0.0  # number of these comparisons
+    compared: Annotated[float, Field(low=0.0)] = 0.0  # number of these comparisons
     changing: bool = False  # whether the stream is taken to change
-    plan: Plan | None = None  # what is still to be done
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        restore(self, state)
+    plan: Annotated[Plan | None, Field(since=2)] = None  # what is still to be done
 
     @property
     def nbytes(self) -> int:

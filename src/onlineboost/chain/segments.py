@@ -13,7 +13,7 @@ from onlineboost.chain.loops import hold_pass, learning_loop, predicting_loop
 from onlineboost.chain.stage import Stage
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Pass, Rows, new_work
-from onlineboost.trees.compact import loaded
+from onlineboost.contracts.state import along, loaded, nbytes
 
 MORE = 0.5  # work that the last learner of a chain has more than the first, in part: its tree is larger
 
@@ -132,7 +132,7 @@ class Segment(Stage):
     def nbytes(self) -> dict[str, int]:
         """Bytes in use, part by part. Tables that segments share are not counted."""
         parts = self.learners.nbytes()
-        own = sum(getattr(self.booster, name).nbytes for name in self.booster.per_learner())
+        own = nbytes(tuple(along(self.booster, "learners").values()))
         return {**parts, "settings": parts.get("settings", 0) + own}
 
     def most_bytes(self, k: int) -> int:

@@ -6,13 +6,12 @@ by nothing that depends on how the stream is cut into blocks, or the chain into 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from onlineboost.chain.chain import BLOCK, Chain
 from onlineboost.chain.diary import PART, new_diary
-from onlineboost.chain.learners import array_bytes
+from onlineboost.contracts.state import along
+from onlineboost.contracts.state import nbytes as array_bytes
 from onlineboost.trees.budget import leaves_of
 from onlineboost.trees.shrink import least_share
 from onlineboost.trees.state import BUDGET, GAVE_UP, Forest, nbytes, nominal_layout
@@ -51,7 +50,7 @@ class Shares:
         each = max((segment.learners.trees_per_learner(k) for segment in chain.segments), default=1)
         self.n_trees = max(1, self.n_learners * each)
         per_learner = PER_SEGMENT_BYTES + 8 * len(layout) + 8 * int(layout[-1] - layout[0])
-        boosters = sum(array_bytes(getattr(part.booster, name)) for part in segments for name in _fields(part))
+        boosters = sum(array_bytes(tuple(along(part.booster, "learners").values())) for part in segments)
         experts = 8 * (self.n_learners - chain.n_learners)  # of learners to come
         self.fixed = overhead + boosters + chain.fixed_bytes() + experts + self.n_learners * per_learner
         self.fixed += self.n_trees * PER_TREE_BYTES + chain.most_bytes(k)
@@ -79,11 +78,6 @@ class Shares:
         """Every tree gets its share of what is left beside the rows at hand and all that is fixed."""
         left = limit - self.fixed - min(self.block, BLOCK_PART * limit) - min(self.cached, CACHE_PART * limit)
         self.chain.allot(left / self.n_trees, self.width)
-
-
-def _fields(segment: Any) -> list[str]:
-    names: list[str] = segment.booster.per_learner()
-    return names
 
 
 def reached(chain: Chain) -> bool:

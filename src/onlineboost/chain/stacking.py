@@ -18,14 +18,14 @@ import numpy as np
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import bare_kernel, entry_kernel
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.learners import array_bytes
 from onlineboost.chain.panel_stage import new_asked
 from onlineboost.chain.rows import Asking, Row, Step, beginning, learning_pass, predicting_pass, preparing
 from onlineboost.chain.segments import Segment, vote_weights
 from onlineboost.chain.stage import Block, End, Voter
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
-from onlineboost.panel.ground import HEAVIEST, LIGHTEST
+from onlineboost.contracts.state import copied, nbytes
+from onlineboost.panel.dense import HEAVIEST, LIGHTEST
 from onlineboost.panel.mixture import (
     CHAIN,
     COMBINED,
@@ -195,9 +195,8 @@ class Stacking(End):
 
     def copy(self) -> Self:
         copy = type(self)(self.n_learners)
-        copy.newton, copy.slow = (Newton(*map(np.copy, newton)) for newton in (self.newton, self.slow))
+        copy.newton, copy.slow, copy.mixture = copied(self.newton), copied(self.slow), copied(self.mixture)
         copy.recency = self.recency.copy()
-        copy.mixture = Mixture(*map(np.copy, self.mixture))
         return copy
 
     def set_classes(self, k: int) -> None:
@@ -206,7 +205,7 @@ class Stacking(End):
             self.recency = np.pad(self.recency, ((0, 0), (0, k - self.recency.shape[1])))
 
     def nbytes(self) -> dict[str, int]:
-        return {"panel": sum(map(array_bytes, (self.newton, self.slow, self.mixture, self.recency)))}
+        return {"panel": sum(map(nbytes, (self.newton, self.slow, self.mixture, self.recency)))}
 
     def identity(self) -> tuple[Any, ...]:
         return (self.recency,)

@@ -19,7 +19,7 @@ import numpy as np
 from onlineboost.chain.experts import Combiner
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
-from onlineboost.trees.compact import loaded
+from onlineboost.contracts.state import loaded
 
 
 class Block(NamedTuple):

@@ -27,7 +27,7 @@ from onlineboost.chain.threads import flow
 from onlineboost.cluster.errors import Lost
 from onlineboost.cluster.tables import dumps, loads, pieces
 from onlineboost.cluster.travel import Parcel, arrived, sliced
-from onlineboost.trees.compact import restore
+from onlineboost.contracts.state import restore
 from onlineboost.trees.state import Columns
 
 State = bytes | str  # of a part, or the path of a file with it

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from onlineboost.chain.visits import Visitor, any_waits
 from onlineboost.cluster.line import Line
 from onlineboost.cluster.parts import Change, Learned, Said, State
 from onlineboost.cluster.travel import Parcel, new_parcel
-from onlineboost.trees.compact import loaded
+from onlineboost.contracts.state import copied, loaded
 
 
 class Remote(Place):
@@ -139,7 +138,7 @@ def gathered(chain: Chain) -> Chain:
     whole = Chain.__new__(Chain)
     whole.__dict__ = dict(chain.__dict__)
     whole._start()
-    whole.diary, whole.watch = chain.diary.copy(), deepcopy(chain.watch)
+    whole.diary, whole.watch = copied(chain.diary), None if chain.watch is None else copied(chain.watch)
     whole.panel, whole.end, whole.numbers = parts[0].panel, parts[-1].end, loaded(parts[-1].numbers)
     whole.segments = [*chain.segments]
     for part in parts:

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain.learners import TreeLearners
-from onlineboost.trees.compact import RECORDS, loaded
-from onlineboost.trees.state import N_NODES, N_ROWS, N_STATS, Forest
-
-TABLES = {"nodes": N_NODES, "details": N_NODES, "rows": N_ROWS, "stats": N_STATS, "free_stats": N_STATS}
+from onlineboost.contracts.state import cut, loaded
+from onlineboost.trees.state import RECORDS, Forest, tables_in_use
 
 
 def dumps(group: Any) -> bytes:
@@ -43,10 +41,7 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, thing: Any) -> Any:
         if not isinstance(thing, TreeLearners):
             return NotImplemented
-        forest = thing.forest
-        fields = forest._asdict()
-        for name, count in TABLES.items():
-            fields[name] = fields[name][: int(forest.used[count])]
+        fields = cut(thing.forest, tables_in_use(thing.forest))._asdict()
         for name in RECORDS:
             fields[name] = fields[name].view(np.uint8)  # as plain bytes: a copy of a type is another type to kernels
         return _learners, (type(thing), {**thing.__dict__, "forest": fields})

@@ -22,8 +22,12 @@ import numpy as np
 
 from onlineboost._compile.dispatch import Contract
 from onlineboost.contracts.rows import Rows
+from onlineboost.contracts.schema import Field, whole
+from onlineboost.contracts.state import along, between, joined
 
 BOOSTER = Contract("booster")
+WHOLE_CHAIN = Field(size="learners")  # of n_learners and offset: in files, a chain is one segment
+FIRST = whole(0, 0)
 
 
 @BOOSTER.optional_loop
@@ -140,18 +144,16 @@ class Methods:
 
     def part(self: Any, start: int, stop: int) -> Any:
         """The booster of some of the learners, with its own copy of their state."""
-        own = {name: getattr(self, name)[start:stop].copy() for name in self.per_learner()}
-        return self.without_cache()._replace(offset=self.offset + start, **own).with_cache()
+        own = between(self.without_cache(), "learners", start, stop)
+        return own._replace(offset=self.offset + start).with_cache()
 
     def join(self: Any, others: Sequence[Any]) -> Any:
         """One booster of this one's learners and those of the others, which come after it."""
-        parts = [self, *others]
-        own = {name: np.concatenate([getattr(part, name) for part in parts]) for name in self.per_learner()}
-        return self.without_cache()._replace(**own).with_cache()
+        return joined([self.without_cache(), *others], "learners").with_cache()
 
     def per_learner(self: Any) -> list[str]:
         """The fields with an entry for every learner."""
-        return [name for name, value in self._asdict().items() if isinstance(value, np.ndarray)]
+        return list(along(self, "learners"))
 
     def with_cache(self: Any, cache: Any = None) -> Any:
         """With a cache to work with, for one thread at a time; None: a new one."""
@@ -159,6 +161,10 @@ class Methods:
 
     def without_cache(self: Any) -> Any:
         """Without what can be made anew."""
+        return self
+
+    def completed(self: Any) -> Any:
+        """A booster that was read from a file, with what can be computed and is not saved."""
         return self
 
     def new_cache(self: Any) -> Any:

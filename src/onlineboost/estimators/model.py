@@ -17,11 +17,11 @@ from onlineboost.chain.diary import NEW_COLUMN
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.threads import spread
 from onlineboost.contracts.booster import BOOSTER
+from onlineboost.contracts.state import restore
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
 from onlineboost.data.open_columns import NewColumn, no_new_columns
 from onlineboost.data.warn import Remarks
-from onlineboost.trees.compact import restore
 from onlineboost.trees.state import Columns
 
 

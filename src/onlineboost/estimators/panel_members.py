@@ -18,13 +18,13 @@ from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.settings import Names, count, yes_or_no
-from onlineboost.panel.members.cosines import CosinesMember, new_cosines
-from onlineboost.panel.members.eager_trees import EagerMember, new_eager_trees
-from onlineboost.panel.members.least_squares import LinearMember, new_linear
+from onlineboost.panel.members.cosines import CosinesMember
+from onlineboost.panel.members.eager_trees import EagerMember
+from onlineboost.panel.members.least_squares import LinearMember
 from onlineboost.panel.members.member import Member
-from onlineboost.panel.members.nearest_neighbours import NeighboursMember, new_nearest_neighbours
-from onlineboost.panel.members.refitted_trees import RefitsMember, new_refitted_trees
-from onlineboost.panel.state import Ground
+from onlineboost.panel.members.nearest_neighbours import NeighboursMember
+from onlineboost.panel.members.refitted_trees import RefitsMember
+from onlineboost.panel.state import Ground, new_member
 from onlineboost.trees.state import Columns
 
 
@@ -77,7 +77,7 @@ class EagerTrees(PanelMember):
     """
 
     def _member(self, ground: Ground) -> EagerMember:
-        return new_eager_trees(ground)
+        return new_member(EagerMember, ground)
 
 
 MOST_NEIGHBOURS = 64  # they are sorted one by one
@@ -113,7 +113,7 @@ class NearestNeighbours(PanelMember):
         many = count("n_neighbours", self.n_neighbours)
         if many > MOST_NEIGHBOURS:
             raise ValueError(f"n_neighbours must be at most {MOST_NEIGHBOURS}, got {self.n_neighbours!r}")
-        return new_nearest_neighbours(ground, many)
+        return new_member(NeighboursMember, ground, many=many)
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -144,7 +144,7 @@ class LeastSquares(PanelMember):
     cosines: bool = True
 
     def _member(self, ground: Ground) -> LinearMember | CosinesMember:
-        return new_cosines(ground) if yes_or_no("cosines", self.cosines) else new_linear(ground)
+        return new_member(CosinesMember if yes_or_no("cosines", self.cosines) else LinearMember, ground)
 
 
 class RefittedTrees(PanelMember):
@@ -169,4 +169,4 @@ class RefittedTrees(PanelMember):
     """
 
     def _member(self, ground: Ground) -> RefitsMember:
-        return new_refitted_trees(ground)
+        return new_member(RefitsMember, ground)

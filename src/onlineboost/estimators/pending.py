@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlineboost._compile.interrupt import Interrupt
+from onlineboost.contracts.state import loaded
 from onlineboost.data.encoder import Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import named_row, table_of_row
@@ -27,7 +28,6 @@ from onlineboost.estimators import single_rows
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import count
 from onlineboost.estimators.single_rows import Input
-from onlineboost.trees.compact import loaded
 
 MOST = 10_000  # rows that wait at most, unless `limit_pending` says otherwise
 LONGEST_ID = 1024  # bits of a whole number

@@ -63,7 +63,7 @@ class Checkpoints:
         self.every = Every.of(every)
         self.about = {**about, "version": import_module("onlineboost").__version__}
         self._last_rows, self._last_time = 0, time.monotonic()
-        self._room = _saved("frozen").Room()
+        self._room = _files().Room()
         self._thread: Thread | None = None
         self._error: BaseException | None = None
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ class Checkpoints:
         damaged = None
         for path in self.paths():
             try:
-                model, state = _saved("files").load_with_more(path)
+                model, state = _files().load_with_more(path)
             except ModelFileError as error:
                 logger.warning("%s. The checkpoint before it is tried", error)
                 damaged = error
@@ -113,12 +113,12 @@ class Checkpoints:
     def write(self, model: Any, rows: int, state: dict[str, Any], before: Callable[[], None]) -> None:
         """Begin to write a checkpoint, once the one before is written. `before` is called before it counts."""
         self.wait()
-        copy = _saved("frozen").frozen(model, self._room)
+        copy = _files().frozen(model, self._room)
         self._last_rows, self._last_time = rows, time.monotonic()
 
         def work() -> None:
             try:
-                saved = _saved("files").take(copy, {**state, "rows": rows, "about": self.about})
+                saved = _files().take(copy, {**state, "rows": rows, "about": self.about})
                 self._room.prepare()
                 before()
                 saved.write(self.folder / NAME.format(rows=rows))
@@ -140,6 +140,6 @@ class Checkpoints:
             raise error
 
 
-def _saved(name: str) -> Any:
+def _files() -> Any:
     """Loaded when it is needed: with it come scikit-learn and all kinds of chains."""
-    return import_module(f"onlineboost.estimators.saved.{name}")
+    return import_module("onlineboost.estimators.saved.files")

@@ -19,11 +19,12 @@ once in exp(TOO_MUCH) = 480 million rows, or less often (docs/theory.md).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel
+from onlineboost.contracts.schema import f8, i8
 
 TOO_MUCH, SPARE = 20.0, 5.0
 PATIENCE = 32
@@ -35,14 +36,10 @@ KEPT = 16  # rounds that are remembered
 class Alarm(NamedTuple):
     """How the panel does beside the frequencies of the labels."""
 
-    lead: np.ndarray  # float64 (1,)
-    late: np.ndarray  # int64 (1,) rows that it has been above TOO_MUCH
-    counts: np.ndarray  # float64 (classes,) weight of the rows of each class that the panel has learned
-    rounds: np.ndarray  # int64 (KEPT,) after which it has begun anew, the last one first; 0: not so often
-
-
-def new_alarm(classes: int) -> Alarm:
-    return Alarm(np.zeros(1), np.zeros(1, np.int64), np.zeros(classes), np.zeros(KEPT, np.int64))
+    lead: Annotated[np.ndarray, f8(1, low=0.0, high=TOO_MUCH + SPARE)]
+    late: Annotated[np.ndarray, i8(1, low=0, high=PATIENCE - 1)]  # rows that it has been above TOO_MUCH
+    counts: Annotated[np.ndarray, f8("classes")]  # weight of the rows of each class that the panel has learned
+    rounds: Annotated[np.ndarray, i8(KEPT)]  # after which it has begun anew, the last one first; 0: not so often
 
 
 @bare_kernel

@@ -21,12 +21,14 @@ c % WIDE. So a few columns more cost a little accuracy and not a lot: of 1,100 c
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from functools import partial
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, small_kernel
 from onlineboost._compile.random import MIX, SHARED, uniform
+from onlineboost.contracts.schema import b1, f8, i1, i4, i8, whole
 
 LARGEST = 1e12  # no dense number is larger
 VALUES = 256  # codes of a nominal column
@@ -35,42 +37,32 @@ FAR, ODD = 1024.0, 16.0
 LARGEST_UNIT = 500  # and smallest: the power of two
 LARGEST_FACTOR = 2.0**1000  # between two units; times 0 it is 0
 WIDE = 1024  # dense columns for numbers at most: memory and time of least squares grow with the square
+HUGE = 1e18  # no sum of dense numbers is larger
+ROOM = 1.001  # that bounds have which rounding can touch
+LIGHTEST, HEAVIEST = 1e-9, 100.0  # weights of rows beyond are cut
 
 EVER, LATELY = range(2)  # Dense.low and high
+
+as_given = partial(f8, low=-1e140, high=1e140)  # numbers of rows: no larger ones come, see `chain.numbers`
 
 
 class Dense(NamedTuple):
     """How rows become dense."""
 
-    n_numbers: int  # dense columns for numbers: the first ones
-    offset: int  # numeric columns of a row; those that turned up later are left to the trees of the chain
-    origin: np.ndarray  # float64 (numeric columns,)
-    unit: np.ndarray  # float64 (numeric columns,) 0: all numbers so far were the same
-    met: np.ndarray  # bool (numeric columns,) whether there was a number yet
-    shown: np.ndarray  # int64 (numeric columns,) numbers so far
-    low: np.ndarray  # float64 (2, numeric columns) the least number of all, and since the last look
-    high: np.ndarray  # float64 (2, numeric columns) the largest
-    sure: np.ndarray  # bool (numeric columns,) whether the first numbers have been judged for good
-    place: np.ndarray  # int32 (nominal columns, VALUES) dense column of each code, plus 1; 0: none yet
-    sign: np.ndarray  # int8 (nominal columns, VALUES)
-    owner: np.ndarray  # int32 (dense columns,) nominal column of a dense one; of numeric ones it is not used
-
-
-def new_dense(n_numeric: int, n_nominal: int, columns: int) -> Dense:
-    return Dense(
-        min(n_numeric, WIDE),
-        n_numeric,
-        np.zeros(n_numeric),
-        np.zeros(n_numeric),
-        np.zeros(n_numeric, np.bool_),
-        np.zeros(n_numeric, np.int64),
-        np.zeros((2, n_numeric)),
-        np.zeros((2, n_numeric)),
-        np.zeros(n_numeric, np.bool_),
-        np.zeros((n_nominal, VALUES), np.int32),
-        np.zeros((n_nominal, VALUES), np.int8),
-        np.zeros(columns, np.int32),
-    )
+    n_numbers: Annotated[int, whole(saved=False)]  # dense columns for numbers: the first ones
+    offset: Annotated[int, whole(name="offset")]  # numeric columns of a row; later ones are left to the chain's trees
+    origin: Annotated[np.ndarray, as_given("numeric")]
+    unit: Annotated[np.ndarray, f8("numeric", low=0.0, high=2.0**1000)]  # 0: all numbers so far were the same
+    met: Annotated[np.ndarray, b1("numeric")]  # whether there was a number yet
+    shown: Annotated[np.ndarray, i8("numeric", low=0, high=1 << 62, since=2)]  # numbers so far
+    low: Annotated[np.ndarray, as_given(2, "numeric", since=2)]  # the least number of all, and since the last look
+    high: Annotated[np.ndarray, as_given(2, "numeric", since=2)]  # the largest
+    sure: Annotated[np.ndarray, b1("numeric", since=2)]  # whether the first numbers have been judged for good
+    place: Annotated[
+        np.ndarray, i4("nominal", VALUES, low=0, high="columns")
+    ]  # dense column of a code, plus 1; 0: none
+    sign: Annotated[np.ndarray, i1("nominal", VALUES, low=-1, high=1)]
+    owner: Annotated[np.ndarray, i4("columns", below="nominal")]  # nominal column of a dense one that is not numeric
 
 
 @bare_kernel

@@ -12,14 +12,15 @@ all do so at the same time.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.fastmath import bits_float, float_bits
 from onlineboost._compile.jit import bare_kernel, small_kernel
 from onlineboost._compile.random import EAGER, uniform
-from onlineboost.panel.dense import moved
+from onlineboost.contracts.schema import f4, i4, i8
+from onlineboost.panel.dense import HEAVIEST, HUGE, LIGHTEST, ROOM, moved
 
 N_TREES = 24
 ROWS = 16  # a leaf remembers
@@ -39,15 +40,15 @@ N_NODES, N_LEAVES = 0, 1  # Eager.used
 class Eager(NamedTuple):
     """All trees, and their memory."""
 
-    nodes: np.ndarray  # int64 (trees, nodes, 2)
-    labels: np.ndarray  # int32 (trees, leaves, CLASSES)
-    weights: np.ndarray  # float32 (trees, leaves, CLASSES) 0: no class
-    rows: np.ndarray  # int32 (trees, leaves, ROWS) numbers of rows
-    met: np.ndarray  # int32 (trees, leaves) rows that the leaf has been given
-    used: np.ndarray  # int64 (trees, 2)
-    values: np.ndarray  # float32 (memory, dense columns)
-    y: np.ndarray  # int32 (memory,)
-    weight: np.ndarray  # float32 (memory,)
+    nodes: Annotated[np.ndarray, i8(N_TREES, "nodes", 2)]
+    labels: Annotated[np.ndarray, i4(N_TREES, "leaves", CLASSES, below="classes")]
+    weights: Annotated[np.ndarray, f4(N_TREES, "leaves", CLASSES, low=0.0, high=HUGE)]  # 0: no class
+    rows: Annotated[np.ndarray, i4(N_TREES, "leaves", ROWS, below="rows")]  # numbers of rows
+    met: Annotated[np.ndarray, i4(N_TREES, "leaves", low=0, high=2 * ROWS - 1)]  # rows that the leaf has been given
+    used: Annotated[np.ndarray, i8(N_TREES, 2, default=1)]
+    values: Annotated[np.ndarray, f4("memory", "columns", low=-HUGE, high=HUGE)]
+    y: Annotated[np.ndarray, i4("memory", below="classes")]
+    weight: Annotated[np.ndarray, f4("memory", low=LIGHTEST / ROOM, high=HEAVIEST * ROOM)]
 
 
 class EagerWork(NamedTuple):
@@ -65,15 +66,6 @@ class EagerWork(NamedTuple):
     low: np.ndarray  # float32 (dense columns,)
     high: np.ndarray
     share: np.ndarray  # float64 (dense columns,) sums of range x weight up to this column
-
-
-def new_eager(columns: int) -> Eager:
-    nodes = np.zeros((N_TREES, 1, 2), np.int64)
-    used = np.ones((N_TREES, 2), np.int64)
-    labels, weights = np.zeros((N_TREES, 1, CLASSES), np.int32), np.zeros((N_TREES, 1, CLASSES), np.float32)
-    rows, met = np.zeros((N_TREES, 1, ROWS), np.int32), np.zeros((N_TREES, 1), np.int32)
-    memory = np.zeros((0, columns), np.float32), np.zeros(0, np.int32), np.zeros(0, np.float32)
-    return Eager(nodes, labels, weights, rows, met, used, *memory)
 
 
 def new_eager_work(columns: int) -> EagerWork:

@@ -13,8 +13,6 @@ from onlineboost.panel.dense import is_misfit, meet_number, meet_value, take_uni
 from onlineboost.panel.metric import CONSTANT, LONGEST, is_due, learn_metric, refresh
 from onlineboost.panel.state import COLUMNS, ROWS
 
-LIGHTEST, HEAVIEST = 1e-9, 100.0  # weights of rows beyond are cut
-
 
 @bare_kernel
 def meet_columns(ground, x, k):

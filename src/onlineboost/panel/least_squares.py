@@ -14,12 +14,14 @@ f < 1 forgets. In directions that no row has for long, P would grow without end;
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, entry_kernel, fused_kernel, summing_kernel
 from onlineboost._compile.random import FREQUENCY, uniform
+from onlineboost.contracts.schema import f8
+from onlineboost.panel.dense import LARGEST
 from onlineboost.panel.newton import centre
 
 FORGET = 0.9995
@@ -33,15 +35,17 @@ SHARPNESS = 5.0  # logits per unit of a score
 _SIN = tuple((-1.0) ** i * (2.0 * math.pi) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(8))
 
 
+def identity(shape: tuple[int, int]) -> np.ndarray:
+    return np.eye(*shape)
+
+
 class LeastSquares(NamedTuple):
     """One of the two."""
 
-    P: np.ndarray  # float64 (inputs, inputs), lower triangle
-    W: np.ndarray  # float64 (classes, inputs)
-
-
-def new_least_squares(classes: int, inputs: int) -> LeastSquares:
-    return LeastSquares(np.eye(inputs), np.zeros((classes, inputs)))
+    P: Annotated[
+        np.ndarray, f8("inputs", "inputs", low=-1e3 * MOST, high=1e3 * MOST, default=identity)
+    ]  # lower triangle
+    W: Annotated[np.ndarray, f8("classes", "inputs", low=-LARGEST, high=LARGEST)]
 
 
 @bare_kernel

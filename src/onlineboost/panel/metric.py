@@ -12,11 +12,13 @@ max(eta^2, .001) / sd. The weights are taken anew after every row at first, then
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel
+from onlineboost.contracts.schema import f8, part
+from onlineboost.panel.dense import HUGE, ROOM
 
 LONGEST = 10_000.0  # weight of examples beyond which the oldest fade
 PRIOR, DOUBT = 0.3, 40.0  # eta^2 that a column is taken to have shown before its first row, and on how many rows
@@ -26,33 +28,29 @@ NEGLIGIBLE, MANY = (
     32,
 )  # of more than MANY columns, those with so little eta^2 beside the largest are left out of distances
 CONSTANT = 1e-24  # variance up to which a column counts as constant
+SHARPEST = ROOM / CONSTANT**0.5  # weight of a column that is all but constant
 OFTEN, PERIOD = 64, 8  # the weights are refreshed after each of the first rows, then so rarely
 
 
 class Moments(NamedTuple):
     """Weight, mean and sum of squared deviations of some columns."""
 
-    mass: np.ndarray  # float64 (columns,)
-    mean: np.ndarray
-    squares: np.ndarray
+    mass: Annotated[np.ndarray, f8("columns", low=0.0, high=ROOM * LONGEST)]
+    mean: Annotated[np.ndarray, f8("columns", low=-HUGE, high=HUGE)]
+    squares: Annotated[np.ndarray, f8("columns", low=0.0, high=HUGE * HUGE)]
 
 
 class Metric(NamedTuple):
     """What some columns have shown, and what follows from it."""
 
     total: Moments
-    by_class: Moments  # (classes, columns)
-    centre: np.ndarray  # float64 (columns,) the mean at the last refresh
-    variance: np.ndarray  # float64 (columns,) likewise
-    weight: np.ndarray  # float64 (columns,) what a difference in this column counts
-    pull: np.ndarray  # float64 (columns,) likewise, for the choice of columns to split on
-
-
-def new_metric(classes: int, columns: int) -> Metric:
-    def moments(*shape: int) -> Moments:
-        return Moments(*(np.zeros(shape) for _ in range(3)))
-
-    return Metric(moments(columns), moments(classes, columns), *(np.zeros(columns) for _ in range(4)))
+    by_class: Annotated[Moments, part(per="classes")]
+    centre: Annotated[np.ndarray, f8("columns", low=-HUGE, high=HUGE)]  # the mean at the last refresh
+    variance: Annotated[np.ndarray, f8("columns", low=0.0, high=HUGE * HUGE)]  # likewise
+    weight: Annotated[np.ndarray, f8("columns", low=0.0, high=SHARPEST)]  # what a difference in this column counts
+    pull: Annotated[
+        np.ndarray, f8("columns", low=0.0, high=SHARPEST)
+    ]  # likewise, for the choice of columns to split on
 
 
 @bare_kernel

@@ -12,11 +12,12 @@ The log losses of T rounds then add up to at most those of the best forecast, an
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel
+from onlineboost.contracts.schema import f8
 
 COMBINED, SLOW, PANEL, CHAIN = range(4)  # the forecasts
 FORECASTS = 4
@@ -26,8 +27,8 @@ NAMES = "the combiner", "the slow combiner", "the panel alone", "the chain alone
 class Mixture(NamedTuple):
     """Shares of the forecasts, and what they have lost."""
 
-    share: np.ndarray  # float64 (FORECASTS,)
-    lost: np.ndarray  # float64 (FORECASTS + 1,) sums of -log p[y], by weight; the last one is that of the mixture
+    share: Annotated[np.ndarray, f8(FORECASTS, low=0.0, high=1.0)]
+    lost: Annotated[np.ndarray, f8(FORECASTS + 1)]  # sums of -log p[y], by weight; the last one is that of the mixture
 
 
 def new_mixture() -> Mixture:

@@ -10,13 +10,14 @@ rows that are no farther by the other columns than the nearest rows by all of th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.fastmath import exp
 from onlineboost._compile.jit import bare_kernel, fused_kernel, small_kernel
-from onlineboost.panel.dense import moved
+from onlineboost.contracts.schema import f4, i4
+from onlineboost.panel.dense import HEAVIEST, HUGE, LIGHTEST, ROOM, moved
 
 RECENT = 4096
 FEW, SOME, MANY = 1, 10, 12
@@ -32,10 +33,10 @@ FAR_BITS = int(FAR.view(np.int32))
 class Neighbours(NamedTuple):
     """The rows."""
 
-    values: np.ndarray  # float32 (dense columns, recent)
-    scores: np.ndarray  # float32 (score columns, recent)
-    y: np.ndarray  # int32 (recent,)
-    weight: np.ndarray  # float32 (recent,)
+    values: Annotated[np.ndarray, f4("columns", "recent", low=-HUGE, high=HUGE)]
+    scores: Annotated[np.ndarray, f4("scores", "recent", low=-1e4 * HUGE, high=1e4 * HUGE)]
+    y: Annotated[np.ndarray, i4("recent", below="classes")]
+    weight: Annotated[np.ndarray, f4("recent", low=LIGHTEST / ROOM, high=HEAVIEST * ROOM)]
 
 
 class NeighboursWork(NamedTuple):
@@ -55,11 +56,6 @@ class NeighboursWork(NamedTuple):
     n_minor: np.ndarray  # int64 (1,)
     value: np.ndarray  # float32 (FOUR,) of columns that are added at once, the row's value there,
     weight: np.ndarray  # float32 (FOUR,) and the column's weight
-
-
-def new_neighbours(columns: int, scores: int) -> Neighbours:
-    values, said = np.zeros((columns, 0), np.float32), np.zeros((scores, 0), np.float32)
-    return Neighbours(values, said, np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 def new_neighbours_work(recent: int, columns: int, most: int = MANY) -> NeighboursWork:

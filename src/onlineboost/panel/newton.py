@@ -14,12 +14,14 @@ share what one of them is worth. docs/theory.md has the regret against the best 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.fastmath import exp, log
 from onlineboost._compile.jit import bare_kernel, small_kernel
+from onlineboost.contracts.schema import f8
+from onlineboost.panel.dense import HUGE
 
 FADE = 0.998  # f: what a slope still counts in A one row later
 SLOW_FADE = 0.9998  # likewise, for coefficients that hardly move any more after a while
@@ -28,11 +30,15 @@ BOUND = 20.0  # no coefficient is larger
 LEAST = 0.01  # probabilities count as so much more before their logarithm is taken
 
 
+def ridge(shape: tuple[int, int]) -> np.ndarray:
+    return RIDGE * np.eye(*shape)
+
+
 class Newton(NamedTuple):
     """Coefficients of the voices."""
 
-    beta: np.ndarray  # float64 (voices,)
-    A: np.ndarray  # float64 (voices, voices), lower triangle
+    beta: Annotated[np.ndarray, f8("voices", low=-BOUND, high=BOUND)]
+    A: Annotated[np.ndarray, f8("voices", "voices", low=-HUGE, high=HUGE, default=ridge)]  # lower triangle
 
 
 class NewtonWork(NamedTuple):

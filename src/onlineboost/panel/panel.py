@@ -13,11 +13,9 @@ import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, entry_kernel
 from onlineboost.panel.alarm import is_lost
-from onlineboost.panel.dense import densify
+from onlineboost.panel.dense import HEAVIEST, LIGHTEST, densify
 from onlineboost.panel.eager import EagerWork, ask_eager, learn_eager, move_eager, new_eager_work, remember_row
 from onlineboost.panel.ground import (
-    HEAVIEST,
-    LIGHTEST,
     learn_columns,
     meet_columns,
     misfit_number,

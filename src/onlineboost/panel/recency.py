@@ -8,8 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel
+from onlineboost.contracts.schema import f8
+from onlineboost.panel.dense import ROOM
 
 FADES = (0.3, 0.9)  # what a label still counts one row later
+RECENCY = f8(len(FADES), "classes", low=0.0, high=ROOM)
 
 
 def new_recency(classes: int) -> np.ndarray:

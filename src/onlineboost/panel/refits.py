@@ -16,13 +16,14 @@ part in PARTS of the rows is new, so that the cost of a row stays the same.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, small_kernel
 from onlineboost._compile.random import REFIT, uniform
-from onlineboost.panel.dense import moved
+from onlineboost.contracts.schema import f4, i4, i8
+from onlineboost.panel.dense import HUGE, moved
 from onlineboost.panel.neighbours import RECENT
 from onlineboost.panel.newton import softmax
 
@@ -51,11 +52,11 @@ NEXT, DUE = 0, 1  # Refits.plan: the tree that is fitted next, and the number of
 class Refits(NamedTuple):
     """The trees, and what they say of the rows that are remembered."""
 
-    columns: np.ndarray  # int32 (trees, NODES)
-    thresholds: np.ndarray  # float32 (trees, NODES)
-    votes: np.ndarray  # float32 (trees, NODES, classes)
-    said: np.ndarray  # float32 (recent, classes)
-    plan: np.ndarray  # int64 (2,)
+    columns: Annotated[np.ndarray, i4(TREES, NODES, default=NONE)]
+    thresholds: Annotated[np.ndarray, f4(TREES, NODES, low=-1e4 * HUGE, high=1e4 * HUGE)]
+    votes: Annotated[np.ndarray, f4(TREES, NODES, "classes", low=-BOUND, high=BOUND)]
+    said: Annotated[np.ndarray, f4("recent", "classes", low=-2.0 * TREES * BOUND, high=2.0 * TREES * BOUND)]
+    plan: Annotated[np.ndarray, i8(2, default=(0, 2))]
 
 
 class RefitsWork(NamedTuple):
@@ -75,13 +76,6 @@ class RefitsWork(NamedTuple):
     cut: np.ndarray  # int64 (NODES / 4, 2) column drawn, and last bin on the left
     leaf: np.ndarray  # float64 (NODES, k, 2) sums of g and h
     total: np.ndarray  # float64 (k,) the votes of all trees for one row
-
-
-def new_refits() -> Refits:
-    """Trees that say nothing, of no class."""
-    columns, thresholds = np.full((TREES, NODES), NONE, np.int32), np.zeros((TREES, NODES), np.float32)
-    votes, said = np.zeros((TREES, NODES, 0), np.float32), np.zeros((0, 0), np.float32)
-    return Refits(columns, thresholds, votes, said, np.array([0, 2]))
 
 
 def new_refits_work(recent: int, columns: int, k: int) -> RefitsWork:

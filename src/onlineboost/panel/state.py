@@ -1,25 +1,26 @@
 """The state of the panel, and room in its arrays, and in those of its members by themselves.
 
-Arrays grow along axes that have names (`AXES`). What is added is 0, and means: nothing learned yet. How much room there
-is makes no difference to what is learned; copies and pickles have none to spare.
+Arrays grow along axes that have names (`contracts.schema`). What is added is 0, and means: nothing learned yet. How
+much room there is makes no difference to what is learned; copies and pickles have none to spare.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from onlineboost.panel.alarm import Alarm, new_alarm
-from onlineboost.panel.dense import WIDE, Dense, new_dense
-from onlineboost.panel.eager import MEMORY, N_NODES, NODES, Eager, new_eager
-from onlineboost.panel.least_squares import N_COSINES, LeastSquares, new_least_squares
-from onlineboost.panel.metric import Metric, new_metric
-from onlineboost.panel.neighbours import RECENT, Neighbours, new_neighbours
+from onlineboost.contracts.schema import Field, f8, i8, part, schema
+from onlineboost.contracts.state import bytes_with, check, made, require, resized, sizes_of
+from onlineboost.panel import refits
+from onlineboost.panel.alarm import Alarm
+from onlineboost.panel.dense import ROOM, VALUES, WIDE, Dense
+from onlineboost.panel.eager import COLUMN_BITS, LINK, MEMORY, N_LEAVES, N_NODES, N_TREES, NODES, WRAP, Eager
+from onlineboost.panel.least_squares import N_COSINES, LeastSquares
+from onlineboost.panel.metric import LONGEST, SHARPEST, Metric
+from onlineboost.panel.neighbours import RECENT, Neighbours
 from onlineboost.panel.newton import PANEL_RIDGE, Newton, new_newton
-from onlineboost.panel.refits import Refits, new_refits
 
 MOST_COLUMNS = 150  # dense columns
 FEWEST_NOMINAL = 22  # of them for nominal values, whatever the number of numeric columns
@@ -32,6 +33,9 @@ ROWS, COLUMNS, N_CLASSES = range(3)  # Panel.used
 OWN_AXES = "classes", "columns", "memory", "recent", "nodes"  # others follow from these
 State = TypeVar("State", bound=tuple[Any, ...])  # a panel or a member
 
+OUTSIDE = Field(name="/")  # of a member's ground: files have its fields as if they were the member's own
+UNSAVED = Field(saved=False)
+
 
 class Ground(NamedTuple):
     """What a member by itself knows of the columns. The panel has the same fields, for all of its members."""
@@ -39,9 +43,9 @@ class Ground(NamedTuple):
     seed: int
     width: int  # columns of the stream
     most: int  # dense columns at most
-    used: np.ndarray  # int64 (3,) rows learned, dense columns, classes
-    seen: np.ndarray  # float64 (1,) weight of all rows, as far as it counts
-    class_seen: np.ndarray  # float64 (classes,) and of those of each class
+    used: Annotated[np.ndarray, i8(3, low=0)]  # rows learned, dense columns, classes
+    seen: Annotated[np.ndarray, f8(1, low=0.0, high=ROOM * LONGEST)]  # weight of all rows, as far as it counts
+    class_seen: Annotated[np.ndarray, f8("classes", low=0.0, high=ROOM * LONGEST)]  # and of those of each class
     dense: Dense
     columns: Metric
 
@@ -50,108 +54,70 @@ class Panel(NamedTuple):
     """What the panel has learned. The first fields are those of `Ground`."""
 
     seed: int
-    width: int  # columns of the stream
-    most: int  # dense columns at most
-    used: np.ndarray  # int64 (3,) rows learned, dense columns, classes
-    seen: np.ndarray  # float64 (1,) weight of all rows, as far as it counts
-    class_seen: np.ndarray  # float64 (classes,) and of those of each class
+    width: int
+    most: int
+    used: Annotated[np.ndarray, i8(3, low=0)]
+    seen: Annotated[np.ndarray, f8(1, low=0.0, high=ROOM * LONGEST)]
+    class_seen: Annotated[np.ndarray, f8("classes", low=0.0, high=ROOM * LONGEST)]
     dense: Dense
     columns: Metric
-    scale: np.ndarray  # float64 (dense columns,) of least squares
-    tilt: np.ndarray  # float64 (dense columns,) what a column counts in the cosines
-    frequencies: np.ndarray  # float64 (dense columns, N_COSINES) in turns
-    phases: np.ndarray  # float64 (N_COSINES,)
-    linear: LeastSquares
-    curved: LeastSquares
-    scores: Metric
+    scale: Annotated[np.ndarray, f8("columns", low=0.0, high=SHARPEST)]  # of least squares
+    tilt: Annotated[np.ndarray, f8("columns", low=0.0, high=100.0)]  # what a column counts in the cosines
+    frequencies: Annotated[np.ndarray, f8("columns", N_COSINES, low=-2.0, high=2.0)]  # in turns
+    phases: Annotated[np.ndarray, f8(N_COSINES, low=0.0, high=1.0)]
+    linear: Annotated[LeastSquares, part(inputs="linear")]
+    curved: Annotated[LeastSquares, part(inputs="curved")]
+    scores: Annotated[Metric, part(columns="scores")]
     eager: Eager
     neighbours: Neighbours
-    refits: Refits
-    newton: Newton
+    refits: refits.Refits
+    newton: Annotated[Newton, part(voices=VOICES)]
     alarm: Alarm
-
-
-def _metric_axes(columns: str) -> dict[str, Any]:
-    moments = dict.fromkeys(("mass", "mean", "squares"), (columns,))
-    by_class = dict.fromkeys(("mass", "mean", "squares"), ("classes", columns))
-    derived = dict.fromkeys(("centre", "variance", "weight", "pull"), (columns,))
-    return {"total": moments, "by_class": by_class, **derived}
-
-
-GROUND: dict[str, Any] = {
-    "class_seen": ("classes",),
-    "dense": {"owner": ("columns",)},
-    "columns": _metric_axes("columns"),
-}
-AXES: dict[str, Any] = {
-    **GROUND,
-    "ground": GROUND,
-    "scale": ("columns",),
-    "tilt": ("columns",),
-    "frequencies": ("columns", ""),
-    "linear": {"P": ("linear", "linear"), "W": ("classes", "linear")},
-    "curved": {"P": ("curved", "curved"), "W": ("classes", "curved")},
-    "scores": _metric_axes("scores"),
-    "eager": {
-        "nodes": ("", "nodes", ""),
-        **dict.fromkeys(("labels", "weights", "rows"), ("", "leaves", "")),
-        "met": ("", "leaves"),
-        "values": ("memory", "columns"),
-        "y": ("memory",),
-        "weight": ("memory",),
-    },
-    "neighbours": {
-        "values": ("columns", "recent"),
-        "scores": ("scores", "recent"),
-        "y": ("recent",),
-        "weight": ("recent",),
-    },
-    "refits": {"votes": ("", "", "classes"), "said": ("recent", "classes")},
-    "alarm": {"counts": ("classes",)},
-}
 
 
 def new_ground(n_numeric: int, n_nominal: int, seed: int) -> Ground:
     """Columns of which nothing is known, and no class."""
-    dense = new_dense(n_numeric, n_nominal, min(n_numeric, WIDE))
-    n = dense.n_numbers
-    return Ground(
-        seed=seed,
-        width=n_numeric + n_nominal,
-        most=max(MOST_COLUMNS, n + FEWEST_NOMINAL) if n_nominal else n,
-        used=np.array([0, n, 0]),
-        seen=np.zeros(1),
-        class_seen=np.zeros(0),
-        dense=dense,
-        columns=new_metric(0, n),
-    )
+    ground: Ground = made(Ground, first_sizes(n_numeric, n_nominal), first_numbers(n_numeric, n_nominal, seed))
+    ground.used[COLUMNS] = ground.dense.n_numbers
+    return ground
 
 
 def new_panel(n_numeric: int, n_nominal: int, seed: int) -> Panel:
     """A panel that knows nothing, of no class."""
-    ground = new_ground(n_numeric, n_nominal, seed)
-    n = ground.dense.n_numbers
-    return Panel(
-        **ground._asdict(),
-        scale=np.zeros(n),
-        tilt=np.zeros(n),
-        frequencies=np.zeros((n, N_COSINES)),
-        phases=np.zeros(N_COSINES),
-        linear=new_least_squares(0, 1 + n),
-        curved=new_least_squares(0, 1 + N_COSINES + n),
-        scores=new_metric(0, 0),
-        eager=new_eager(n),
-        neighbours=new_neighbours(n, 0),
-        refits=new_refits(),
-        newton=new_newton([1.0 / VOICES] * VOICES, PANEL_RIDGE),
-        alarm=new_alarm(0),
-    )
+    panel: Panel = made(Panel, first_sizes(n_numeric, n_nominal), first_numbers(n_numeric, n_nominal, seed))
+    panel.used[COLUMNS] = panel.dense.n_numbers
+    return panel._replace(newton=new_newton([1.0 / VOICES] * VOICES, PANEL_RIDGE))
+
+
+def new_member(kind: Any, ground: Ground, **settings: int) -> Any:
+    """A member of this kind that has learned nothing, of no class."""
+    return made(kind, first_sizes(len(ground.dense.origin), len(ground.dense.place)), settings)._replace(ground=ground)
+
+
+def settings_of(member: Any) -> dict[str, int]:
+    """What `new_member` was given."""
+    kind: Any = type(member)
+    numbers = [name for name, field in schema(kind).items() if field.kinds == (int,) and field.saved]
+    return {name: getattr(member, name) for name in numbers}
+
+
+def first_numbers(n_numeric: int, n_nominal: int, seed: int) -> dict[str, int]:
+    """The numbers of a ground, or a panel, that knows nothing."""
+    n = min(n_numeric, WIDE)
+    most = max(MOST_COLUMNS, n + FEWEST_NOMINAL) if n_nominal else n
+    own = {"seed": seed, "width": n_numeric + n_nominal, "most": most}
+    return {**own, "dense.n_numbers": n, "offset": n_numeric}
+
+
+def first_sizes(n_numeric: int, n_nominal: int) -> dict[str, int]:
+    sizes = {"numeric": n_numeric, "nominal": n_nominal, "columns": min(n_numeric, WIDE), "classes": 0}
+    return all_sizes({**sizes, "memory": 0, "recent": 0, "nodes": 1})
 
 
 def begun_anew(panel: Panel, t: int) -> Panel:
     """A panel for the same columns and classes that has learned nothing. Round t was the last one of the old one."""
     fresh = new_panel(len(panel.dense.origin), len(panel.dense.place), panel.seed)
-    fresh = resized(fresh._replace(width=panel.width, most=panel.most, dense=panel.dense), sizes_of(panel))
+    fresh = with_sizes(fresh._replace(width=panel.width, most=panel.most, dense=panel.dense), own_sizes(panel))
     fresh.used[:] = panel.used
     fresh.used[ROWS] = 0
     fresh.alarm.rounds[:] = [t, *panel.alarm.rounds[:-1]]
@@ -163,31 +129,33 @@ def ground_of(state: Any) -> Any:
     return getattr(state, "ground", state)
 
 
-def sizes_of(state: State) -> dict[str, int]:
+def own_sizes(state: State) -> dict[str, int]:
     """Room along every axis that a panel or a member has, but for those that follow from others."""
-    found: dict[str, int] = {}
+    return sizes_of(state, OWN_AXES)
 
-    def look(group: Any, axes: Any) -> None:
-        if isinstance(group, tuple):
-            for name, part in zip(group._fields, group, strict=True):  # type: ignore[attr-defined]
-                look(part, (axes or {}).get(name))
-        elif isinstance(group, np.ndarray) and axes:
-            found.update(zip(axes, group.shape, strict=True))
 
-    look(state, AXES)
-    return {axis: size for axis, size in found.items() if axis in OWN_AXES}
+def all_sizes(sizes: Mapping[str, int]) -> dict[str, int]:
+    """With those of the axes that follow from others."""
+    columns, classes, nodes = sizes["columns"], sizes["classes"], sizes.get("nodes", 0)
+    derived = {"linear": 1 + columns, "curved": 1 + N_COSINES + columns, "leaves": nodes // 2 + 1}
+    return {**sizes, **derived, "scores": 2 * min(classes, FOLD)}
+
+
+def with_sizes(state: State, sizes: Mapping[str, int]) -> State:
+    """A copy with exactly so much room."""
+    return resized(state, all_sizes(sizes))
 
 
 def with_room(state: State, **wanted: int) -> State:
     """With room for so much along these axes at least: twice of what there was, if it has to grow."""
-    have = sizes_of(state)
+    have = own_sizes(state)
     most = _most(state)
     sizes = dict(have)
     for axis in have.keys() & wanted.keys():
         limit = most.get(axis, 1 << 60)
         if wanted[axis] > have[axis]:
             sizes[axis] = min(limit, max(wanted[axis], 2 * have[axis], FIRST_ROOM.get(axis, 0)))
-    return state if sizes == have else resized(state, sizes)
+    return state if sizes == have else with_sizes(state, sizes)
 
 
 def room_for_rows(state: State, n: int) -> State:
@@ -198,7 +166,7 @@ def room_for_rows(state: State, n: int) -> State:
 
 def rows_left(state: Any) -> int:
     """Rows for which there is room, at least."""
-    have, most, rows = sizes_of(state), _most(state), int(ground_of(state).used[ROWS])
+    have, most, rows = own_sizes(state), _most(state), int(ground_of(state).used[ROWS])
     left = {"memory": have.get("memory", 0) - rows, "recent": have.get("recent", 0) - rows}
     left["nodes"] = (have.get("nodes", 0) - _nodes(state)) // 2
     return min((left[axis] for axis in left if axis in have and have[axis] < most[axis]), default=1 << 60)
@@ -217,58 +185,14 @@ def packed(state: State) -> State:
     """A copy with no room to spare."""
     rows, columns, classes = map(int, ground_of(state).used)
     sizes = {"classes": classes, "columns": columns, "nodes": _nodes(state)}
-    return resized(state, {**sizes, "memory": min(rows, MEMORY), "recent": min(rows, RECENT)})
-
-
-def resized(state: State, sizes: Mapping[str, int]) -> State:
-    """A copy with exactly so much room."""
-    made: State = _fitted(state, AXES, _all_sizes(state, sizes))
-    return made
-
-
-def _all_sizes(state: Any, sizes: Mapping[str, int]) -> dict[str, int]:
-    """With those of the axes that follow from others. There are scores where there are least squares beside others."""
-    columns, classes = sizes["columns"], sizes["classes"]
-    scores = 2 * min(classes, FOLD) if hasattr(state, "scores") else 0
-    derived = {"linear": 1 + columns, "curved": 1 + N_COSINES + columns, "scores": scores}
-    return {**sizes, **derived, "leaves": sizes.get("nodes", 0) // 2 + 1}
+    return with_sizes(state, {**sizes, "memory": min(rows, MEMORY), "recent": min(rows, RECENT)})
 
 
 def most_bytes(state: Any, k: int) -> int:
     """What a panel or a member takes at most with k classes: what has not been met yet included."""
-    shapes = shapes_with(state, {"classes": 2 * max(k, 1), **_most(state)})  # there may be room for as many again
-    return sum(math.prod(shape) * array.itemsize for array, shape in shapes)
-
-
-def shapes_with(state: Any, sizes: Mapping[str, int]) -> Iterator[tuple[np.ndarray, tuple[int, ...]]]:
-    """Every array, and the shape that it has with exactly so much room."""
-    return _shapes(state, AXES, _all_sizes(state, sizes))
-
-
-def _shapes(group: Any, axes: Any, sizes: Mapping[str, int]) -> Iterator[tuple[np.ndarray, tuple[int, ...]]]:
-    if isinstance(group, tuple):
-        names = group._fields  # type: ignore[attr-defined]
-        for name, part in zip(names, group, strict=True):
-            yield from _shapes(part, (axes or {}).get(name), sizes)
-    elif isinstance(group, np.ndarray):
-        named = zip(axes or [""] * group.ndim, group.shape, strict=True)
-        yield group, tuple(sizes.get(axis, have) for axis, have in named)
-
-
-def _fitted(group: Any, axes: Any, sizes: Mapping[str, int]) -> Any:
-    if isinstance(group, tuple):
-        names = group._fields  # type: ignore[attr-defined]
-        own = axes or {}
-        return type(group)(*(_fitted(part, own.get(name), sizes) for name, part in zip(names, group, strict=True)))
-    if not isinstance(group, np.ndarray):
-        return group
-    if not axes:
-        return group.copy()
-    shape = tuple(sizes.get(axis, have) for axis, have in zip(axes, group.shape, strict=True))
-    out = np.zeros(shape, group.dtype)
-    common = tuple(slice(min(a, b)) for a, b in zip(shape, group.shape, strict=True))
-    out[common] = group[common]
-    return out
+    return bytes_with(
+        state, all_sizes({"classes": 2 * max(k, 1), **_most(state)})
+    )  # there may be room for as many again
 
 
 def with_classes(state: State, k: int) -> State:
@@ -284,3 +208,69 @@ def with_classes(state: State, k: int) -> State:
         scores.total.mass[new] = scores.total.mass[0]
         scores.by_class.mass[:, new] = scores.by_class.mass[:, :1]
     return state
+
+
+# ----------------------------------------------------------------------------------------------------------- from files
+
+
+def read(kind: Any, given: dict[str, Any]) -> Any:
+    """A panel, or a member of this kind, of arrays as bytes, whose shapes follow from a few numbers; it is checked."""
+    n_numeric, n_nominal = given["dense.origin"].size // 8, given["dense.place"].size // (4 * VALUES)
+    nodes = given["eager.nodes"].size // (16 * N_TREES) if "eager.nodes" in given else 1
+    require(given["used"].size == 24, "the rows of the panel")
+    rows, columns, classes = map(int, given["used"].view(np.int64))
+    good = rows >= 0 and 0 <= classes <= given["class_seen"].size // 8 and 1 <= nodes <= NODES
+    good = good and given["width"] == n_numeric + n_nominal
+    require(good and min(n_numeric, WIDE) <= columns <= given["most"] <= WIDE + 1024, "the columns of the panel")
+    sizes = {"numeric": n_numeric, "nominal": n_nominal, "columns": columns, "classes": classes, "nodes": nodes}
+    sizes = all_sizes({**sizes, "memory": min(rows, MEMORY), "recent": min(rows, RECENT)})
+    state = made(kind, sizes, {**given, "dense.n_numbers": min(n_numeric, WIDE)})
+    check(state, {**sizes, "rows": min(rows, WRAP + 1)}, "panel.")
+    check_links(state)
+    return state
+
+
+def check_newton(newton: Newton) -> None:
+    """A is positive definite, by far: a step would have no end otherwise."""
+    check(newton, name="newton.")
+    require(np.linalg.eigvalsh(newton.A).min() > 1e-3, "the combiner of the panel")
+
+
+def check_links(state: Any) -> None:
+    """What the numbers of a panel or a member refer to is there."""
+    ground = ground_of(state)
+    rows, columns, dense = int(ground.used[ROWS]), int(ground.used[COLUMNS]), ground.dense
+    met = min(np.count_nonzero(dense.place), ground.most - dense.n_numbers)
+    require(columns == dense.n_numbers + met, "the values of the panel")
+    for name in ("linear", "curved"):
+        if hasattr(state, name):
+            require((np.diagonal(getattr(state, name).P) >= 0.0).all(), f"{name}.P of the panel")
+    if hasattr(state, "newton"):
+        check_newton(state.newton)
+    if hasattr(state, "eager"):
+        _check_trees(state.eager, columns)
+    if hasattr(state, "refits"):
+        _check_refits(state.refits, columns, len(state.neighbours.scores), rows)
+
+
+def _check_trees(eager: Any, columns: int) -> None:
+    """Every node leads to two nodes after it, or to a leaf of the tables."""
+    links = eager.nodes[:, :, LINK]
+    column, first = (links & ((1 << COLUMN_BITS) - 1)) - 1, links >> COLUMN_BITS
+    n_nodes, n_leaves = eager.used[:, N_NODES, None], eager.used[:, N_LEAVES, None]
+    at = np.arange(links.shape[1])
+    require(((n_nodes >= 1) & (n_nodes <= links.shape[1]) & (n_nodes == 2 * n_leaves - 1)).all(), "the nodes of a tree")
+    inner = (first > at) & (first + 1 < n_nodes) & (column < columns)
+    leaf = (first >= 0) & (first < n_leaves)
+    require((np.where(column >= 0, inner, leaf) | (at >= n_nodes)).all(), "the nodes of a tree")
+
+
+def _check_refits(own: refits.Refits, columns: int, scores: int, rows: int) -> None:
+    """Every node above the lowest level is a leaf, or goes by a column or a score that there is."""
+    at = own.columns
+    known = ((at >= 0) & (at < columns)) | ((at >= refits.SCORES) & (at < refits.SCORES + scores))
+    known[:, refits.NODES // 2 :] = False
+    require((known | (at == refits.NONE)).all(), "the nodes of a tree")
+    soon = max(refits.SOONEST, RECENT // refits.PARTS)
+    good = 0 <= own.plan[refits.NEXT] < refits.TREES and rows < own.plan[refits.DUE] <= rows + soon
+    require(good, "the tree that is fitted next")

@@ -1,4 +1,4 @@
-"""Trees from forest to forest: cut one forest into several, join several into one, clear a tree.
+"""Trees from forest to forest: cut one forest into several, join several into one, clear a tree; to files and back.
 
 The copies are compact: nodes tree by tree, the class rows of a leaf side by side, no unused rows in between. So the
 trees alone decide what a copy looks like, and that is how they are saved (`packed`).
@@ -14,20 +14,18 @@ import numpy as np
 
 from onlineboost._compile.jit import kernel
 from onlineboost._compile.random import child_key
+from onlineboost.contracts.state import between, check, joined, loaded, require
 from onlineboost.trees.learn import free_rows, start_leaf
 from onlineboost.trees.shrink import pack_nodes, widen
 from onlineboost.trees.state import (
-    BUDGET,
-    DETAIL,
     N_LEAVES,
     N_LOST,
     N_NODES,
     N_STATS,
-    NODE,
     NOT_BORN,
     NOTHING_GIVEN_UP,
-    PER_TREE,
-    ROW,
+    RECORDS,
+    UNLIMITED,
     Forest,
     in_use,
 )
@@ -55,7 +53,7 @@ def select(forest: Forest, start: int, stop: int) -> Forest:
     learned = np.flatnonzero(rows["stat"] >= 0)
     stats = forest.stats[rows["stat"][learned]]
     rows["stat"][learned] = np.arange(len(learned), dtype=np.int32)
-    return forest._replace(
+    return between(forest, "trees", start, stop)._replace(
         nodes=nodes,
         details=details,
         rows=rows,
@@ -63,7 +61,6 @@ def select(forest: Forest, start: int, stop: int) -> Forest:
         free_stats=np.empty(len(stats), np.int32),
         used=in_use(len(nodes), len(rows), len(stats), len(leaves)),
         roots=roots,
-        **_settings([forest], slice(start, stop)),
     )
 
 
@@ -82,20 +79,9 @@ def join(forests: Sequence[Forest]) -> Forest:
         rows["stat"] += np.where(rows["stat"] >= 0, n_stats, 0).astype(np.int32)
         roots.append(forest.roots + np.int32(n_nodes))
         n_nodes, n_rows, n_stats = n_nodes + len(nodes), n_rows + len(rows), n_stats + len(forest.stats)
-    return compact[0]._replace(
-        nodes=np.concatenate([forest.nodes for forest in compact]),
-        details=np.concatenate([forest.details for forest in compact]),
-        rows=np.concatenate([forest.rows for forest in compact]),
-        stats=np.concatenate([forest.stats for forest in compact]),
-        free_stats=np.empty(n_stats, np.int32),
-        used=in_use(n_nodes, n_rows, n_stats, sum(int(forest.used[N_LEAVES]) for forest in compact)),
-        roots=np.concatenate(roots),
-        **_settings(compact),
-    )
-
-
-def _settings(forests: Sequence[Forest], trees: slice = slice(None)) -> dict[str, Any]:
-    return {name: np.concatenate([getattr(forest, name)[trees] for forest in forests]) for name in PER_TREE}
+    leaves = sum(int(forest.used[N_LEAVES]) for forest in compact)
+    whole = joined(compact, "nodes", "rows", "stats", "trees")
+    return whole._replace(used=in_use(n_nodes, n_rows, n_stats, leaves), roots=np.concatenate(roots))
 
 
 def _nodes_of(forest: Forest, roots: np.ndarray) -> np.ndarray:
@@ -186,23 +172,92 @@ def unpacked(saved: dict[str, Any]) -> Forest:
     return Forest(free_stats=np.empty(stats, np.int32), used=in_use(nodes, rows, stats, leaves), **fields)
 
 
-RECORDS = {"nodes": NODE, "details": DETAIL, "rows": ROW, "budget": BUDGET}
+# ----------------------------------------------------------------------------------------- could it have been learned?
+# Kernels do not check their indices, they go by these. There is one order alone (`packed`): children after their
+# parent, class rows of a leaf side by side, statistics in the order of the class rows. So most of it is a comparison
+# with what that order has to be.
 
 
-def restore(target: Any, state: dict[str, Any]) -> None:
-    """Give an object the state that was saved, its arrays `loaded`."""
-    for name, value in state.items():
-        setattr(target, name, loaded(value))
+def check_tables(forest: Forest) -> None:
+    """All that can be told of a forest by itself: before anything is made of it."""
+    check(forest)
+    require(len(forest.offset) > 0 and forest.stats.shape[1] == forest.offset[-1], "the width of the statistics")
+    _check_nodes(forest, forest.n_numeric + len(forest.offset) - 1)
+    _check_rows(forest)
 
 
-def loaded(group: Any) -> Any:
-    """An array that was loaded, or the arrays of a named tuple, as they were before they were saved.
+def _check_nodes(forest: Forest, n_columns: int) -> None:
+    nodes, details, n = forest.nodes, forest.details, len(forest.nodes)
+    feature, first, count = nodes["feature"], nodes["first"].astype(np.int64), details["n_children"].astype(np.int64)
+    require(((feature >= -1) & (feature < n_columns)).all(), "the columns of the nodes")
+    at = np.flatnonzero(feature >= 0)
+    numeric = feature[at] < forest.n_numeric
+    require((np.isnan(nodes["threshold"][at]) != numeric).all(), "the thresholds of the nodes")
+    require((count[at] >= 1).all() and (count[at][numeric] == 2).all(), "the number of children")
+    last = first[at] + count[at]
+    require(((first[at] > at) & (last <= n)).all(), "the children of a node")
+    heavy = details["heavy"][at]
+    require(((heavy >= first[at]) & (heavy < last)).all(), "the children of a node")
+    parents = np.zeros(n + 1, np.int64)  # changes of: how many nodes have this one as a child
+    np.add.at(parents, first[at], 1)
+    np.add.at(parents, last, -1)
+    parents = np.cumsum(parents)[:n]
+    roots = forest.roots
+    require(((roots >= 0) & (roots < n)).all() and (np.diff(roots) > 0).all(), "the roots of the trees")
+    require((last <= _ends(forest)[_tree_of(forest, at)]).all(), "the children of a node")
+    parents[roots] += 1
+    require((parents == 1).all(), "the parents of a node")
+    leaf = feature < 0
+    require(int(forest.used[N_LEAVES]) == int(leaf.sum()), "the number of leaves")
+    _require_finite(*(details[name] for name in ("mass", "since", "bayes_lead")))
 
-    Their types are objects of their own then, which would be saved with each array; and joblib hands large arrays to
-    its workers as files that can only be read.
-    """
-    if isinstance(group, tuple) and hasattr(group, "_fields"):
-        return type(group)(*map(loaded, group))
-    if not isinstance(group, np.ndarray):
-        return group
-    return np.asarray(group if group.flags.writeable else group.copy()).view(np.dtype(group.dtype.str))
+
+def _check_rows(forest: Forest) -> None:
+    """The lists of the leaves' classes: side by side, each with its own statistics, no class twice in one."""
+    rows, n = forest.rows, len(forest.rows)
+    last = rows["next"] == -1
+    require((last | (rows["next"] == np.arange(1, n + 1))).all() and (not n or last[-1]), "the class rows")
+    starts = np.flatnonzero(np.concatenate([[True], last[:-1]])) if n else np.empty(0, np.int64)
+    first = forest.nodes["first"][forest.nodes["feature"] < 0]
+    require((first >= -1).all() and np.array_equal(np.sort(first[first >= 0]), starts), "the class rows of the leaves")
+    label = rows["label"].astype(np.int64)
+    require((label >= 0).all(), "the labels")
+    leaf = np.cumsum(np.concatenate([[0], last[:-1]])) if n else np.empty(0, np.int64)
+    pairs = np.sort(leaf * (label.max(initial=0) + 1) + label)
+    require((pairs[1:] != pairs[:-1]).all(), "a label is there twice in a leaf")
+    learned = rows["stat"][rows["stat"] != -1]
+    require(np.array_equal(learned, np.arange(len(forest.stats))), "the statistics of the class rows")
+    _require_finite(rows["mass"], rows["prior"])
+    require((rows["mass"] >= 0.0).all(), "the masses of the classes")
+    at = np.flatnonzero((forest.nodes["feature"] < 0) & (forest.nodes["first"] >= 0))
+    tree = _tree_of(forest, at[np.argsort(forest.nodes["first"][at])])[leaf]
+    _check_budget(forest, tree)
+
+
+def _ends(forest: Forest) -> np.ndarray:
+    """The node after the last of each tree: they are saved one after the other."""
+    return np.append(forest.roots[1:], len(forest.nodes)).astype(np.int64)
+
+
+def _tree_of(forest: Forest, nodes: np.ndarray) -> np.ndarray:
+    return np.searchsorted(forest.roots, nodes, side="right") - 1
+
+
+def _check_budget(forest: Forest, tree: np.ndarray) -> None:
+    """What each tree has in the tables is what is there; `tree` is that of each class row."""
+    budget, n = forest.budget, len(forest.roots)
+    there = {
+        "nodes": _ends(forest) - forest.roots,
+        "rows": np.bincount(tree, minlength=n),
+        "stats": np.bincount(tree[forest.rows["stat"] >= 0], minlength=n),
+    }
+    for name, count in there.items():
+        require(np.array_equal(budget[name], count), f"the {name} of the trees")
+        most = budget[f"most_{name}"]
+        require(((most >= 0) & (most <= UNLIMITED)).all(), "the shares of the trees")
+    _require_finite(budget["bar"])
+    require((budget["refused"] >= 0).all(), "the shares of the trees")
+
+
+def _require_finite(*arrays: np.ndarray) -> None:
+    require(all(np.isfinite(array).all() for array in arrays), "a number is infinite or none")

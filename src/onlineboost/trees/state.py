@@ -19,11 +19,12 @@ deviations, smallest, largest), then for every nominal column its weight and the
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.random import child_key
+from onlineboost.contracts.schema import LEAST, Field, array, f8, i4, i8, schema, whole
 from onlineboost.trees.tables import alike, empty
 
 NODE = np.dtype(
@@ -91,31 +92,39 @@ class LeafRule(IntEnum):
 LEAF_RULES = {"majority": LeafRule.MAJORITY, "nb": LeafRule.BAYES, "nba": LeafRule.ADAPTIVE}
 
 
-PER_TREE = ("grace", "log_delta", "tie", "unit", "budget")  # fields of Forest with an entry per tree, beside `roots`
-
-
 class Forest(NamedTuple):
     """The trees of one segment. Arrays that can run full are grown by `make_room`."""
 
-    nodes: np.ndarray  # NODE
-    details: np.ndarray  # DETAIL, of the same nodes
-    rows: np.ndarray  # ROW
-    stats: np.ndarray  # float64 (rows, 6 numeric + values of nominal)
-    free_stats: np.ndarray  # int32, a stack of unused rows of stats
-    used: np.ndarray  # int64, how much of the tables is in use
-    roots: np.ndarray  # int32 (trees,)
-    grace: np.ndarray  # float64 (trees,) weight between split tries
-    log_delta: np.ndarray  # float64 (trees,) ln(1/delta) of the Hoeffding bound
-    tie: np.ndarray  # float64 (trees,) tau: a bound below this splits without a clear winner
-    unit: np.ndarray  # float64 (trees,) weight that stands for one example, for the priors of naive Bayes
-    budget: np.ndarray  # BUDGET (trees,) what each tree has in the tables, and may have
+    nodes: Annotated[np.ndarray, array(NODE, "nodes")]
+    details: Annotated[np.ndarray, array(DETAIL, "nodes")]
+    rows: Annotated[np.ndarray, array(ROW, "rows")]
+    stats: Annotated[
+        np.ndarray, f8("stats", "width", anything=True)
+    ]  # 6 for each numeric column, values of nominal ones
+    free_stats: Annotated[np.ndarray, i4("stats", saved=False, anything=True)]  # a stack of unused rows of stats
+    used: Annotated[np.ndarray, i8(8, saved=False)]  # how much of the tables is in use
+    roots: Annotated[np.ndarray, i4("trees")]
+    grace: Annotated[np.ndarray, f8("trees")]  # weight between split tries
+    log_delta: Annotated[np.ndarray, f8("trees")]  # ln(1/delta) of the Hoeffding bound
+    tie: Annotated[np.ndarray, f8("trees")]  # tau: a bound below this splits without a clear winner
+    unit: Annotated[np.ndarray, f8("trees")]  # weight that stands for one example, for the priors of naive Bayes
+    budget: Annotated[np.ndarray, array(BUDGET, "trees")]  # what each tree has in the tables, and may have
     n_numeric: int
-    offset: (
-        np.ndarray
-    )  # int64 (nominal columns + 1,) where each column's weight stands in a row of stats, its values after it
-    birth: np.ndarray  # int64, laid out as the nominal part of stats: round in which each value appeared first
-    share: float  # of the columns, that a leaf looks at in a split try
-    leaf: int  # a LeafRule
+    offset: Annotated[np.ndarray, i8("offsets")]  # where each nominal column's weight stands in a row of stats, its
+    # values after it; and the end
+    birth: Annotated[np.ndarray, i8("places")]  # as the nominal part of stats: round in which each value appeared first
+    share: Annotated[float, Field(low=LEAST, high=1.0)]  # of the columns, that a leaf looks at in a split try
+    leaf: Annotated[int, whole(0, 2)]  # a LeafRule
+
+
+PER_TREE = [name for name, field in schema(Forest).items() if field.place("trees") == 0 and name != "roots"]
+RECORDS = {name: field.dtype for name, field in schema(Forest).items() if field.dtype is not None and field.dtype.names}
+
+
+def tables_in_use(forest: Forest) -> dict[str, int]:
+    """How much of the tables is."""
+    nodes, rows, stats = forest.used[[N_NODES, N_ROWS, N_STATS]].tolist()
+    return {"nodes": nodes, "rows": rows, "stats": stats}
 
 
 def nominal_layout(n_numeric: int, nominal_sizes: list[int]) -> np.ndarray:

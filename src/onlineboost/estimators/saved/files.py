@@ -6,19 +6,21 @@ import os
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlineboost.contracts.state import StateError, require
 from onlineboost.estimators import lookup
 from onlineboost.estimators.lock import OF_THIS_PROCESS
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.registry import ENTRIES
 from onlineboost.estimators.saved.checks import check_model
-from onlineboost.estimators.saved.fields import check
-from onlineboost.estimators.saved.pending import read_pending, write_pending
-from onlineboost.estimators.saved.states import STATES, finish
+from onlineboost.estimators.saved.data import read_pending, write_pending
+from onlineboost.estimators.saved.states import STATES, finish, quick_copy
 from onlineboost.storage.atomic import replacing
 from onlineboost.storage.container import read, write
 from onlineboost.storage.errors import CannotSave, DamagedModelFile, ForeignModelFile, ModelFileError
@@ -27,6 +29,7 @@ from onlineboost.storage.values import Reader, Writer, unknown
 NAMES = {entry.class_name: entry.name for entry in ENTRIES}
 OF_SCIKIT_LEARN = ("n_features_in_", "feature_names_in_")  # what it keeps in a fitted estimator
 NOT_SAVED = ("_model", "_pending", "_begun_", *OF_THIS_PROCESS)  # the first three by themselves
+SPARE = 1.5  # times what the last quick copy took: models grow
 ODD = (TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, ArithmeticError)
 
 
@@ -106,15 +109,16 @@ def load_with_more(
 
 def _read_content(content: Any, arrays: list[np.ndarray], pickles: Pickles) -> tuple[Any, dict[str, Any], list[Model]]:
     """The estimator, what was saved with it, and all models in them, which are good and are to be finished."""
-    check(isinstance(content, dict) and content.keys() == {"onlineboost", "estimator", "more", "pickles"}, "the parts")
-    check(type(content["pickles"]) is int and type(content["onlineboost"]) is str, "the parts")
+    names = {"onlineboost", "estimator", "more", "pickles"}
+    require(isinstance(content, dict) and content.keys() == names, "the parts")
+    require(type(content["pickles"]) is int and type(content["onlineboost"]) is str, "the parts")
     models: list[Model] = []
     reader = Reader(arrays, {"pickle": pickles.read, "estimator": lambda given: _read_estimator(reader, given, models)})
     pickles.reader = reader
     estimator = _read_estimator(reader, content["estimator"], models)
     more = {name: reader.value(value) for name, value in content["more"].items()}
     reader.check_all_taken()
-    check(pickles.count == content["pickles"], "the number of pickles")
+    require(pickles.count == content["pickles"], "the number of pickles")
     return estimator, more, models
 
 
@@ -125,6 +129,8 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except ModelFileError as error:
         raise type(error)(f"{os.fspath(path)}: {error}") from None
+    except StateError as error:
+        raise DamagedModelFile(f"{os.fspath(path)}: {error}") from None
     except (ValueError, *ODD) as error:
         raise DamagedModelFile(
             f"{os.fspath(path)}: this file holds what no model has ({type(error).__name__}: {error})"
@@ -219,26 +225,26 @@ def _write_model(writer: Writer, model: Any) -> Any:
 
 
 def _read_estimator(reader: Reader, given: Any, models: list[Model]) -> Any:
-    check(
+    require(
         isinstance(given, dict) and given.keys() == {"kind", "settings", "columns", "model", "pending"},
         "the parts of an estimator",
     )
     name = given["kind"]
-    check(name in lookup.names(), f"an estimator {name!r}")
+    require(name in lookup.names(), f"an estimator {name!r}")
     kind = lookup.load(name)
     settings = {key: reader.value(value) for key, value in given["settings"].items()}
     unknown_settings = settings.keys() - set(lookup.settings_of(name))
-    check(not unknown_settings, f"the settings {', '.join(sorted(unknown_settings))}")
+    require(not unknown_settings, f"the settings {', '.join(sorted(unknown_settings))}")
     estimator = kind(**settings)
     columns = {key: reader.value(value) for key, value in given["columns"].items()}
-    check(columns.keys() <= set(OF_SCIKIT_LEARN), "what is known of the columns")
+    require(columns.keys() <= set(OF_SCIKIT_LEARN), "what is known of the columns")
     if given["model"] is not None:
-        model = STATES.read(reader, given["model"], "model")
+        model = STATES.read(reader, given["model"], (Model,))
         check_model(name, model)
         n = len(model.encoder.names)
-        check(columns.get("n_features_in_", n) == n, "the number of columns")
+        require(columns.get("n_features_in_", n) == n, "the number of columns")
         names = columns.get("feature_names_in_")
-        check(names is None or (isinstance(names, np.ndarray) and len(names) == n), "the names of the columns")
+        require(names is None or (isinstance(names, np.ndarray) and len(names) == n), "the names of the columns")
         estimator._model = model
         models.append(model)
     encoder = model.encoder if given["model"] is not None else None
@@ -247,3 +253,52 @@ def _read_estimator(reader: Reader, given: Any, models: list[Model]) -> Any:
     for key, value in columns.items():
         setattr(estimator, key, value)
     return estimator
+
+
+# --------------------------------------------------------------------------------------- while a model goes on learning
+
+
+class Room:
+    """Memory for the tables of one quick copy at a time: to get fresh memory from the system takes longest."""
+
+    def __init__(self) -> None:
+        self._room: dict[tuple[int, str], np.ndarray] = {}
+        self._taken: dict[tuple[int, str], int] = {}
+
+    def copy(self, key: tuple[int, str], table: np.ndarray) -> np.ndarray:
+        """A copy of a table, which holds until the next one with the same key."""
+        self._taken[key] = table.nbytes
+        if key not in self._room or self._room[key].nbytes < table.nbytes:
+            self._room[key] = np.empty(int(SPARE * table.nbytes), np.uint8)
+        out = self._room[key][: table.nbytes].view(table.dtype).reshape(table.shape)
+        np.copyto(out, table)
+        return out
+
+    def prepare(self) -> None:
+        """Get the memory for the next copy, once the last is not needed any more: in a thread that has the time."""
+        for key, nbytes in self._taken.items():
+            if self._room[key].nbytes < SPARE * nbytes:
+                self._room[key] = np.empty(int(SPARE * SPARE * nbytes), np.uint8)
+                self._room[key].fill(0)  # the system gives memory when it is first written to
+
+
+def frozen(estimator: Any, room: Room) -> Any:
+    """A quick copy, for another thread to save, that shares nothing that learning changes.
+
+    It is good for `take`, until the room is used again.
+    """
+    twin = object.__new__(type(estimator))
+    twin.__dict__ = {name: value for name, value in estimator.__dict__.items() if name not in OF_THIS_PROCESS}
+    if "_pending" in twin.__dict__:
+        twin._pending = deepcopy(twin._pending)
+    if "_model" in twin.__dict__:
+        model: Model = estimator._fitted()
+        twin._model = replace(
+            model,
+            encoder=deepcopy(model.encoder),
+            labels=deepcopy(model.labels),
+            chain=quick_copy(model.chain, room.copy),
+            counts=model.counts.copy(),
+            calibration=None if model.calibration is None else model.calibration.copy(),
+        )
+    return twin

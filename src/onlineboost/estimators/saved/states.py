@@ -1,16 +1,20 @@
-"""Every class that a model is made of, with its name and its fields in files: docs/model-format.md says what they mean.
+"""Every class that a model is made of, with its name in files: docs/model-format.md says what the fields mean.
 
-A field that is added, renamed or removed changes the format: read the old one too, or files of old versions are lost
-(tests/golden_files). A state that a line here does not know is an error of `save`, and of the contract suite.
+The fields of a state are those of its schema (`contracts.schema`), those of an object, as a chain, are declared here in
+the same way. A field that is added has `since` and a default; one that is renamed or removed changes the format: read
+the old one too, or files of old versions are lost (tests/golden_files). A class that a line here does not know is an
+error of `save`, and of the contract suite.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from onlineboost.boosters.mbbm import CACHE_MEGABYTES, Mbbm
+from onlineboost.boosters.mbbm import Mbbm
 from onlineboost.boosters.olm import Olm
 from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
@@ -21,33 +25,34 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import Diary
 from onlineboost.chain.hedge import BestLearner, Hedge
 from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
+from onlineboost.chain.members import MemberLearners
 from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.one_vs_all import OneVsAllEnd
 from onlineboost.chain.panel_stage import PanelStage
 from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.stacking import BEFORE, Stacking
+from onlineboost.contracts.schema import Field, array, b1, f8, leaves, schema, whole
+from onlineboost.contracts.state import copied, loaded, require, restore, values
+from onlineboost.data.encoder import Encoder
+from onlineboost.data.labels import Labels
 from onlineboost.estimators.model import Model
-from onlineboost.estimators.saved.columns import add_columns
-from onlineboost.estimators.saved.fields import States, check
-from onlineboost.estimators.saved.forests import check_tables
-from onlineboost.estimators.saved.members import add_members
-from onlineboost.estimators.saved.panels import PANEL, make_panel, take
-from onlineboost.panel.mixture import FORECASTS, Mixture
+from onlineboost.estimators.saved.data import add_columns
+from onlineboost.estimators.saved.fields import States
+from onlineboost.panel.members.cosines import CosinesMember
+from onlineboost.panel.members.eager_trees import EagerMember
+from onlineboost.panel.members.least_squares import LinearMember
+from onlineboost.panel.members.nearest_neighbours import NeighboursMember
+from onlineboost.panel.members.refitted_trees import RefitsMember
+from onlineboost.panel.mixture import Mixture
 from onlineboost.panel.newton import Newton
-from onlineboost.panel.state import N_CLASSES, Panel
+from onlineboost.panel.recency import RECENCY
+from onlineboost.panel.state import N_CLASSES, Panel, packed, read
 from onlineboost.storage.errors import DamagedModelFile
-from onlineboost.trees.compact import loaded, packed, restore, unpacked
-from onlineboost.trees.state import Forest
+from onlineboost.trees import compact
+from onlineboost.trees.state import RECORDS, Forest
 
-STATES = States()
-
-
-class ClassBooster(NamedTuple):
-    """What a class has in `OneVsAllEnd`."""
-
-    segment: Segment
-    log_v: np.ndarray
+LATER = Field(since=2)
 
 
 class Holds(NamedTuple):
@@ -76,33 +81,27 @@ HOLDS = {  # by the name of the estimator in the registry
     "refitted-trees": Holds(("chain",), "plain", ("members",), members=("refitted-trees",)),
 }
 
+CopyTable = Callable[[tuple[int, str], np.ndarray], np.ndarray]  # a table, by its segment and name
+
+STATES = States()
+
+
+def as_bytes(name: str, since: int = 1) -> Field:
+    """An array that files hold as bytes. Where it is not there, whoever makes the state knows its default."""
+    return array("u1", name.replace(".", "_"), since=since, kinds=(np.ndarray,), optional=since > 1, default=None)
+
+
 # ------------------------------------------------------------------------------------------------------ weak learners
 
-FOREST = {
-    "nodes": "u1[nodes]",
-    "details": "u1[details]",
-    "rows": "u1[rows]",
-    "stats": "f8[stats,width]",
-    "roots": "i4[trees]",
-    "grace": "f8[trees]",
-    "log_delta": "f8[trees]",
-    "tie": "f8[trees]",
-    "unit": "f8[trees]",
-    "budget": "u1[budgets]",
-    "n_numeric": "int",
-    "offset": "i8[offsets]",
-    "birth": "i8[places]",
-    "share": "float",
-    "leaf": "0..2",
-    "leaves": "int",
-}
+FOREST = {name: as_bytes(name) if name in RECORDS else own for name, own in schema(Forest).items()}
+FOREST["leaves"] = Field(kinds=(int,))
 
 
 def _make_forest(given: dict[str, Any]) -> Forest:
     """What it says is checked before anything is made of it."""
-    check(given["stats"].shape[1] > 0, "the width of the statistics")  # so that their number is not for nothing
-    forest = unpacked(given)
-    check_tables(forest)
+    require(given["stats"].shape[1] > 0, "the width of the statistics")  # so that their number is not for nothing
+    forest = compact.unpacked(given)
+    compact.check_tables(forest)
     return forest
 
 
@@ -111,63 +110,78 @@ def _make_binary_trees(given: dict[str, Any]) -> BinaryTreeLearners:
     return BinaryTreeLearners(_make_forest(given), n_learners)
 
 
-STATES.add(
-    "trees",
-    TreeLearners,
-    FOREST,
-    lambda learners: packed(learners.forest),
-    lambda given: TreeLearners(_make_forest(given)),
-    fresh=True,
-)
+class _Given:
+    learners: Any
+    n_classes: Annotated[int, whole(1, 1 << 20)]
+    started: Annotated[np.ndarray, b1("learners")]
+
+
+class _Members:
+    members: list[EagerMember | NeighboursMember | LinearMember | CosinesMember | RefitsMember]
+
+
+def _take_forest(learners: TreeLearners) -> dict[str, Any]:
+    return compact.packed(learners.forest)
+
+
+STATES.add("trees", TreeLearners, FOREST, _take_forest, lambda given: TreeLearners(_make_forest(given)), fresh=True)
 STATES.add(
     "binary-trees",
     BinaryTreeLearners,
-    FOREST | {"n_learners": "int"},
-    lambda learners: {**packed(learners.forest), "n_learners": learners.n_learners},
+    FOREST | {"n_learners": Field(kinds=(int,))},
+    lambda learners: {**_take_forest(learners), "n_learners": learners.n_learners},
     _make_binary_trees,
     fresh=True,
 )
 STATES.add(
     "given",
     GivenLearners,
-    {"learners": "value", "n_classes": "1..1048576", "started": "b1[n]"},
-    lambda given: {"learners": given.learners, "n_classes": given.k, "started": given.started},
+    _Given,
+    lambda own: {"learners": own.learners, "n_classes": own.k, "started": own.started},
     lambda given: GivenLearners(given["learners"], given["n_classes"], given["started"]),
 )
-add_members(STATES)
-add_columns(STATES)
+STATES.add("members", MemberLearners, _Members)
+
+
+def _flat(kind: type) -> dict[str, Field]:
+    """The fields of a panel or a member, and of the states in it: numbers, then arrays as bytes."""
+    saved = [leaf for leaf in leaves(kind) if leaf.field.saved]
+    numbers = {leaf.name: leaf.field for leaf in saved if not leaf.field.is_array}
+    return numbers | {leaf.name: as_bytes(leaf.name, leaf.field.since) for leaf in saved if leaf.field.is_array}
+
+
+def _take_flat(fields: dict[str, Field], state: Any) -> dict[str, Any]:
+    own = {leaf.name: value for leaf, value in values(packed(state))}
+    return {name: own[name].reshape(-1).view(np.uint8) if f.is_array else own[name] for name, f in fields.items()}
+
+
+def add_flat(name: str, kind: type) -> None:
+    """A panel, or a kind of member."""
+    fields = _flat(kind)
+    STATES.add(name, kind, fields, partial(_take_flat, fields), partial(read, kind), fresh=True)
+
+
+add_flat("panel", Panel)
+add_flat("eager-trees", EagerMember)
+add_flat("nearest-neighbours", NeighboursMember)
+add_flat("linear", LinearMember)
+add_flat("cosines", CosinesMember)
+add_flat("refitted-trees", RefitsMember)
 
 # ----------------------------------------------------------------------------------------------------------- boosters
 
-EVERY = {"seed": "int", "n_learners": "=n", "offset": "0..0", "scale": "f8[n]"}
-STATES.add("plain", Plain, EVERY)
-STATES.add(
-    "olm",
-    Olm,
-    EVERY
-    | {"loss": "0..2", "vote": "0..3", "printed": "bool", "alpha": "f8[n]", "vote_cost": "f8[n]"}
-    | {"right_cost": "f8[n]", "seen": "f8[n]", "born": "i8[n]", "squares": "f8[n]?"},
-)
-STATES.add(
-    "oza", Oza, EVERY | {"draws": "bool", "alpha": "f8[n]", "correct": "f8[n]", "wrong": "f8[n]", "total": "f8[n]"}
-)
+for kind in (Plain, Olm, Oza):
+    STATES.add(kind.__name__.lower(), kind)
+STATES.add("mbbm", Mbbm, make=lambda given: Mbbm(**given, cache=None))
 
 
-def _make_mbbm(given: dict[str, Any]) -> Mbbm:
-    if not 0.0 < given["megabytes"] <= CACHE_MEGABYTES:
-        raise DamagedModelFile(f"no model keeps {given['megabytes']} MB of costs")
-    return Mbbm(**given, cache=None)
-
-
-STATES.add(
-    "mbbm",
-    Mbbm,
-    EVERY
-    | {"vote": "0..3", "plain": "bool", "megabytes": "float", "vote_cost": "f8[n]", "weights": "f8[n]", "seen": "f8[n]"}
-    | {"tables": "potentials"},
-    lambda mbbm: {name: value for name, value in mbbm._asdict().items() if name != "cache"},
-    _make_mbbm,
-)
+class _Potentials:
+    n_classes: Annotated[int, whole(2, 1 << 20)]
+    gamma: Annotated[np.ndarray, f8("learners")]
+    loss: Any
+    potential: Any
+    n_draws: Annotated[int, whole(1, 100_000)]
+    seed: int
 
 
 def _make_tables(given: dict[str, Any]) -> Tables:
@@ -178,55 +192,64 @@ def _make_tables(given: dict[str, Any]) -> Tables:
     return tables._replace(loss=LOSSES.index(given["loss"]), method=method)
 
 
-STATES.add(
-    "potentials",
-    Tables,
-    {"n_classes": "2..1048576", "gamma": "f8[n]", "loss": "value", "potential": "value"}
-    | {"n_draws": "1..100000", "seed": "int"},
-    recipe,
-    _make_tables,
-)
+STATES.add("potentials", Tables, _Potentials, recipe, _make_tables)
 
 # ------------------------------------------------------------------------------------------------------ chain and model
 
-BOOSTERS, LEARNERS = "olm|mbbm|oza|plain", "trees|binary-trees|given|members"
-STATES.add(
-    "segment",
-    Segment,
-    {"learners": LEARNERS, "booster": BOOSTERS},
-    lambda segment: {"learners": segment.learners, "booster": segment.booster},
-    lambda given: Segment(given["learners"], loaded(given["booster"])),
-)
-STATES.add("class-booster", ClassBooster, {"segment": "segment", "log_v": "f8[n]"})
-STATES.add("numbers", Numbers, {"moments": "f8[3,c]", "ends": "f8[2,4,c]"})
-STATES.add("plan", Plan, {"at": "int", "chosen": "i8[m]", "settings": "f8[m,s]"}, lambda plan: dict(plan.__dict__))
-STATES.add(
-    "watch",
-    Watch,
-    {"vote_cost": "f8[n]", "right_cost": "f8[n]", "lead": "float", "compared": "float", "changing": "bool"}
-    | {"plan": "plan??"},
-    lambda watch: dict(watch.__dict__),
-)
-STATES.add(
-    "diary",
-    Diary,
-    {"X": "f8[r,c]", "y": "i8[r]", "events": "i8[e,3]", "most": "0..1048576", "limited": "bool"},
-    lambda diary: dict(diary.__dict__),
-)
-CHAIN = {
-    "n_numeric": "int",
-    "seed": "int",
-    "t": "int",
-    "numbers": "numbers",
-    "costs": "f8[k,k]?",
-    "watch": "watch?",
-    "diary": "diary",
-    "mean_weight": "float??",
-}
+
+class _Segment:
+    learners: TreeLearners | BinaryTreeLearners | GivenLearners | MemberLearners
+    booster: Olm | Mbbm | Oza | Plain
+
+
+STATES.add("segment", Segment, _Segment, make=lambda given: Segment(given["learners"], loaded(given["booster"])))
+STATES.add("numbers", Numbers)
+STATES.add("plan", Plan)
+STATES.add("watch", Watch)
+STATES.add("diary", Diary)
+
+
+class _AnyChain:
+    n_numeric: int
+    seed: int
+    t: int
+    numbers: Numbers
+    costs: Annotated[np.ndarray | None, f8("classes", "classes")]
+    watch: Watch | None
+    diary: Diary
+    mean_weight: Annotated[float | None, LATER]
+
+
+class _Chain(_AnyChain):
+    segments: list[Segment]
+    log_v: Annotated[np.ndarray, f8("learners")]
+    n_learners: Annotated[int, Field(size="learners")]
+
+
+class _OfClass(NamedTuple):
+    """What a class has, one against all."""
+
+    segment: Segment
+    log_v: Annotated[np.ndarray, f8("learners")]
+
+
+class _OneVsAll(_AnyChain):
+    boosters: list[_OfClass]
+
+
+class _Stacked(_Chain):
+    panel: Panel
+    beta: Annotated[np.ndarray, f8("voices")]
+    A: Annotated[np.ndarray, f8("voices", "voices")]
+    recency: Annotated[np.ndarray, RECENCY]
+    slow_beta: Annotated[np.ndarray, f8("voices")]
+    slow_A: Annotated[np.ndarray, f8("voices", "voices")]
+    share: Annotated[np.ndarray, schema(Mixture)["share"]]
+    lost: Annotated[np.ndarray, schema(Mixture)["lost"]]
 
 
 def _common(chain: Chain) -> dict[str, Any]:
-    return {name: getattr(chain, name) for name in CHAIN}
+    return {name: getattr(chain, name) for name in schema(_AnyChain)}
 
 
 def _take_chain(chain: Chain) -> dict[str, Any]:
@@ -236,7 +259,7 @@ def _take_chain(chain: Chain) -> dict[str, Any]:
 
 
 def _take_one_vs_all(chain: Chain) -> dict[str, Any]:
-    return {**_common(chain), "boosters": list(map(ClassBooster, chain.segments, chain.end.log_vs))}
+    return {**_common(chain), "boosters": list(map(_OfClass, chain.segments, chain.end.log_vs))}
 
 
 def _take_stacked(chain: Chain) -> dict[str, Any]:
@@ -249,22 +272,18 @@ def _take_stacked(chain: Chain) -> dict[str, Any]:
 
 def _made(given: dict[str, Any], segments: list[Segment], end: Any, panel: PanelStage | None = None) -> Chain:
     chain = Chain(segments, 0, given["seed"], end, panel)
-    restore(chain, {name: given[name] for name in CHAIN})
+    restore(chain, {name: given[name] for name in schema(_AnyChain)})
     return chain
 
 
-def _make_chain(kind: type[Hedge]) -> Any:
-    def make(given: dict[str, Any]) -> Chain:
-        end = kind(0, given["seed"])
-        end.log_v = given["log_v"]
-        return _made(given, given["segments"], end)
-
-    return make
+def _make_chain(kind: type[Hedge], given: dict[str, Any]) -> Chain:
+    end = kind(0, given["seed"])
+    end.log_v = given["log_v"]
+    return _made(given, given["segments"], end)
 
 
 def _make_one_vs_all(given: dict[str, Any]) -> Chain:
-    end = OneVsAllEnd()
-    end._log_vs = [booster.log_v for booster in given["boosters"]]
+    end = OneVsAllEnd([booster.log_v for booster in given["boosters"]])
     return _made(given, [booster.segment for booster in given["boosters"]], end)
 
 
@@ -279,22 +298,28 @@ def _make_stacked(given: dict[str, Any]) -> Chain:
     return _made(given, given["segments"], end, PanelStage(given["panel"]))
 
 
-SEGMENTED = CHAIN | {"segments": "[segment]", "log_v": "f8[n]", "n_learners": "=n"}
-STATES.add("chain", Hedge, SEGMENTED, _take_chain, _make_chain(Hedge))
-STATES.add("independent", BestLearner, SEGMENTED, _take_chain, _make_chain(BestLearner))
-STATES.add("one-vs-all", OneVsAllEnd, CHAIN | {"boosters": "[class-booster]"}, _take_one_vs_all, _make_one_vs_all)
-PANELLED = SEGMENTED | {"panel": "panel", "beta": "f8[h]", "A": "f8[h,h]", "recency": "f8[2,k]"}
-PANELLED |= {"slow_beta": "f8[h]", "slow_A": "f8[h,h]"}
-PANELLED |= {"share": f"f8[{FORECASTS}]", "lost": f"f8[{FORECASTS + 1}]"}
-STATES.add("panel", Panel, PANEL, take, make_panel, fresh=True)
-STATES.add("panelled", Stacking, PANELLED, _take_stacked, _make_stacked)
-MODEL = {"encoder": "columns", "labels": "labels", "chain": "chain|independent|one-vs-all|panelled", "counts": "f8[k]"}
-MODEL |= {"limit": "int?", "per_class": "int", "warned": "bool", "calibration": "f8[3]??"}
+# A chain is known by what stands at its end: `fields.kind_of`.
+STATES.add("class-booster", _OfClass)
+STATES.add("chain", Hedge, _Chain, _take_chain, partial(_make_chain, Hedge))
+STATES.add("independent", BestLearner, _Chain, _take_chain, partial(_make_chain, BestLearner))
+STATES.add("one-vs-all", OneVsAllEnd, _OneVsAll, _take_one_vs_all, _make_one_vs_all)
+STATES.add("panelled", Stacking, _Stacked, _take_stacked, _make_stacked)
+
+
+class _Model:
+    encoder: Encoder
+    labels: Labels
+    chain: Hedge | BestLearner | OneVsAllEnd | Stacking
+    counts: Annotated[np.ndarray, f8("classes")]
+    limit: int | None
+    per_class: int
+    warned: bool
+    calibration: Annotated[np.ndarray | None, f8(3, since=2)]  # beta, its curvature, and the floor
 
 
 def _take_model(model: Model) -> dict[str, Any]:
-    taken = {name: getattr(model, name) for name in MODEL if name != "per_class"}
-    taken["per_class"] = len(model.chain.segments[0]) if model.chain.end.takes_turns and model.chain.segments else 0
+    taken = {name: getattr(model, name) for name in schema(_Model) if name != "per_class"}
+    taken["per_class"] = len(model.chain.segments[0]) if model.chain.end.takes_turns else 0
     if model.calibration is not None:
         taken["calibration"] = np.append(model.calibration, model.floor)
     return taken
@@ -310,16 +335,34 @@ def _make_model(given: dict[str, Any]) -> Model:
     return Model(**given, calibration=saved[:2].copy(), floor=floor)
 
 
-STATES.add("model", Model, MODEL, _take_model, _make_model)
+add_columns(STATES)
+STATES.add("model", Model, _Model, _take_model, _make_model)
 
 
 def finish(model: Model) -> None:
     """What a model that was read, and is good, has beside what was saved: potentials, caches, segments."""
     chain = model.chain
     for segment in chain.segments:
-        if isinstance(segment.booster, Mbbm):
-            given = recipe(segment.booster.tables)
-            tables = build_tables(given.pop("n_classes"), segment.booster.n_learners, **given)
-            segment.booster = segment.booster._replace(tables=tables)
-        segment.booster = segment.booster.with_cache()
+        segment.booster = segment.booster.completed().with_cache()
     chain.segments = chain.end.parted(chain.segments)
+
+
+# -------------------------------------------------------------------------------------------------------- quick copies
+
+
+def quick_copy(chain: Chain, copy: CopyTable) -> Chain:
+    """A copy of a chain whose trees are as they lie in their tables: to sort them takes ten times as long."""
+    twin = Chain.__new__(Chain)
+    twin.__dict__ = dict(chain.__dict__)
+    twin.numbers, twin.diary = copied(chain.numbers), copied(chain.diary)
+    twin.watch = None if chain.watch is None else copied(chain.watch)
+    twin.end, twin.panel = chain.end.copy(), None if chain.panel is None else chain.panel.copy()
+    twin.segments = [
+        Segment(segment.learners.quick_copy(partial(_numbered, copy, i)), copied(segment.booster))
+        for i, segment in enumerate(chain.segments)
+    ]
+    return twin
+
+
+def _numbered(copy: CopyTable, number: int, name: str, table: np.ndarray) -> np.ndarray:
+    return copy((number, name), table)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel
+from onlineboost.contracts.schema import f8, part
 from onlineboost.panel.ground import rescale, tilt_columns
 from onlineboost.panel.least_squares import (
     N_COSINES,
     LeastSquares,
     curve,
     learn_squares,
-    new_least_squares,
     standardise,
     start_frequencies,
     start_input,
@@ -22,32 +22,23 @@ from onlineboost.panel.least_squares import (
 )
 from onlineboost.panel.members.least_squares import SquaresWork, new_squares_work, say_scores
 from onlineboost.panel.members.member import implement
-from onlineboost.panel.state import Ground
+from onlineboost.panel.metric import SHARPEST
+from onlineboost.panel.state import OUTSIDE, UNSAVED, Ground
 
 
 class CosinesMember(NamedTuple):
     """Least squares on the columns and on random cosines."""
 
-    ground: Ground
-    number: int
-    scale: np.ndarray  # float64 (dense columns,)
-    tilt: np.ndarray  # float64 (dense columns,) what a column counts in the cosines
-    frequencies: np.ndarray  # float64 (dense columns, N_COSINES) in turns
-    phases: np.ndarray  # float64 (N_COSINES,)
-    curved: LeastSquares
-
-    def anew(self, ground: Ground) -> CosinesMember:
-        """The same, before its first row."""
-        return new_cosines(ground)
+    ground: Annotated[Ground, OUTSIDE]
+    number: Annotated[int, UNSAVED]
+    scale: Annotated[np.ndarray, f8("columns", low=0.0, high=SHARPEST)]
+    tilt: Annotated[np.ndarray, f8("columns", low=0.0, high=100.0)]  # what a column counts in the cosines
+    frequencies: Annotated[np.ndarray, f8("columns", N_COSINES, low=-2.0, high=2.0)]  # in turns
+    phases: Annotated[np.ndarray, f8(N_COSINES, low=0.0, high=1.0)]
+    curved: Annotated[LeastSquares, part(inputs="curved")]
 
     def new_work(self, k: int) -> SquaresWork:
         return new_squares_work(self.ground, 1 + N_COSINES, k)
-
-
-def new_cosines(ground: Ground) -> CosinesMember:
-    n = ground.dense.n_numbers
-    scale, tilt, frequencies, phases = np.zeros(n), np.zeros(n), np.zeros((n, N_COSINES)), np.zeros(N_COSINES)
-    return CosinesMember(ground, 0, scale, tilt, frequencies, phases, new_least_squares(0, 1 + N_COSINES + n))
 
 
 @bare_kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from onlineboost._compile.jit import bare_kernel
 from onlineboost.panel.eager import (
@@ -11,31 +11,22 @@ from onlineboost.panel.eager import (
     ask_eager,
     learn_eager,
     move_eager,
-    new_eager,
     new_eager_work,
     remember_row,
 )
 from onlineboost.panel.members.member import implement
-from onlineboost.panel.state import ROWS, Ground
+from onlineboost.panel.state import OUTSIDE, ROWS, UNSAVED, Ground
 
 
 class EagerMember(NamedTuple):
     """Eager trees, and what they know of the columns."""
 
-    ground: Ground
-    number: int
+    ground: Annotated[Ground, OUTSIDE]
+    number: Annotated[int, UNSAVED]
     eager: Eager
-
-    def anew(self, ground: Ground) -> EagerMember:
-        """The same, before its first row."""
-        return new_eager_trees(ground)
 
     def new_work(self, k: int) -> EagerWork:
         return new_eager_work(len(self.ground.columns.centre))
-
-
-def new_eager_trees(ground: Ground) -> EagerMember:
-    return EagerMember(ground, 0, new_eager(ground.dense.n_numbers))
 
 
 @bare_kernel

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel
+from onlineboost.contracts.schema import f8, part
 from onlineboost.panel.ground import rescale
 from onlineboost.panel.least_squares import (
     LeastSquares,
     learn_squares,
     logits_of_scores,
-    new_least_squares,
     score,
     standardise,
     start_input,
     start_input_again,
 )
 from onlineboost.panel.members.member import implement
+from onlineboost.panel.metric import SHARPEST
 from onlineboost.panel.newton import softmax
-from onlineboost.panel.state import Ground
+from onlineboost.panel.state import OUTSIDE, UNSAVED, Ground
 
 
 class SquaresWork(NamedTuple):
@@ -52,22 +53,13 @@ def say_scores(squares, inputs, k, work, p):
 class LinearMember(NamedTuple):
     """Least squares on the columns."""
 
-    ground: Ground
-    number: int
-    scale: np.ndarray  # float64 (dense columns,)
-    linear: LeastSquares
-
-    def anew(self, ground: Ground) -> LinearMember:
-        """The same, before its first row."""
-        return new_linear(ground)
+    ground: Annotated[Ground, OUTSIDE]
+    number: Annotated[int, UNSAVED]
+    scale: Annotated[np.ndarray, f8("columns", low=0.0, high=SHARPEST)]
+    linear: Annotated[LeastSquares, part(inputs="linear")]
 
     def new_work(self, k: int) -> SquaresWork:
         return new_squares_work(self.ground, 1, k)
-
-
-def new_linear(ground: Ground) -> LinearMember:
-    n = ground.dense.n_numbers
-    return LinearMember(ground, 0, np.zeros(n), new_least_squares(0, 1 + n))
 
 
 @bare_kernel

@@ -14,10 +14,8 @@ import numpy as np
 from onlineboost._compile.dispatch import Contract
 from onlineboost._compile.jit import bare_kernel, entry_kernel, inlined_kernel
 from onlineboost.contracts import learner as contract
-from onlineboost.panel.dense import densify
+from onlineboost.panel.dense import HEAVIEST, LIGHTEST, densify
 from onlineboost.panel.ground import (
-    HEAVIEST,
-    LIGHTEST,
     learn_columns,
     meet_columns,
     misfit_number,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from onlineboost._compile.jit import bare_kernel
+from onlineboost.contracts.schema import part, whole
 from onlineboost.panel.members.member import implement
 from onlineboost.panel.neighbours import (
     RECENT,
@@ -12,33 +13,24 @@ from onlineboost.panel.neighbours import (
     NeighboursWork,
     move_neighbours,
     nearest,
-    new_neighbours,
     new_neighbours_work,
     remember_neighbour,
     start_distances,
     vote,
 )
-from onlineboost.panel.state import ROWS, Ground
+from onlineboost.panel.state import OUTSIDE, ROWS, UNSAVED, Ground
 
 
 class NeighboursMember(NamedTuple):
     """The last rows, and what is known of the columns."""
 
-    ground: Ground
-    number: int
-    many: int  # neighbours that are asked
-    neighbours: Neighbours
-
-    def anew(self, ground: Ground) -> NeighboursMember:
-        """The same, before its first row."""
-        return new_nearest_neighbours(ground, self.many)
+    ground: Annotated[Ground, OUTSIDE]
+    number: Annotated[int, UNSAVED]
+    many: Annotated[int, whole(default=1)]  # neighbours that are asked
+    neighbours: Annotated[Neighbours, part(scores=0)]
 
     def new_work(self, k: int) -> NeighboursWork:
         return new_neighbours_work(RECENT, len(self.ground.columns.centre), self.many)
-
-
-def new_nearest_neighbours(ground: Ground, many: int) -> NeighboursMember:
-    return NeighboursMember(ground, 0, many, new_neighbours(ground.dense.n_numbers, 0))
 
 
 @bare_kernel

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from onlineboost._compile.jit import bare_kernel
+from onlineboost.contracts.schema import part
 from onlineboost.panel.members.member import implement
-from onlineboost.panel.neighbours import RECENT, Neighbours, move_neighbours, new_neighbours, remember_neighbour
+from onlineboost.panel.neighbours import RECENT, Neighbours, move_neighbours, remember_neighbour
 from onlineboost.panel.refits import (
     Refits,
     RefitsWork,
     ask_refits,
     learn_refits,
     move_refits,
-    new_refits,
     new_refits_work,
 )
-from onlineboost.panel.state import ROWS, Ground
+from onlineboost.panel.state import OUTSIDE, ROWS, UNSAVED, Ground
 
 
 class RefitsMember(NamedTuple):
     """The trees, the rows that they are fitted to, and what is known of the columns."""
 
-    ground: Ground
-    number: int
-    neighbours: Neighbours
+    ground: Annotated[Ground, OUTSIDE]
+    number: Annotated[int, UNSAVED]
+    neighbours: Annotated[Neighbours, part(scores=0)]
     refits: Refits
-
-    def anew(self, ground: Ground) -> RefitsMember:
-        """The same, before its first row."""
-        return new_refitted_trees(ground)
 
     def new_work(self, k: int) -> RefitsWork:
         return new_refits_work(RECENT, len(self.ground.columns.centre), k)
-
-
-def new_refitted_trees(ground: Ground) -> RefitsMember:
-    return RefitsMember(ground, 0, new_neighbours(ground.dense.n_numbers, 0), new_refits())
 
 
 @bare_kernel

@@ -65,6 +65,17 @@ def test_classes_grow_with_blocks_that_do_not_say_them():
     assert not result.right[0]
 
 
+@pytest.mark.parametrize("delay", [None, 2])
+def test_the_baselines_take_weights(delay):
+    y = np.array(["a", "b", "b", "a", "b", "c"])
+    X, weight = np.zeros((6, 1)), np.array([3.0, 1.0, 1.0, 1.0, 4.0, 1.0])
+    majority = prequential(MajorityClass(), X, y, weight=weight, delay=delay)
+    assert majority.predictions.tolist() == ([None, *"aaaab"] if delay is None else [None, None, None, *"aaa"])
+    assert majority.metrics.accuracy == 1 / 11
+    last = prequential(LastClass(), X, y, weight=weight, delay=delay)
+    assert last.predictions.tolist() == prequential(LastClass(), X, y, delay=delay).predictions.tolist()
+
+
 def test_any_classifier_with_partial_fit_can_be_measured():
     X, y = number_stream(200, n_classes=2)
     model, said = _Mean(), []

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from onlineboost import load_dataset, prequential
+from onlineboost import HoeffdingTree, load_dataset, prequential
 from onlineboost.data.errors import DataError
 from onlineboost.paper import cells as paper_cells
 from onlineboost.paper import tables as paper_tables
@@ -244,3 +244,20 @@ def test_mean_standard_error_and_difference():
     assert not is_below(row)
     assert is_below({**row, "tail_difference": -0.05})
     assert not is_below({**row, "tail_difference": -0.05, "tail_error": None})
+
+
+def test_every_package_that_learning_needs_counts_for_the_version_of_the_code():
+    graph = pytest.importorskip("grimp").build_graph("onlineboost", cache_dir=None)
+    needed = graph.find_upstream_modules("onlineboost.evaluation", as_package=True) | {"onlineboost.datasets"}
+    needed |= graph.find_upstream_modules("onlineboost.estimators", as_package=True)
+    packages = {module.split(".")[1] for module in needed if "." in module}
+    assert packages <= set(paper_cells.packages_that_count())
+    assert {"contracts", "panel"} <= packages
+    assert not {"cli", "report"} & set(paper_cells.packages_that_count())
+
+
+def test_the_papers_tree_is_the_one_of_the_estimator_with_settings_drawn_in_the_logarithm():
+    tree = HoeffdingTree.paper(draws="log")
+    assert repr(make_model("adaboost-olm", "paper", 3, 0).learner) == repr(tree)
+    alone = make_model("hoeffding-tree", "paper", 1, 7).get_params()
+    assert alone == tree.set_params(random_state=7).get_params()

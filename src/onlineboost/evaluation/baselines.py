@@ -16,36 +16,36 @@ class _Baseline:
         out[:] = self._label()
         return out
 
-    def partial_fit(self, X: Any, y: np.ndarray, classes: Any = None) -> None:
-        for label in np.asarray(y).tolist():
-            self._learn(label)
+    def partial_fit(self, X: Any, y: np.ndarray, classes: Any = None, sample_weight: Any = None) -> None:
+        self.test_then_train(X, np.asarray(y), classes, sample_weight)
 
-    def test_then_train(self, X: Any, y: np.ndarray, classes: Any = None) -> np.ndarray:
+    def test_then_train(self, X: Any, y: np.ndarray, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
         """What it predicts for every example just before learning it."""
         out = np.empty(len(y), object)
-        for b, label in enumerate(y.tolist()):
+        weights = [1] * len(y) if sample_weight is None else np.asarray(sample_weight).tolist()
+        for b, (label, weight) in enumerate(zip(y.tolist(), weights, strict=True)):
             out[b] = self._label()
-            self._learn(label)
+            self._learn(label, weight)
         return out
 
     def _label(self) -> Any:
         raise NotImplementedError
 
-    def _learn(self, label: Any) -> None:
+    def _learn(self, label: Any, weight: float) -> None:
         raise NotImplementedError
 
 
 class MajorityClass(_Baseline):
-    """The baseline that predicts the label seen most often so far."""
+    """The baseline that predicts the label of most weight so far: seen most often, if rows have no weights."""
 
     def __init__(self) -> None:
-        self.counts: dict[Any, int] = {}
+        self.counts: dict[Any, float] = {}
 
     def _label(self) -> Any:
         return max(self.counts, key=self.counts.__getitem__) if self.counts else None
 
-    def _learn(self, label: Any) -> None:
-        self.counts[label] = self.counts.get(label, 0) + 1
+    def _learn(self, label: Any, weight: float) -> None:
+        self.counts[label] = self.counts.get(label, 0) + weight
 
 
 class LastClass(_Baseline):
@@ -56,5 +56,5 @@ class LastClass(_Baseline):
     def _label(self) -> Any:
         return self.last
 
-    def _learn(self, label: Any) -> None:
+    def _learn(self, label: Any, weight: float) -> None:
         self.last = label

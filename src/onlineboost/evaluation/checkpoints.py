@@ -59,11 +59,13 @@ class Checkpoints:
     """Checkpoints of one run, in a folder of its own."""
 
     def __init__(self, folder: str | Path, every: int | str, about: dict[str, Any]) -> None:
+        from onlineboost.estimators.saved.frozen import Room  # here and below: with it come Numba and all chains
+
         self.folder = Path(folder)
         self.every = Every.of(every)
         self.about = {**about, "version": import_module("onlineboost").__version__}
         self._last_rows, self._last_time = 0, time.monotonic()
-        self._room = _saved("frozen").Room()
+        self._room = Room()
         self._thread: Thread | None = None
         self._error: BaseException | None = None
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -74,12 +76,14 @@ class Checkpoints:
 
     def newest(self) -> Found | None:
         """The newest checkpoint that can be read; None: there is none. An error if it is of another run."""
+        from onlineboost.estimators.saved.files import load_with_more
+
         for part in self.folder.glob(PART):
             part.unlink(missing_ok=True)  # half a file of a run that was killed
         damaged = None
         for path in self.paths():
             try:
-                model, state = _saved("files").load_with_more(path)
+                model, state = load_with_more(path)
             except ModelFileError as error:
                 logger.warning("%s. The checkpoint before it is tried", error)
                 damaged = error
@@ -112,13 +116,16 @@ class Checkpoints:
 
     def write(self, model: Any, rows: int, state: dict[str, Any], before: Callable[[], None]) -> None:
         """Begin to write a checkpoint, once the one before is written. `before` is called before it counts."""
+        from onlineboost.estimators.saved.files import take
+        from onlineboost.estimators.saved.frozen import frozen
+
         self.wait()
-        copy = _saved("frozen").frozen(model, self._room)
+        copy = frozen(model, self._room)
         self._last_rows, self._last_time = rows, time.monotonic()
 
         def work() -> None:
             try:
-                saved = _saved("files").take(copy, {**state, "rows": rows, "about": self.about})
+                saved = take(copy, {**state, "rows": rows, "about": self.about})
                 self._room.prepare()
                 before()
                 saved.write(self.folder / NAME.format(rows=rows))
@@ -138,8 +145,3 @@ class Checkpoints:
         error, self._error = self._error, None
         if error is not None:
             raise error
-
-
-def _saved(name: str) -> Any:
-    """Loaded when it is needed: with it come scikit-learn and all kinds of chains."""
-    return import_module(f"onlineboost.estimators.saved.{name}")

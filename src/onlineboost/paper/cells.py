@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Self
 
-from onlineboost._compile.cache import source_hash
+from onlineboost._compile.cache import ROOT, source_hash
 from onlineboost.datasets.catalogue import describe_datasets
 from onlineboost.datasets.dataset import Dataset
 from onlineboost.datasets.load import load_dataset
@@ -55,14 +55,19 @@ def _loaded(name: str) -> Dataset:
     return load_dataset(name)
 
 
-# Packages that results depend on; the others say how results are shown, or what they should be.
-LEARNING = ("_compile", "boosters", "chain", "data", "datasets", "estimators", "evaluation", "trees")
+# Packages that results do not depend on: they show results, or say what they should be. A new package counts.
+WITHOUT_EFFECT = ("cli", "cluster", "paper", "report", "theory")
+
+
+def packages_that_count() -> list[str]:
+    """The packages that results depend on."""
+    return [path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name not in WITHOUT_EFFECT]
 
 
 @cache
 def code_version() -> str:
     """A hash of the sources that results depend on: cells of another version are not mixed with ours."""
-    return source_hash(LEARNING)
+    return source_hash(packages_that_count())
 
 
 # CPU seconds of a cell with 100 learners, to put long cells first and to tell the time left; only ratios matter.

@@ -16,7 +16,7 @@ from onlineboost import AdaBoostOLM, HoeffdingTree, evaluation, prequential
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table
 from onlineboost.data.table import Block
-from onlineboost.evaluation import LastClass, MajorityClass, Result, Tally, blocks
+from onlineboost.evaluation import LastClass, MajorityClass, Result, Tally, runner
 
 
 def test_a_run_is_predict_then_learn_row_by_row():
@@ -35,7 +35,7 @@ def test_a_run_is_predict_then_learn_row_by_row():
 @pytest.mark.parametrize("block_rows", [1, 37, 4096])
 def test_the_size_of_the_blocks_does_not_matter(monkeypatch, block_rows):
     X, y, _ = mixed_stream(150, seed=2)
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", block_rows)
+    monkeypatch.setattr(runner, "BLOCK_ROWS", block_rows)
     clf = HoeffdingTree()
     result = prequential(clf, X, y)
     whole = HoeffdingTree()
@@ -147,7 +147,7 @@ def test_a_share_outside_the_stream_is_named(share):
 
 
 def test_progress_is_told_after_every_block(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 40)
+    monkeypatch.setattr(runner, "BLOCK_ROWS", 40)
     X, y = number_stream(100)
     told = []
     prequential(HoeffdingTree(), X, y, progress=lambda seen, share: told.append((seen, share)))
@@ -183,7 +183,10 @@ def test_baselines():
 
 @pytest.mark.parametrize(
     "module",
-    ["evaluation.blocks", "evaluation.result", "evaluation.run", *(f"estimators.{entry.module}" for entry in TRIED)],
+    [
+        *(f"evaluation.{name}" for name in ("runner", "results", "prequential", "records")),
+        *(f"estimators.{entry.module}" for entry in TRIED),
+    ],
 )
 def test_examples_in_docstrings(module):
     found = doctest.testmod(__import__(f"onlineboost.{module}", fromlist=["_"]))

@@ -12,18 +12,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from onlineboost.cli.common import visible
-from onlineboost.evaluation.metrics import Metrics
-from onlineboost.evaluation.ranks import critical_difference, mean_ranks
-from onlineboost.evaluation.tally import Tally
+from onlineboost.evaluation.metrics import METRICS, Metrics
+from onlineboost.evaluation.records import critical_difference, mean_ranks
+from onlineboost.evaluation.results import Tally
 
-MEASURES = {  # that are printed; JSON has more
-    "balanced_accuracy": "balanced",
-    "kappa": "kappa",
-    "macro_f1": "F1",
-    "log_loss": "log loss",
-    "ece": "ECE",
-    "cost": "cost",
-}
+MEASURES = {name: metric.heading for name, metric in METRICS.items() if metric.about} | {"cost": "cost"}  # printed
 WHAT = (
     "accuracy: an interval of 95 %. balanced, F1: means over the classes. kappa: 0 is guessing, 1 all right. log loss, "
     "ECE: of the probabilities, 0 is best. docs/metrics.md tells more."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from functools import partial
@@ -26,12 +25,11 @@ from onlineboost.data.errors import DataError, did_you_mean
 from onlineboost.data.files import read_blocks, scan_labels
 from onlineboost.data.live import STDIN
 from onlineboost.datasets.catalogue import dataset_names
-from onlineboost.evaluation.blocks import cut
-from onlineboost.evaluation.predictions import Printed
+from onlineboost.evaluation.checkpoints import Printed
+from onlineboost.evaluation.prequential import warm_up
 from onlineboost.evaluation.records import SNAPSHOTS, Record, observe
-from onlineboost.evaluation.run import warm_up
-from onlineboost.evaluation.steps import Step
-from onlineboost.evaluation.tally import Tally
+from onlineboost.evaluation.results import Tally
+from onlineboost.evaluation.runner import Step, cut, predict_then_learn
 from onlineboost.report.pictures import need_drawing
 from onlineboost.theory.forecasts import LossGuarantee
 from onlineboost.theory.guarantee import Guarantee, guarantee
@@ -176,9 +174,7 @@ def _measure_once(stream: Stream, names: list[str], settings: dict[str, Any], ke
 
     def watch(step: Step) -> None:
         for other, tally in others.values():
-            start = time.perf_counter()
-            said = other.test_then_train(step.block.X, step.block.y)
-            tally.add_step(Step(step.block, said, time.perf_counter() - start, None))
+            tally.add_step(*predict_then_learn(other, [step.block]))
 
     printed = Printed(sys.stdout) if keep.out is None else None
     model, result = run_kept(make_model(names[0], **settings), stream, keep, lambda *seen: None, printed, watch)

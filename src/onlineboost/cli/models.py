@@ -7,7 +7,7 @@ from typing import Any
 from onlineboost.estimators import lookup
 from onlineboost.estimators.registry import ENTRIES
 
-BASELINES = {"majority": "MajorityClass", "last-class": "LastClass"}  # classes of `onlineboost.evaluation.baselines`
+BASELINES = {"majority": "MajorityClass", "last-class": "LastClass"}  # classes of `onlineboost.evaluation`
 MODELS = (*lookup.names(), *BASELINES)
 COMPARED = (*(entry.name for entry in ENTRIES if not entry.is_member), *BASELINES)  # unless others are named
 
@@ -20,7 +20,7 @@ def settings_of(name: str) -> tuple[str, ...]:
 def make_model(name: str, *, seed: int, jobs: int, learners: int | None = None, **settings: Any) -> Any:
     """A model by its name, with those of the settings that it has."""
     if name in BASELINES:
-        from onlineboost.evaluation import baselines
+        from onlineboost import evaluation
 
-        return getattr(baselines, BASELINES[name])()
+        return getattr(evaluation, BASELINES[name])()
     return lookup.make(name, n_learners=learners, random_state=seed, n_jobs=jobs, **settings)

@@ -15,10 +15,9 @@ from onlineboost.cli.clusters import address_of
 from onlineboost.cli.common import check_writable, err, visible
 from onlineboost.cli.models import BASELINES
 from onlineboost.data.live import STDIN
-from onlineboost.evaluation.checkpoints import Checkpoints
-from onlineboost.evaluation.predictions import Predictions, Printed
+from onlineboost.evaluation.checkpoints import Checkpoints, Predictions, Printed
+from onlineboost.evaluation.results import Tally
 from onlineboost.evaluation.resumable import resumable
-from onlineboost.evaluation.tally import Tally
 
 HEAD = 1 << 20  # bytes at the beginning of a file by which it is known again
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Block, Table
-from onlineboost.evaluation.checkpoints import Checkpoints, Every
-from onlineboost.evaluation.predictions import Predictions, Printed, replacing_text
-from onlineboost.evaluation.steps import Step, in_steps
-from onlineboost.evaluation.tally import Tally
+from onlineboost.evaluation.checkpoints import Checkpoints, Every, Predictions, Printed, replacing_text
+from onlineboost.evaluation.results import Tally
+from onlineboost.evaluation.runner import Progress, Step, predict_then_learn
 
 Out = str | os.PathLike[str] | Predictions | Printed | None
 
@@ -32,7 +31,7 @@ def resumable(
     out: Out = None,
     about: dict[str, Any] | None = None,
     proba: bool = True,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
     watch: Callable[[Step], None] | None = None,
     cluster: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Tally]:
@@ -106,8 +105,8 @@ def resumable(
             if first is None and rows:
                 return model, tally  # all was learned before
             stream = chain([] if first is None else [first], left)
-            steps = in_steps(learner, stream, classes, _counted(progress, rows), proba=proba)
-            for step in steps:
+            told = _counted(progress, rows)
+            for step in predict_then_learn(learner, stream, classes, proba=proba, progress=told):
                 tally.add_step(step)
                 rows += len(step.block)
                 if sink is not None:
@@ -164,7 +163,7 @@ def _told(setting: Any) -> str:
     return repr(setting.tolist() if isinstance(setting, np.ndarray) else setting)
 
 
-def _counted(progress: Callable[[int, float], None] | None, before: int) -> Callable[[int, float], None] | None:
+def _counted(progress: Progress | None, before: int) -> Progress | None:
     return None if progress is None else lambda seen, share: progress(before + seen, share)
 
 

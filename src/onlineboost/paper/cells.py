@@ -15,8 +15,8 @@ from onlineboost._compile.cache import ROOT, source_hash
 from onlineboost.datasets.catalogue import describe_datasets
 from onlineboost.datasets.dataset import Dataset
 from onlineboost.datasets.load import load_dataset
-from onlineboost.evaluation.blocks import cut
 from onlineboost.evaluation.records import SNAPSHOTS, Record, observe
+from onlineboost.evaluation.runner import cut
 from onlineboost.paper.systems import N_LEARNERS, SYSTEMS, make_model
 
 

@@ -14,8 +14,8 @@ from multiprocessing.connection import wait as wait_for
 
 import numpy as np
 
+from onlineboost.evaluation.prequential import warm_up
 from onlineboost.evaluation.records import Record
-from onlineboost.evaluation.run import warm_up
 from onlineboost.paper.cells import Cell, expected_cost
 from onlineboost.paper.systems import SYSTEMS, make_model
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from onlineboost.evaluation.metrics import METRICS
 from onlineboost.evaluation.records import Record
 from onlineboost.report import charts
 from onlineboost.report.charts import COLOURS, Look
@@ -14,13 +15,7 @@ from onlineboost.report.page import chart, expert_charts, page, section, table, 
 from onlineboost.report.tables import POINTS, seconds_text
 from onlineboost.report.words import ALPHAS, CURVES, EDGES, EXPERTS
 
-MEASURES = {
-    "balanced_accuracy": "balanced accuracy",
-    "kappa": "kappa",
-    "macro_f1": "macro F1",
-    "log_loss": "log loss",
-    "ece": "ECE",
-}
+MEASURES = {name: metric.title for name, metric in METRICS.items() if metric.about}
 
 
 def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str:

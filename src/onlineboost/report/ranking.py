@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from onlineboost.evaluation.ranks import critical_difference, mean_ranks
+from onlineboost.evaluation.records import critical_difference, mean_ranks
 from onlineboost.report.page import section, table
 
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from onlineboost.evaluation.metrics import METRICS
+
 WORDS = {
     "test, then train": "Every row is predicted before its label is learned, so each prediction is one that could have "
     "been made in earnest. Also called <em>prequential</em>.",
     "last 20 %": "Share of right predictions on the last fifth of the stream, when most has been learned.",
     "interval": "How much of the accuracy is luck: about 95 of 100 such intervals hold the true value. Neighbouring "
     "rows are alike, so it is made from stretches of the stream, not from single rows.",
-    "balanced accuracy": "The share of its rows that is found, averaged over the classes: a rare class counts as much "
-    "as a frequent one.",
-    "kappa": "How much of the way from guessing (0) to always right (1).",
-    "macro F1": "F1 lies between precision (how many of the predictions of a class are right) and recall (how many of "
-    "its rows are found); here averaged over the classes. 1 is best.",
-    "log loss": "Mean of −log of the probability that was given to the right label. 0 is best; to be sure of what is "
-    "wrong costs most.",
-    "ECE": "Expected calibration error: how far probabilities are from how often they come true. 0 is best.",
+    **{metric.title: metric.about for metric in METRICS.values() if metric.about},
     "learner": "A small model, here mostly a tree. Boosting makes one good model of a chain of many weak ones: each "
     "pays more attention to what those before it got wrong.",
     "edge": "How much better than guessing a learner is, where hard rows count more: 1 is never wrong, 0 is guessing, "

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from helpers import number_stream
 from onlineboost import AdaBoostOLM, load_dataset, prequential
+from onlineboost.cli.common import COMPARED, make_model
 from onlineboost.cli.main import COMMANDS, main
-from onlineboost.cli.models import COMPARED, make_model
 from onlineboost.datasets.catalogue import dataset_names
 from onlineboost.estimators import lookup
 

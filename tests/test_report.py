@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential, report
+from onlineboost.cli.common import COMPARED
 from onlineboost.cli.main import main
-from onlineboost.cli.models import COMPARED
 from onlineboost.evaluation.records import critical_difference, mean_ranks
 from onlineboost.paper.cells import Cell
 from onlineboost.paper.summary import summarise

@@ -87,9 +87,7 @@ def resumable(
     400
     >>> folder.cleanup()
     """
-    settings = {name: value for name, value in model.get_params(deep=False).items() if name != "n_jobs"}
-    described = {"model": type(model).__name__, **{name: _told(value) for name, value in settings.items()}}
-    checkpoints = None if folder is None else Checkpoints(Path(folder), every, {**(about or {}), **described})
+    checkpoints = None if folder is None else Checkpoints(Path(folder), every, {**(about or {}), **_described(model)})
     found = None if checkpoints is None else checkpoints.newest()
     tally, rows, length = Tally(), 0, None
     if found is not None:
@@ -156,11 +154,14 @@ def _write(checkpoints: Checkpoints, model: Any, rows: int, tally: Tally, sink: 
     checkpoints.write(model, rows, state, (lambda: None) if sink is None else sink.sync)
 
 
-def _told(setting: Any) -> str:
-    """A setting as it is compared: arrays are told in full, and generators as what they are."""
-    if isinstance(setting, np.random.RandomState):
-        return "a RandomState"
-    return repr(setting.tolist() if isinstance(setting, np.ndarray) else setting)
+def _described(model: Any) -> dict[str, str]:
+    """A model and its settings as they are compared: arrays in full, and generators as what they are."""
+    out = {"model": type(model).__name__}
+    for name, value in model.get_params(deep=False).items():
+        if name != "n_jobs":
+            value = value.tolist() if isinstance(value, np.ndarray) else value
+            out[name] = "a RandomState" if isinstance(value, np.random.RandomState) else repr(value)
+    return out
 
 
 def _counted(progress: Progress | None, before: int) -> Progress | None:

@@ -22,8 +22,7 @@ from onlineboost.paper import tables as paper_tables
 
 if TYPE_CHECKING:
     from onlineboost.evaluation.records import Record
-    from onlineboost.paper.cells import Cell
-    from onlineboost.paper.store import Store
+    from onlineboost.paper.cells import Cell, Store
     from onlineboost.paper.summary import Summary
 
 QUICK_ORDERS = 3
@@ -69,9 +68,8 @@ def reproduce(
     onlineboost reproduce --quick
     onlineboost reproduce --datasets balance,car --systems adaolm,default --orders 9
     """
-    from onlineboost.paper.cells import plan
-    from onlineboost.paper.store import Store
-    from onlineboost.paper.systems import SYSTEMS, find_system
+    from onlineboost.paper.cells import Store, plan
+    from onlineboost.paper.tables import SYSTEMS, find_system
 
     names = _names(datasets, quick)
     chosen = [find_system(s) for s in comma_separated(systems)] or list(SYSTEMS)
@@ -129,7 +127,7 @@ def _run_missing(cells: Sequence[Cell], store: Store, jobs: int, ray: str | None
     """
     from joblib import cpu_count
 
-    from onlineboost.paper.run import Clock, run_cells, warm_up_systems
+    from onlineboost.paper.cells import Clock, run_cells, warm_up_systems
 
     todo = [cell for cell in cells if cell not in store]
     if len(todo) < len(cells):

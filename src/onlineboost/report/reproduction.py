@@ -9,7 +9,7 @@ from typing import Any
 from onlineboost.evaluation.records import Record
 from onlineboost.paper import tables as paper_tables
 from onlineboost.paper.summary import Summary, is_below
-from onlineboost.paper.systems import OURS, SYSTEMS
+from onlineboost.paper.tables import OURS, SYSTEMS
 from onlineboost.report import charts
 from onlineboost.report.charts import COLOURS, Look
 from onlineboost.report.page import chart, expert_charts, legend, page, section, words
@@ -37,7 +37,7 @@ def reproduction_page(records: Sequence[Record], summary: Summary, about: Mappin
     points = [{**row, "whose": "here"} for row in summary] + [
         {"dataset": name, "system": system, "tail": paper_tables.TAIL[name][system], "whose": "the paper",
          "seconds": paper_tables.SECONDS[name][system]}
-        for name in names for system in paper_tables.SYSTEMS
+        for name in names for system in paper_tables.PRINTED
     ]  # fmt: skip
     scale = legend(
         f"−{100 * POINTS:.0f} points", "as in the paper", f"+{100 * POINTS:.0f} points", "ours minus the paper's"
@@ -79,7 +79,7 @@ def reproduction_page(records: Sequence[Record], summary: Summary, about: Mappin
 def _head(summary: Summary, about: Mapping[str, Any]) -> str:
     ours = [row for row in summary if row["system"] == OURS]
     wins = sum(row["tail"] >= 0.9995 or row["tail"] > paper_tables.best(row["dataset"]) for row in ours)
-    compared = [row for row in summary if row["system"] in paper_tables.SYSTEMS[2:] and row["tail_error"] is not None]
+    compared = [row for row in summary if row["system"] in paper_tables.PRINTED[2:] and row["tail_error"] is not None]
     below = sum(is_below(row) for row in compared)
     theirs = sum(row["seconds_paper"] * row["n"] for row in summary if row["seconds_paper"])
     spent = sum(row["seconds"] * row["n"] for row in summary if row["seconds_paper"])

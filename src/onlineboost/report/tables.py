@@ -12,7 +12,7 @@ from typing import Any
 
 from onlineboost.paper import tables as paper_tables
 from onlineboost.paper.summary import Summary, is_below, table_one
-from onlineboost.paper.systems import OURS, SYSTEMS
+from onlineboost.paper.tables import OURS, SYSTEMS
 from onlineboost.report.colours import shade
 from onlineboost.report.page import table
 
@@ -70,8 +70,8 @@ def table_of(summary: Summary, measure: str) -> str:
     found = {(row["dataset"], row["system"]): row for row in summary}
     systems = [system for system in SYSTEMS if any(key[1] == system for key in found)]
     binary = [s for s in systems if s in ("OvA", "AdaOVA")]
-    multi = [s for s in systems if s in paper_tables.SYSTEMS and s not in binary]
-    new = [s for s in systems if s not in paper_tables.SYSTEMS]
+    multi = [s for s in systems if s in paper_tables.PRINTED and s not in binary]
+    new = [s for s in systems if s not in paper_tables.PRINTED]
     groups = [(multi, "multiclass trees"), (binary, "k × as many binary trees"), (new, "not in the paper")]
     head = "".join(f'<th colspan="{len(group)}">{text}</th>' for group, text in groups if group)
     lines = [f'<tr class="groups"><th></th>{head}</tr>']

@@ -139,7 +139,7 @@ def test_a_baseline_alone_can_be_run_on_a_pipe_and_its_predictions_kept(sources,
 
 
 def test_a_model_is_saved_and_drawn_by_one_run(sources, saved, tmp_path):
-    pytest.importorskip("altair")
+    pytest.importorskip("matplotlib")
     page, path = tmp_path / "page.html", tmp_path / "model.olb"
     done = call("run", sources["csv"], *QUICK, "--save", path, "--report", page)
     assert done.exit_code == 0, done.output

@@ -55,7 +55,7 @@ def bounds(
     else:
         _print(found)
     if out:
-        from onlineboost.report.pictures import draw_bounds
+        from onlineboost.report.charts import draw_bounds
 
         for path in draw_bounds(rows, error, classes, gamma, out):
             click.echo(f"wrote {visible(str(path))}", err=as_json)
@@ -198,7 +198,7 @@ def curves(classes: int, gamma: float, most: int, points: int) -> list[dict[str,
 def potential(learners: int, gammas: str, most_classes: int, out: str) -> None:
     """Draw phi_N(0), the error rate of OnlineMBBM, against the number of classes: the paper's figure."""
     check_writable(Path(f"{out}.png"), "--out")
-    from onlineboost.report.pictures import draw_potentials
+    from onlineboost.report.charts import draw_potentials
 
     edges = [number(text, "--gamma") for text in gammas.split(",")]
     for path in draw_potentials(learners, edges, most_classes, out):

@@ -26,7 +26,7 @@ from onlineboost.evaluation.prequential import warm_up
 from onlineboost.evaluation.records import Record, Recorder, critical_difference, mean_ranks, observe
 from onlineboost.evaluation.results import Tally
 from onlineboost.evaluation.runner import Progress, predict_then_learn
-from onlineboost.report.pictures import need_drawing
+from onlineboost.report.charts import need_drawing
 from onlineboost.theory.guarantee import guarantee
 
 SHOWN = {name: metric.heading for name, metric in METRICS.items() if metric.about} | {"cost": "cost"}  # JSON has more

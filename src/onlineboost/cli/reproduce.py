@@ -234,7 +234,7 @@ def _text(row: Mapping[str, Any] | None, name: str) -> str:
 def _draw(out: Path, records: Sequence[Record], summary: Summary, about: Mapping[str, Any]) -> list[str]:
     from onlineboost.data.errors import DataError
     from onlineboost.evaluation.checkpoints import replacing_text
-    from onlineboost.report.pictures import need_drawing
+    from onlineboost.report.charts import need_drawing
 
     try:
         need_drawing()

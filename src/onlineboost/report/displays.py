@@ -17,7 +17,7 @@ from onlineboost.evaluation.records import CURVE_POINTS, PER_LEARNER, SNAPSHOTS,
 from onlineboost.evaluation.records import per_learner as numbers_of
 from onlineboost.evaluation.results import Result
 from onlineboost.evaluation.runner import cut
-from onlineboost.report.colours import GREY, OKABE_ITO
+from onlineboost.report.page import GREY, OKABE_ITO
 
 COLOURS = (*OKABE_ITO, GREY)
 

@@ -31,7 +31,7 @@ from scaling import exponent
 
 from onlineboost import load_dataset
 from onlineboost.data.table import Table
-from onlineboost.datasets.synthetic import synthetic_stream
+from onlineboost.datasets.generated import synthetic_stream
 from onlineboost.estimators import lookup
 
 BLOCK = 4000

@@ -152,7 +152,7 @@ def test_a_bag_follows_its_best_tree():
 
 
 def test_the_best_tree_in_hindsight_over_all_and_over_the_end(monkeypatch):
-    monkeypatch.setattr("onlineboost.evaluation.blocks.BLOCK_ROWS", 130)
+    monkeypatch.setattr("onlineboost.evaluation.runner.BLOCK_ROWS", 130)
     X, y = number_stream(600, seed=4)
     clf = BestTree(20)
     result = prequential(clf, X, y)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
-import json
 import os
 import subprocess
 import sys
@@ -200,19 +199,15 @@ def test_a_wide_file_is_read_few_rows_at_a_time(tmp_path, monkeypatch):
 
 
 def test_a_file_name_cannot_break_a_page(tmp_path):
-    pytest.importorskip("altair")
+    pytest.importorskip("matplotlib")
     name = "<!--<script>.csv"
     path = tmp_path / name
     path.write_text("size,label\n" + "1.0,a\n2.0,b\n" * 40)
     done = call("compare", path, "--models", "majority,last-class", "--report", tmp_path / "page.html")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    before_library = page.partition("<script>")[0]
-    assert "<!--" not in before_library
-    for text in before_library.split('<script type="application/json">')[1:]:
-        text = text.partition("</script>")[0]
-        assert "<" not in text
-        json.loads(text)
+    assert "<!--" not in page
+    assert "<script" not in page
 
 
 def test_a_last_line_cut_off_stays_with_report_only(tmp_path):

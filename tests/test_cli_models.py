@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import onlineboost
 from helpers import model_state
+from onlineboost.cli import stream
 from onlineboost.cli.main import main
 from onlineboost.data import files, read_blocks
 from onlineboost.data.live import LiveLines
@@ -113,8 +114,32 @@ def test_predictions_can_be_joined_with_their_rows(kind, sources, saved, tmp_pat
     assert "no column is named 'nonesuch'" in told(call("predict", saved, sources[kind], "--keep", "nonesuch"))
 
 
+@pytest.mark.parametrize(("kept", "times"), [(1 << 24, 1), (100, 2)])
+def test_a_file_is_read_once_or_if_it_is_large_its_labels_before(kept, times, sources, saved, tmp_path, monkeypatch):
+    opened = []
+    opens = files._open
+    monkeypatch.setattr(files, "_open", lambda path: opened.append(path) or opens(path))
+    monkeypatch.setattr(stream, "MAX_KEPT", kept)
+    done = call("run", sources["csv"], *QUICK, "--save", tmp_path / "model.olb", "--json")
+    assert done.exit_code == 0, done.output
+    assert len(opened) == times
+    assert (tmp_path / "model.olb").read_bytes() == saved.read_bytes()
+    rows = json.loads(done.stdout)["results"]
+    assert [(row["model"], row["examples"]) for row in rows] == [
+        ("adaboost-olm", 500), ("majority", 500), ("last-class", 500)
+    ]  # fmt: skip
+
+
+def test_a_baseline_alone_can_be_run_on_a_pipe_and_its_predictions_kept(sources, tmp_path):
+    out = tmp_path / "said.csv"
+    assert call("run", sources["csv"], "--model", "majority", "--out", out).exit_code == 0
+    done = pipe("run", "-", "--model", "majority", text=sources["csv"].read_text())
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == out.read_text()
+
+
 def test_a_model_is_saved_and_drawn_by_one_run(sources, saved, tmp_path):
-    pytest.importorskip("altair")
+    pytest.importorskip("matplotlib")
     page, path = tmp_path / "page.html", tmp_path / "model.olb"
     done = call("run", sources["csv"], *QUICK, "--save", path, "--report", page)
     assert done.exit_code == 0, done.output
@@ -201,7 +226,7 @@ def test_what_cannot_be_kept_is_told_before_the_run(sources, tmp_path, monkeypat
     assert "--save" in told(call(*run, "--save", tmp_path / "nowhere" / "model.olb"))
     assert "--out" in told(call(*run, "--out", tmp_path / "nowhere" / "said.csv"))
     assert "needs --checkpoint DIR" in told(call(*run, "--resume"))
-    assert "no model that can be saved" in told(call(*run, "--model", "majority", "--save", tmp_path / "model.olb"))
+    assert "it cannot be saved" in told(call(*run, "--model", "majority", "--save", tmp_path / "model.olb"))
     assert "30s, 5m or 1h" in told(call(*run, "--checkpoint", tmp_path / "kept", "--every", "often"))
     assert "a part of the path is a file" in told(call(*run, "--checkpoint", sources["csv"] / "kept")).lower()
 

@@ -16,7 +16,7 @@ from onlineboost import AdaBoostOLM, HoeffdingTree, evaluation, prequential
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table
 from onlineboost.data.table import Block
-from onlineboost.evaluation import LastClass, MajorityClass, Result, Tally, blocks
+from onlineboost.evaluation import LastClass, MajorityClass, Result, Tally, runner
 
 
 def test_a_run_is_predict_then_learn_row_by_row():
@@ -35,7 +35,7 @@ def test_a_run_is_predict_then_learn_row_by_row():
 @pytest.mark.parametrize("block_rows", [1, 37, 4096])
 def test_the_size_of_the_blocks_does_not_matter(monkeypatch, block_rows):
     X, y, _ = mixed_stream(150, seed=2)
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", block_rows)
+    monkeypatch.setattr(runner, "BLOCK_ROWS", block_rows)
     clf = HoeffdingTree()
     result = prequential(clf, X, y)
     whole = HoeffdingTree()
@@ -63,6 +63,17 @@ def test_classes_grow_with_blocks_that_do_not_say_them():
     assert result.predictions.tolist() == in_blocks(AdaBoostOLM(3), X, y, 120)
     assert result.predictions[0] is None
     assert not result.right[0]
+
+
+@pytest.mark.parametrize("delay", [None, 2])
+def test_the_baselines_take_weights(delay):
+    y = np.array(["a", "b", "b", "a", "b", "c"])
+    X, weight = np.zeros((6, 1)), np.array([3.0, 1.0, 1.0, 1.0, 4.0, 1.0])
+    majority = prequential(MajorityClass(), X, y, weight=weight, delay=delay)
+    assert majority.predictions.tolist() == ([None, *"aaaab"] if delay is None else [None, None, None, *"aaa"])
+    assert majority.metrics.accuracy == 1 / 11
+    last = prequential(LastClass(), X, y, weight=weight, delay=delay)
+    assert last.predictions.tolist() == prequential(LastClass(), X, y, delay=delay).predictions.tolist()
 
 
 def test_any_classifier_with_partial_fit_can_be_measured():
@@ -136,7 +147,7 @@ def test_a_share_outside_the_stream_is_named(share):
 
 
 def test_progress_is_told_after_every_block(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 40)
+    monkeypatch.setattr(runner, "BLOCK_ROWS", 40)
     X, y = number_stream(100)
     told = []
     prequential(HoeffdingTree(), X, y, progress=lambda seen, share: told.append((seen, share)))
@@ -172,7 +183,10 @@ def test_baselines():
 
 @pytest.mark.parametrize(
     "module",
-    ["evaluation.blocks", "evaluation.result", "evaluation.run", *(f"estimators.{entry.module}" for entry in TRIED)],
+    [
+        *(f"evaluation.{name}" for name in ("runner", "results", "prequential", "records")),
+        *(f"estimators.{entry.module}" for entry in TRIED),
+    ],
 )
 def test_examples_in_docstrings(module):
     found = doctest.testmod(__import__(f"onlineboost.{module}", fromlist=["_"]))

@@ -17,11 +17,10 @@ from click.testing import CliRunner
 
 from onlineboost.cli.main import main
 from onlineboost.data.errors import DataError
-from onlineboost.datasets import web
+from onlineboost.datasets import load
 from onlineboost.datasets.catalogue import SETS
-from onlineboost.datasets.download import fetch_dataset
 from onlineboost.datasets.files import fingerprint, read_file
-from onlineboost.datasets.load import load_dataset
+from onlineboost.datasets.load import fetch_dataset, load_dataset
 from test_datasets import as_text, data_home, published
 
 FETCHED = [name for name, spec in SETS.items() if spec.file is not None and spec.file.fetch is not None]
@@ -56,7 +55,7 @@ def home(tmp_path, monkeypatch):
     server.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    monkeypatch.setattr(web, "SCHEMES", ("http",))
+    monkeypatch.setattr(load, "SCHEMES", ("http",))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("ONLINEBOOST_OFFLINE")
     monkeypatch.delenv("ONLINEBOOST_DATA", raising=False)
@@ -188,7 +187,7 @@ def test_a_server_that_says_nothing_is_given_up(home, small, monkeypatch):
     small("/small.data")
     waiting = threading.Event()
     monkeypatch.setattr(Home, "do_GET", lambda self: waiting.wait(5))
-    monkeypatch.setattr(web, "QUIET", 0.1)
+    monkeypatch.setattr(load, "QUIET", 0.1)
     with pytest.raises(DataError, match="timed out"):
         fetch_dataset("mushroom")
     waiting.set()
@@ -205,7 +204,7 @@ def test_a_failed_download_leaves_the_file_there_was(home, small, tmp_path):
 
 def test_no_address_but_https(home, small, monkeypatch):
     small("/small.data")
-    monkeypatch.setattr(web, "SCHEMES", ("https",))
+    monkeypatch.setattr(load, "SCHEMES", ("https",))
     with pytest.raises(DataError, match="not a https address"):
         fetch_dataset("mushroom")
     assert home.asked == []
@@ -246,7 +245,7 @@ def test_without_a_network_it_says_what_to_do(words, tmp_path, monkeypatch):
         assert part in done.output
 
     monkeypatch.delenv("ONLINEBOOST_OFFLINE")
-    monkeypatch.setattr("onlineboost.datasets.download.download", unreachable)
+    monkeypatch.setattr("onlineboost.datasets.load.download", unreachable)
     told = call(*words).output
     for part in ("openml.org", "Name or service not known", "ONLINEBOOST_DATA", "nursery", "need no file"):
         assert part in told

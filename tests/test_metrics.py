@@ -258,7 +258,7 @@ def test_hold_out_looks_after_every_so_many_rows():
     assert looks[-1][1].log_loss == pytest.approx(-np.log(4 / 6))
 
 
-@pytest.mark.parametrize("module", ["metrics", "intervals", "holdout"])
+@pytest.mark.parametrize("module", ["metrics", "results", "prequential"])
 def test_examples_in_docstrings(module):
     found = doctest.testmod(import_module(f"onlineboost.evaluation.{module}"))
     assert found.attempted > 0

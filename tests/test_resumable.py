@@ -18,7 +18,7 @@ from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree
 from onlineboost.data import Block, Table
 from onlineboost.evaluation import Tally, cut, resumable
 from onlineboost.evaluation.checkpoints import Checkpoints, Every
-from onlineboost.evaluation.tally import Counts
+from onlineboost.evaluation.results import Counts
 from onlineboost.storage.atomic import PART
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -118,7 +118,7 @@ def test_progress_counts_from_the_first_row(tmp_path):
 
 
 def test_a_tally_comes_back_whatever_its_length(monkeypatch):
-    monkeypatch.setattr("onlineboost.evaluation.tally.MOST", 64)
+    monkeypatch.setattr("onlineboost.evaluation.results.MAX_STRETCHES", 64)
     rng = np.random.default_rng(0)
     right = rng.random(1000) < 0.7
     whole, parts = Tally(), Tally()

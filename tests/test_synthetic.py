@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onlineboost.datasets.dataset import Dataset
-from onlineboost.datasets.synthetic import synthetic_stream
+from onlineboost.datasets.generated import synthetic_stream
 
 
 def values(data: Dataset) -> np.ndarray:

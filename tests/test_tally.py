@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onlineboost.evaluation import Result, Tally, tally
+from onlineboost.evaluation import Result, Tally, results
 
 
 def both(right, trees, blocks):
@@ -41,7 +41,7 @@ def test_as_long_as_rows_are_few_all_figures_are_exact(n):
 
 @pytest.mark.parametrize("block", [1, 37, 4096])
 def test_of_many_rows_the_figures_are_as_good_as_exact(monkeypatch, block):
-    monkeypatch.setattr(tally, "MOST", 2048)
+    monkeypatch.setattr(results, "MAX_STRETCHES", 2048)
     n = 20_011
     right, trees = stream(n, 3)
     want, found = both(right, trees, [*np.diff([*range(0, n, block), n])])
@@ -58,7 +58,7 @@ def test_of_many_rows_the_figures_are_as_good_as_exact(monkeypatch, block):
 
 
 def test_counts_of_long_stretches_do_not_overflow(monkeypatch):
-    monkeypatch.setattr(tally, "MOST", 2)
+    monkeypatch.setattr(results, "MAX_STRETCHES", 2)
     found = Tally()
     for _ in range(40):
         found.add(np.ones(5000, bool), 0.0)

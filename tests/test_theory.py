@@ -280,7 +280,7 @@ def test_a_bad_number_is_named(call, says):
         call()
 
 
-@pytest.mark.parametrize("name", ["mbbm_bounds", "lower_bounds", "olm_bounds", "planning"])
+@pytest.mark.parametrize("name", ["upper_bounds", "lower_bounds", "planning"])
 def test_the_examples_of_the_modules(name):
     found = doctest.testmod(import_module(f"onlineboost.theory.{name}"))
     assert found.attempted > 0

@@ -36,7 +36,7 @@ def test_the_json_of_bounds_holds_what_the_functions_say():
 
 
 def test_the_curve_is_drawn(tmp_path):
-    pytest.importorskip("altair")
+    pytest.importorskip("matplotlib")
     result = call(*ASK, "--out", str(tmp_path / "curve"))
     assert result.exit_code == 0, result.output
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")

@@ -18,7 +18,6 @@ from onlineboost.theory import (
     draw_votes,
     excess_of_regret,
     excess_of_votes,
-    expert_advice,
     lea,
     lea_regret,
     lea_step,
@@ -217,7 +216,7 @@ def test_the_links_excess_loss():
         assert littlestone_regret(3, 5, T, 0.1) - 0.1 * T / 5 <= S * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("module", [weak_learning, expert_advice])
+@pytest.mark.parametrize("module", [weak_learning])
 def test_doctests(module):
     found = doctest.testmod(module)
     assert found.attempted > 0

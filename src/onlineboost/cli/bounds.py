@@ -1,4 +1,4 @@
-"""onlineboost bounds: how many learners and examples an error takes, in a table and a curve."""
+"""onlineboost bounds and onlineboost potential: what the theorems say, in tables and curves."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from onlineboost.cli.common import check_writable, err, finite, visible
+from onlineboost.cli.common import check_writable, err, finite, number, visible
 
 WIDTH, HEIGHT = 64, 13  # of the curve, in characters
+MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # times as many learners as are needed: then fewer examples will do
+SOON, IN_THE_LONG_RUN, MBBM = "any, at any time", "any, in the long run", "OnlineMBBM"
 PLAIN = str.maketrans("·○●┄┤│└─", ".ox-+|+-")  # for terminals with few characters
 
 
@@ -44,8 +46,6 @@ def bounds(
     """
     if out:
         check_writable(Path(f"{out}.png"), "--out")
-    from onlineboost.cli.bounds_plan import MBBM, curves, plan
-
     with err.status("computing the bounds ..."):
         found = plan(classes, gamma, error, excess, delta)
         most = 2 * next(row["learners"] for row in found["learners"] if row["booster"] == MBBM)
@@ -55,7 +55,7 @@ def bounds(
     else:
         _print(found)
     if out:
-        from onlineboost.report.pictures import draw_bounds
+        from onlineboost.report.charts import draw_bounds
 
         for path in draw_bounds(rows, error, classes, gamma, out):
             click.echo(f"wrote {visible(str(path))}", err=as_json)
@@ -119,3 +119,87 @@ def text_plot(rows: list[dict[str, Any]], error: float) -> str:
     lines.append(" " * 10 + "1" + f"{most:,} learners".rjust(WIDTH - 1))
     lines.append(" " * 10 + "   ".join(f"{mark} {name}" for name, mark in reversed(marks.items())))
     return "\n".join(lines)
+
+
+# -------------------------------------------------------------------------------------------------------- numbers
+
+
+def plan(classes: int, gamma: float, error: float, excess: float | None, delta: float) -> dict[str, Any]:
+    """All that `onlineboost bounds` prints."""
+    from onlineboost import theory
+
+    exact = theory.mbbm_learners(classes, gamma, error)
+    olm = theory.olm_learners(classes, gamma, error)
+    each = delta / (MORE[-1] * exact)  # so that all learners satisfy the condition, but with probability delta
+    twice = min(2.0 * gamma, (1.0 + gamma) / 2.0)  # the edge, or half-way to 1
+    S = theory.excess_of_votes(twice, gamma, each, classes) if excess is None else excess
+    soon, least = (theory.least_learners(classes, gamma, error, loss, each) for loss in (S, math.inf))
+    how_least = "exact" if least <= theory.MOST_EXACT else "closed form"
+    how_mbbm = "exact" if exact <= theory.MOST_EXACT else "Chernoff"
+    learners = [
+        (SOON, soon, _least(classes, soon, gamma, S, each), f"Theorem 2, S = {S:.4g}"),
+        (IN_THE_LONG_RUN, least, _least(classes, least, gamma), f"Theorem 2, {how_least}"),
+        (MBBM, exact, theory.mbbm_error(classes, exact, gamma), f"phi_N(0), {how_mbbm}"),
+    ]
+    for name, source, n in (
+        ("OnlineMBBM, Chernoff", "(k-1) (1 - (√p-√q)²)^N", theory.chernoff_learners(classes, gamma, error)),
+        ("OnlineMBBM, the paper", "(k-1) exp(-γ²N/2)", theory.hoeffding_learners(classes, gamma, error)),
+        ("Adaboost.OLM", "its bound, T → ∞", olm),
+    ):
+        learners.append((name, n, theory.mbbm_error(classes, n, gamma) if "OLM" not in name else error, source))
+    examples = []
+    for n in sorted({math.ceil(exact * factor) for factor in MORE}):
+        needed = theory.mbbm_examples(classes, n, gamma, error, S)
+        known = needed if math.isfinite(needed) else None
+        examples.append((n, theory.mbbm_error(classes, n, gamma), theory.weight_sum(classes, n, gamma), known))
+    return {
+        "classes": classes,
+        "gamma": gamma,
+        "error": error,
+        "delta": delta,
+        "excess_loss": S,
+        "learners": [dict(zip(("booster", "learners", "error", "from"), row, strict=True)) for row in learners],
+        "examples": [dict(zip(("learners", "error", "weights", "examples"), row, strict=True)) for row in examples],
+        "least_examples": theory.least_examples(classes, gamma, error, S, each),
+        "olm_examples": theory.olm_examples(classes, 2 * olm, gamma, error, delta) if olm <= 200_000 else None,
+    }
+
+
+def _least(k: int, n: int, gamma: float, excess: float = math.inf, delta: float = 0.05) -> float:
+    from onlineboost import theory
+
+    least = theory.least_error if n <= theory.MOST_EXACT else theory.least_error_closed
+    return least(k, n, gamma, excess, delta)
+
+
+def curves(classes: int, gamma: float, most: int, points: int) -> list[dict[str, Any]]:
+    """phi_N(0), the paper's bound on it, and what no booster can beat, for N up to `most`."""
+    import numpy as np
+
+    from onlineboost import theory
+
+    points = points if most <= 4000 else points // 3  # large N take their time
+    rows = []
+    for n in np.unique(np.linspace(1, most, points).round().astype(int)).tolist():
+        for line, value in (
+            ("OnlineMBBM, exact", theory.mbbm_error(classes, n, gamma)),
+            ("the paper's bound", min(1.0, theory.hoeffding_error(classes, n, gamma))),
+            ("no booster is below", _least(classes, n, gamma)),
+        ):
+            rows.append({"learners": n, "error": value, "line": line})
+    return rows
+
+
+@click.command()
+@click.option("--learners", default=20, show_default=True, type=click.IntRange(1), help="N, the number of votes.")
+@click.option("--gamma", "gammas", default="0.01,0.1", show_default=True, help="Edges, comma-separated: a panel each.")
+@click.option("--most-classes", default=100, show_default=True, type=click.IntRange(3), help="Draw k from 2 to this.")
+@click.option("--out", default="potential", show_default=True, help="Write OUT.png and OUT.html.")
+def potential(learners: int, gammas: str, most_classes: int, out: str) -> None:
+    """Draw phi_N(0), the error rate of OnlineMBBM, against the number of classes: the paper's figure."""
+    check_writable(Path(f"{out}.png"), "--out")
+    from onlineboost.report.charts import draw_potentials
+
+    edges = [number(text, "--gamma") for text in gammas.split(",")]
+    for path in draw_potentials(learners, edges, most_classes, out):
+        click.echo(f"wrote {visible(str(path))}")

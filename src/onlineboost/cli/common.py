@@ -1,4 +1,4 @@
-"""What the commands share: messages, errors that a person can read, and numbers and lists in options."""
+"""What the commands share: messages, errors that a person can read, models by name, and options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,15 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
+from onlineboost.estimators import lookup
+from onlineboost.estimators.registry import ENTRIES
+
 err = Console(stderr=True)
+
+BASELINES = {"majority": "MajorityClass", "last-class": "LastClass"}  # classes of `onlineboost.evaluation`
+MODELS = (*lookup.names(), *BASELINES)
+COMPARED = (*(entry.name for entry in ENTRIES if not entry.is_member), *BASELINES)  # unless others are named
+LOCAL = "local"  # a Ray cluster that is started on this machine, for this command
 
 WAY_OUT = {  # what to do about an error of the system
     errno.ENOENT: "Check the path.",
@@ -56,9 +65,12 @@ def friendly_errors() -> Iterator[None]:
     except (ValueError, OverflowError) as error:
         _tell(str(error))
         raise SystemExit(2) from None
+    except click.exceptions.Exit:  # a RuntimeError: this is how --help ends
+        raise
     except RuntimeError as error:
-        errors = sys.modules.get("onlineboost.cluster.errors")  # to import it takes long, and --help ends here, too
-        if errors is None or not isinstance(error, errors.ClusterError):
+        from onlineboost.cluster import ClusterError
+
+        if not isinstance(error, ClusterError):
             raise
         _tell(str(error))
         raise SystemExit(2) from None
@@ -163,3 +175,46 @@ def number(text: str, option: str, takes: str = "a number or auto") -> float:
 def comma_separated(text: str) -> list[str]:
     """The words of an option, without blanks around them, and without empty ones."""
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+# ---------------------------------------------------------------------------------------------------------- models
+
+
+def settings_of(name: str) -> tuple[str, ...]:
+    """The settings that a model has."""
+    return () if name in BASELINES else lookup.settings_of(name)
+
+
+def make_model(name: str, *, seed: int, jobs: int, learners: int | None = None, **settings: Any) -> Any:
+    """A model by its name, with those of the settings that it has."""
+    if name in BASELINES:
+        from onlineboost import evaluation
+
+        return getattr(evaluation, BASELINES[name])()
+    return lookup.make(name, n_learners=learners, random_state=seed, n_jobs=jobs, **settings)
+
+
+# --------------------------------------------------------------------------------------------------------- clusters
+
+
+def ray_option(what: str) -> Callable[[Any], Any]:
+    """--ray [ADDRESS], with what the command does then."""
+    return click.option(
+        "--ray",
+        is_flag=False,
+        flag_value=LOCAL,
+        metavar="[ADDRESS]",
+        callback=_check_ray,
+        help=f"{what}; without ADDRESS, on one that is started here.",
+    )
+
+
+def _check_ray(context: click.Context, option: click.Parameter, ray: str | None) -> str | None:
+    if ray is not None and find_spec("ray") is None:
+        raise click.BadParameter("it needs Ray: pip install 'onlineboost[ray]'", param_hint="--ray")
+    return ray
+
+
+def address_of(ray: str) -> str | None:
+    """The address that such an option names; None: a cluster is to be started."""
+    return None if ray == LOCAL else ray

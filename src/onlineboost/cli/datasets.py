@@ -69,7 +69,7 @@ def _fetch(name: str) -> Path:
     from rich.progress import BarColumn, DownloadColumn, TextColumn
 
     from onlineboost.datasets.catalogue import find_spec
-    from onlineboost.datasets.download import fetch_dataset
+    from onlineboost.datasets.load import fetch_dataset
 
     file = find_spec(name).file
     home = file.fetch.url.split("/")[2] if file is not None and file.fetch is not None else ""

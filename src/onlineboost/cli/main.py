@@ -16,17 +16,17 @@ COMMANDS = {
     "compare": ("run", "Test-then-train several models on the same SOURCE, in the same order."),
     "datasets": ("datasets", "List the data sets that `run` and `compare` know by name."),
     "potential": (
-        "potential",
+        "bounds",
         "Draw phi_N(0), the error rate of OnlineMBBM, against the number of classes: the paper's figure.",
     ),
-    "predict": ("model", "Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL."),
+    "predict": ("saved_model", "Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL."),
     "reproduce": ("reproduce", "Run the paper's experiments and put our tables beside its own."),
     "run": (
         "run",
         "Test-then-train one model on SOURCE: the name of a data set, a .csv, .parquet or .ndjson file, or - (a pipe).",
     ),
-    "show": ("model", "Tell what is in a saved MODEL: its kind, settings, columns, classes and size."),
-    "tune": ("tune", "Choose settings of a model on SOURCE: the worse half drops out, again and again."),
+    "show": ("saved_model", "Tell what is in a saved MODEL: its kind, settings, columns, classes and size."),
+    "tune": ("tune", "Tune a model's settings on SOURCE by successive halving."),
 }
 
 

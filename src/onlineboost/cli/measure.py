@@ -1,101 +1,41 @@
-"""What `run` and `compare` do: models over a stream, and their figures as a table, JSON or a page."""
+"""What `run` and `compare` do: models over a stream, and their figures as tables, JSON or a page."""
 
 from __future__ import annotations
 
 import json
+import math
 import sys
-import time
-from collections.abc import Callable, Iterator
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table as TextTable
 
-from onlineboost.cli.common import err, progress_bar, visible
-from onlineboost.cli.datasets import at_hand
-from onlineboost.cli.figures import measures, print_accuracy, print_classes, print_measures
-from onlineboost.cli.models import BASELINES, make_model
-from onlineboost.cli.survive import Keep, run_kept
-from onlineboost.data.errors import DataError, did_you_mean
-from onlineboost.data.files import read_blocks, scan_labels
-from onlineboost.data.live import STDIN
-from onlineboost.datasets.catalogue import dataset_names
-from onlineboost.evaluation.blocks import cut
-from onlineboost.evaluation.predictions import Printed
-from onlineboost.evaluation.records import SNAPSHOTS, Record, observe
-from onlineboost.evaluation.run import warm_up
-from onlineboost.evaluation.steps import Step
-from onlineboost.evaluation.tally import Tally
-from onlineboost.report.pictures import need_drawing
-from onlineboost.theory.forecasts import LossGuarantee
-from onlineboost.theory.guarantee import Guarantee, guarantee
+from onlineboost.cli.common import BASELINES, err, make_model, progress_bar, visible
+from onlineboost.cli.stream import Outputs, Stream
+from onlineboost.data.table import Block
+from onlineboost.evaluation.checkpoints import Printed
+from onlineboost.evaluation.metrics import METRICS, Metrics
+from onlineboost.evaluation.prequential import warm_up
+from onlineboost.evaluation.records import Record, Recorder, critical_difference, mean_ranks, observe
+from onlineboost.evaluation.results import Tally
+from onlineboost.evaluation.runner import Progress, predict_then_learn
+from onlineboost.report.charts import need_drawing
+from onlineboost.theory.guarantee import guarantee
 
+SHOWN = {name: metric.heading for name, metric in METRICS.items() if metric.about} | {"cost": "cost"}  # JSON has more
+WHAT = (
+    "accuracy: an interval of 95 %. balanced, F1: means over the classes. kappa: 0 is guessing, 1 all right. log loss, "
+    "ECE: of the probabilities, 0 is best. docs/metrics.md tells more."
+)
 
-class Stream:
-    """A named data set or a file, as blocks that can be read again for every model."""
-
-    def __init__(
-        self,
-        source: str,
-        target: str | None,
-        seed: int,
-        limit: int | None,
-        columns: dict[str, Any],
-        delay: int | None = None,
-        proba: bool = True,
-        per_class: bool = False,
-    ) -> None:
-        self.source, self.target, self.limit, self.seed = source, target, limit, seed
-        self.delay = delay  # rows that labels are late
-        self.proba, self.per_class = proba, per_class  # whether probabilities, and each class, are measured
-        self.columns = columns  # of a file: nominal, numeric, drop
-        self.dataset = None
-        self.is_file = False
-        if source == STDIN:
-            self.classes = []  # they grow with the labels that are met
-            self.how = "as they came"
-        elif source in dataset_names():
-            dataset = at_hand(source)
-            self.dataset = dataset.shuffled(seed) if dataset.order == "shuffle" else dataset
-            self.classes = list(self.dataset.classes)
-            self.how = f"shuffled with seed {seed}" if dataset.order == "shuffle" else "in its own order"
-        elif "." not in source and "/" not in source:
-            near = did_you_mean(get_close_matches(source.lower(), dataset_names()))
-            raise DataError(
-                f"{source!r} is neither a data set nor a file.{near} Data sets: {', '.join(dataset_names())}. "
-                f"A file ends in .csv, .csv.gz, .parquet, .ndjson or .jsonl; - is what is piped in"
-            )
-        else:
-            self.is_file = True
-            self.classes = scan_labels(source, target)
-            self.how = "in the order of the file"
-
-    def run(self, model: Any, progress: Callable[[int, float], None], snapshots: bool = False) -> tuple[Tally, Record]:
-        blocks = self.blocks(snapshots)
-        run = partial(observe, snapshots=snapshots, delay=self.delay, proba=self.proba, progress=progress)
-        return run(model, blocks, self.classes)
-
-    def blocks(self, snapshots: bool = False) -> Iterator[Any]:
-        """The rows, in blocks; those of a data set in more of them if a snapshot is taken after each."""
-        if self.dataset is not None:
-            n = self.limit or len(self.dataset)
-            yield from cut(self.dataset.X[:n], self.dataset.y[:n], pieces=SNAPSHOTS if snapshots else 1)
-            return
-        left = self.limit
-        for block in read_blocks(self.source, self.target, **self.columns):
-            if left is not None and left < len(block):
-                yield type(block)(block.X[:left], block.y[:left], block.first_row, 1.0)
-                return
-            yield block
-            left = None if left is None else left - len(block)
-            if left == 0:
-                return
+Ran = tuple[str, Any, Tally, Record | None]  # name, model, its figures, and its record if a page is to be drawn
 
 
 def run_models(
@@ -105,23 +45,38 @@ def run_models(
     as_json: bool,
     report: Path | None = None,
     verbose: bool = False,
-    keep: Keep | None = None,
+    keep: Outputs | None = None,
 ) -> dict[str, float]:
-    """Run the models over the stream, one after the other, and print what came of it; draw it to `report`.
+    """Run the models over the stream, and print what came of it; draw it to `report`.
 
-    Returns the accuracy of each on the last 20 %.
+    With `keep`, the first of them is the one that counts, and the others are baselines, which go along on the same
+    blocks. Without, they run one after the other. Returns the accuracy of each on the last 20 %.
     """
     if report is not None:
         need_drawing()
-    records: list[Record] | None = None if report is None else []
-    if stream.source == STDIN:
-        rows = _measure_once(stream, names, settings, keep or Keep())
-    else:
-        rows = _measure(stream, names, as_json, records, settings, keep)
-    _print(stream, rows, as_json, settings, verbose, to=err if stream.source == STDIN else None)
+    together = keep is not None and stream.delay is None  # rows that wait for their labels wait beside one model alone
+    _warm_up(names, settings)
+    ran: list[Ran] = []
+    rows = TextColumn("{task.fields[rows]:>12,} rows")  # of one width, as are all columns: nothing moves but the bar
+    columns = (TextColumn("{task.description:<18}"), BarColumn(), rows, TimeRemainingColumn())
+    with progress_bar(*columns, disable=as_json or stream.is_live) as bar:
+        for group in [names] if together else [[name] for name in names]:
+            task = bar.add_task(group[0], total=None, rows=0)
+
+            def show(seen: int, share: float, task: Any = task) -> None:
+                share = min(1.0, seen / stream.limit) if stream.limit else share
+                bar.update(task, completed=share, total=1.0 if share else None, rows=seen)
+
+            ran += _one_pass(stream, group, settings, keep or Outputs(), report is not None, show)
+    if stream.is_live:
+        stream.classes = list(getattr(ran[0][1], "classes_", []))
+    figures = [_figures(name, model, tally, stream, settings) for name, model, tally, _ in ran]
+    _print(stream, figures, as_json, settings, verbose, to=err if stream.is_live else None)
     if report is not None:
-        _write_page(stream, records or [], settings, report)
-    return {row["model"]: row["tail_accuracy"] for row in rows}
+        drawn = [(name, tally.accuracy_interval(), record) for name, _, tally, record in ran if record is not None]
+        records = [{"dataset": stream.source, "system": name, "interval": ends, **r} for name, ends, r in drawn]
+        _write_page(stream, records, settings, report)
+    return {row["model"]: row["tail_accuracy"] for row in figures}
 
 
 def _warm_up(names: list[str], settings: dict[str, Any]) -> None:
@@ -130,79 +85,59 @@ def _warm_up(names: list[str], settings: dict[str, Any]) -> None:
         warm_up(make_model(name, **any_labels))
 
 
-def _measure(
-    stream: Stream,
-    names: list[str],
-    quiet: bool,
-    records: list[Record] | None,
-    settings: dict[str, Any],
-    keep: Keep | None,
-) -> list[dict[str, Any]]:
-    """Run every model over the stream, with a progress bar, and return the rows of the table. Fills `records`.
+def _one_pass(
+    stream: Stream, names: list[str], settings: dict[str, Any], keep: Outputs, drawn: bool, progress: Progress
+) -> list[Ran]:
+    """Read the stream once: the first model runs over it, and the others, which are baselines, beside it."""
+    name, model = names[0], make_model(names[0], **settings)
+    beside = {other: Recorder(make_model(other, **settings)) for other in names[1:]}
+    blocks = _passing(stream.blocks(snapshots=drawn), beside.values())
+    record: Record | None = None
+    if drawn or stream.delay is not None:
+        run = partial(observe, snapshots=drawn, delay=stream.delay, proba=stream.proba, progress=progress)
+        tally, record = run(model, blocks, stream.classes)
+        if keep.save is not None:
+            model.save(keep.save)
+    else:
+        printed = Printed(sys.stdout) if stream.is_live and keep.out is None else None
+        model, tally = keep.run(model, stream, blocks, progress, printed)
+    others = [(other, one.model, one.tally, one.record(len(stream.classes))) for other, one in beside.items()]
+    return [(name, model, tally, record if drawn else None), *others]
 
-    If something is to be kept, it is of the first model.
-    """
-    _warm_up(names, settings)
-    out = []
-    rows = TextColumn("{task.fields[rows]:>12,} rows")  # of one width, as are all columns: nothing moves but the bar
-    columns = (TextColumn("{task.description:<18}"), BarColumn(), rows, TimeRemainingColumn())
-    with progress_bar(*columns, disable=quiet) as bar:
-        for name in names:
-            task = bar.add_task(name, total=None, rows=0)
 
-            def show(seen: int, share: float, task: Any = task) -> None:
-                share = min(1.0, seen / stream.limit) if stream.limit else share
-                bar.update(task, completed=share, total=1.0 if share else None, rows=seen)
+def _passing(blocks: Iterable[Block], others: Iterable[Recorder]) -> Iterator[Block]:
+    """The blocks, each of which the others learn as it goes by: so a pipe is enough, and a file is read once."""
+    for block in blocks:
+        for other in others:
+            other.add(*predict_then_learn(other.model, [block]))
+        yield block
 
-            model = make_model(name, **settings)
-            kept = keep if keep and name == names[0] else None
-            if kept and records is None:
-                model, result = run_kept(model, stream, kept, show)
-            else:
-                result, record = stream.run(model, show, snapshots=records is not None)
-                if kept and kept.save is not None:
-                    model.save(kept.save)
-                if records is not None:
-                    interval = result.accuracy_interval()
-                    records.append({"dataset": stream.source, "system": name, "interval": interval, **record})
-            out.append(_row(name, model, result, stream, settings))
+
+def _figures(name: str, model: Any, tally: Tally, stream: Stream, settings: dict[str, Any]) -> dict[str, Any]:
+    """All figures of a model: a row of the tables, and of the JSON."""
+    low, high = tally.accuracy_interval()
+    out: dict[str, Any] = {
+        "model": name,
+        "examples": len(tally),
+        "accuracy": tally.accuracy,
+        "tail_accuracy": tally.tail_accuracy(0.2),
+        "seconds": tally.seconds,
+        "examples_per_second": tally.examples_per_second,
+        "accuracy_interval": None if math.isnan(low) else [low, high],
+        **{name: value for name, value in tally.metrics.as_dict().items() if name != "accuracy"},
+        "metrics": tally.metrics,
+    }
+    if "cost_matrix" in settings:
+        out["cost"] = tally.metrics.cost(settings["cost_matrix"])
+    if stream.per_class:
+        out |= {"per_class": tally.metrics.per_class(), "confusion": tally.metrics.confusion.tolist()}
+    # The theorems are about labels that come at once.
+    if stream.delay is None and (promised := guarantee(model, tally.mistakes)):
+        out["guarantee"] = promised
     return out
 
 
-def _measure_once(stream: Stream, names: list[str], settings: dict[str, Any], keep: Keep) -> list[dict[str, Any]]:
-    """`_measure` of a stream that can be read once: predictions are printed as they come, and no bar is drawn."""
-    _warm_up(names[:1], settings)
-    others = {name: (make_model(name, **settings), Tally()) for name in names[1:]}
-
-    def watch(step: Step) -> None:
-        for other, tally in others.values():
-            start = time.perf_counter()
-            said = other.test_then_train(step.block.X, step.block.y)
-            tally.add_step(Step(step.block, said, time.perf_counter() - start, None))
-
-    printed = Printed(sys.stdout) if keep.out is None else None
-    model, result = run_kept(make_model(names[0], **settings), stream, keep, lambda *seen: None, printed, watch)
-    stream.classes = list(getattr(model, "classes_", [])) or stream.classes
-    rows = [_row(names[0], model, result, stream, settings)]
-    same = {name: pair for name, pair in others.items() if len(pair[1]) == len(result)}
-    return rows + [_row(name, *pair, stream, settings) for name, pair in same.items()]
-
-
-def _row(name: str, model: Any, result: Tally, stream: Stream, settings: dict[str, Any]) -> dict[str, Any]:
-    """A row of the table."""
-    late = stream.delay is not None
-    promised = None if late else guarantee(model, result.mistakes)  # the theorems are about labels that come at once
-    return {
-        "model": name,
-        "examples": len(result),
-        "accuracy": result.accuracy,
-        "tail_accuracy": result.tail_accuracy(0.2),
-        "seconds": result.seconds,
-        "examples_per_second": result.examples_per_second,
-        **measures(result, settings.get("cost_matrix"), stream.per_class),
-        "metrics": result.metrics,
-        **({"guarantee": promised} if promised else {}),
-    }
+# ------------------------------------------------------------------------------------------------------- printing
 
 
 def _print(
@@ -224,26 +159,77 @@ def _print(
         return
     console = to or Console()
     size = f"{rows[0]['examples']:,} examples, {len(stream.classes)} classes"
-    print_accuracy(console, rows, f"{escape(visible(stream.source))}: {size}, {stream.how}")
-    print_measures(console, rows)
+    _print_accuracy(console, rows, f"{escape(visible(stream.source))}: {size}, {stream.how}")
+    _print_metrics(console, rows)
     for row in rows:
         if stream.per_class and row["model"] not in BASELINES:
-            print_classes(console, row["model"], row["metrics"])
+            _print_classes(console, row["model"], row["metrics"])
     for row in rows:
         if "guarantee" in row and len(rows) <= 1 + len(BASELINES):  # `run`, not `compare`
-            _print_guarantee(row["model"], row["guarantee"], verbose, console)
+            promised = row["guarantee"]
+            sure = f"with probability {1 - promised.delta:.0%}" if promised.delta else "always"
+            table = TextTable(title=f"{row['model']}: what its theorem guarantees, {sure}", show_header=False)
+            for line in promised.lines(verbose):
+                table.add_row(*line)
+            console.print(table)
 
 
-def _print_guarantee(name: str, promised: Guarantee | LossGuarantee, verbose: bool, console: Console) -> None:
-    table = TextTable(title=f"{name}: what its theorem guarantees, {_how_sure(promised.delta)}")
-    table.show_header = False
-    for line in promised.lines(verbose):
-        table.add_row(*line)
+def _print_accuracy(console: Console, rows: Sequence[Mapping[str, Any]], title: str) -> None:
+    """Accuracy and time of every model; the best on the last fifth stands out."""
+    table = _table(("model", "accuracy", "last 20 %", "wall seconds", "examples/s"), title=title)
+    best = max(row["tail_accuracy"] for row in rows)
+    for row in rows:
+        style = "bold green" if row["tail_accuracy"] == best else ""
+        figures = (f"{row['accuracy']:.4f}", f"{row['tail_accuracy']:.4f}", f"{row['seconds']:.2f}")
+        table.add_row(row["model"], *figures, f"{row['examples_per_second']:,.0f}", style=style)
     console.print(table)
 
 
-def _how_sure(delta: float) -> str:
-    return f"with probability {1 - delta:.0%}" if delta else "always"
+def _print_metrics(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The other metrics of every model."""
+    names = [name for name in SHOWN if any(row.get(name) is not None for row in rows)]
+    headings = ("model", "accuracy", *(SHOWN[name] for name in names))
+    table = _table(headings, title="over all examples", caption=WHAT, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for row in rows:
+        ends = row["accuracy_interval"]
+        accuracy = f"{ends[0]:.3f}-{ends[1]:.3f}" if ends else f"{row['accuracy']:.3f}"
+        values = (row.get(name) for name in names)
+        table.add_row(row["model"], accuracy, *("" if value is None else f"{value:.3f}" for value in values))
+    console.print(table)
+
+
+def _print_classes(console: Console, name: str, metrics: Metrics) -> None:
+    """Precision, recall and F1 of each class, the most frequent first."""
+    what = "recall: share of its examples that were found. precision: share of its predictions that were right"
+    headings = ("class", "precision", "recall", "F1", "examples", "predicted")
+    table = _table(headings, title=f"{name}: each class", caption=what)
+    for one in sorted(metrics.per_class(), key=lambda one: -one["rows"]):
+        figures = (f"{one[rate]:.3f}" for rate in ("precision", "recall", "f1"))
+        table.add_row(escape(visible(str(one["label"]))), *figures, f"{one['rows']:,.0f}", f"{one['predicted']:,.0f}")
+    console.print(table)
+
+
+def print_ranks(scores: Mapping[str, Mapping[str, float]]) -> None:
+    """The mean ranks of the models over several streams, and how far apart is more than chance."""
+    ranks, n = mean_ranks(scores)
+    distance = critical_difference(len(ranks), n)
+    first = min(ranks.values())
+    title = f"mean rank by accuracy on the last 20 %, over {n} streams; 1 is best"
+    table = _table(("model", "mean rank", "behind the first?"), title=title)
+    table.columns[-1].justify = "left"
+    for model, rank in ranks.items():
+        behind = "" if rank == first else "yes" if rank - first > distance else "not clear"
+        table.add_row(model, f"{rank:.2f}", behind)
+    table.caption = f"Ranks closer than {distance:.2f} cannot be told apart (critical difference, Nemenyi, 95 %)."
+    Console().print(table)
+
+
+def _table(headings: Sequence[str], **look: Any) -> TextTable:
+    """A table whose first column is words, and the others numbers."""
+    table = TextTable(**look)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if i else "left", no_wrap=bool(i) and "box" in look)
+    return table
 
 
 def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any], path: Path) -> None:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
-from onlineboost.cli.clusters import ray_option
-from onlineboost.cli.common import comma_separated, err
+from onlineboost import __version__
+from onlineboost.cli.common import address_of, comma_separated, err, progress_bar, ray_option, visible
 from onlineboost.paper import tables as paper_tables
+
+if TYPE_CHECKING:
+    from onlineboost.evaluation.records import Record
+    from onlineboost.paper.cells import Cell, Store
+    from onlineboost.paper.summary import Summary
 
 QUICK_ORDERS = 3
 QUICK_WITHOUT = ("movement",)
@@ -53,10 +68,8 @@ def reproduce(
     onlineboost reproduce --quick
     onlineboost reproduce --datasets balance,car --systems adaolm,default --orders 9
     """
-    from onlineboost.cli.reproduction import run_missing, write_all
-    from onlineboost.paper.cells import plan
-    from onlineboost.paper.store import Store
-    from onlineboost.paper.systems import SYSTEMS, find_system
+    from onlineboost.paper.cells import Store, plan
+    from onlineboost.paper.tables import SYSTEMS, find_system
 
     names = _names(datasets, quick)
     chosen = [find_system(s) for s in comma_separated(systems)] or list(SYSTEMS)
@@ -73,12 +86,12 @@ def reproduce(
         if not report_only:
             if store.rest:
                 err.print(f"The last line of {store.path} was cut off: it is in {store.rest} now.", highlight=False)
-            run_missing(cells, store, jobs, ray)
+            _run_missing(cells, store, jobs, ray)
         done = store.select(cells, any_version=report_only)
     if not done:
         raise ValueError(f"{out} has no finished cells of this kind: run without --report-only")
     missing = [name for name in missing if not any(record["dataset"] == name for record in done)]
-    write_all(out, done, cells, {"learners": learners, "limit": limit, "missing": missing})
+    _write_all(out, done, cells, {"learners": learners, "limit": limit, "missing": missing})
 
 
 def _names(datasets: str, quick: bool) -> list[str]:
@@ -105,3 +118,131 @@ def orders_of(text: str) -> dict[str, int]:
             most = {name: n if n < 27 else int(number) for name, n in paper_tables.ORDERS.items()}
             orders = {name: min(int(number), n) for name, n in most.items()}
     return orders
+
+
+def _run_missing(cells: Sequence[Cell], store: Store, jobs: int, ray: str | None) -> None:
+    """Run the cells that the store does not have, with a bar that says how long it will take.
+
+    jobs = 0: as many at a time as there are cores. With `ray` (`ray_option`), on all processors of a cluster.
+    """
+    from joblib import cpu_count
+
+    from onlineboost.paper.cells import Clock, run_cells, warm_up_systems
+
+    todo = [cell for cell in cells if cell not in store]
+    if len(todo) < len(cells):
+        err.print(f"{len(cells) - len(todo):,} of {len(cells):,} cells are there already.", highlight=False)
+    if not todo:
+        return
+    with nullcontext(jobs or cpu_count()) if ray is None else _on_cluster(ray) as jobs:
+        clock = Clock(jobs)
+        for cell in cells:
+            if cell in store:
+                clock.done(cell, store.records[cell.key]["seconds"])
+        with err.status("compiling for this machine ..."):  # once, before the workers would all do it
+            warm_up_systems(dict.fromkeys(cell.system for cell in todo))
+        left = dict.fromkeys(todo)
+        note = TextColumn("{task.fields[note]}")
+        with progress_bar(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), note) as bar:
+            ahead = clock.left(left)
+            task = bar.add_task("running", total=ahead, note=f"{len(todo):,} cells, about {_time(ahead)} left")
+            for cell, record in run_cells(todo, jobs, ray is not None):
+                store.add(record)
+                clock.done(cell, record["seconds"])
+                del left[cell]
+                ahead = clock.left(left)
+                done = f"{len(cells) - len(left):,}/{len(cells):,} cells, {_time(ahead)} left"
+                spent = bar.tasks[0].elapsed or 0.0
+                bar.update(task, completed=spent, total=spent + ahead, note=done)
+
+
+@contextmanager
+def _on_cluster(ray: str) -> Iterator[int]:
+    """Join a cluster, or start one; the number of its processors."""
+    from onlineboost.cluster.each import processors
+    from onlineboost.cluster.ray_engine import joined
+
+    with joined(address_of(ray)):
+        yield processors()
+
+
+def _time(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
+def _write_all(out: Path, records: Sequence[Record], cells: Sequence[Cell], asked: Mapping[str, Any]) -> None:
+    """The tables of these records to files in `out`, and the last 20 % to the screen."""
+    from onlineboost.paper.summary import summarise
+
+    summary = summarise(records, cells)
+    about = {
+        "version": __version__,
+        "code": sorted({record["code"] for record in records}),
+        "date": time.strftime("%Y-%m-%d"),
+        "learners": asked["learners"],
+        "limit": asked["limit"],
+        "cells": len(records),
+        "cells_planned": len(cells),
+        "missing": asked["missing"],
+        "cpu_seconds": round(sum(record["seconds"] for record in records), 1),
+    }
+    _write(out, summary, about)
+    _show(summary)
+    for path in ("results.csv", "results.json", *_draw(out, records, summary, about)):
+        click.echo(f"wrote {visible(str(out / path))}")
+
+
+def _write(out: Path, summary: Summary, about: Mapping[str, Any]) -> None:
+    from onlineboost.evaluation.checkpoints import replacing_text
+    from onlineboost.paper.summary import table_one
+
+    with replacing_text(out / "results.csv") as file:
+        writer = csv.DictWriter(file, list(summary[0]), lineterminator="\n")
+        writer.writeheader()
+        for row in summary:
+            writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
+    with replacing_text(out / "results.json") as file:
+        file.write(json.dumps({**about, "results": summary, "table_1": table_one(summary)}, indent=1))
+
+
+def _show(summary: Summary) -> None:
+    """The last-20 % table, ours and how far from the paper's."""
+    systems = list(dict.fromkeys(row["system"] for row in summary))
+    found = {(row["dataset"], row["system"]): row for row in summary}
+    table = Table(title="Accuracy on the last 20 %, and how far from the paper's, in points", pad_edge=False)
+    table.add_column("")
+    for system in systems:
+        table.add_column(system, justify="right")
+    table.add_column("paper's best", justify="right")
+    for name, label in paper_tables.LABELS.items():
+        if any(row["dataset"] == name for row in summary):
+            cells = [_text(found.get((name, system)), name) for system in systems]
+            table.add_row(label, *cells, f"{paper_tables.best(name):.3f}")
+    Console(width=max(Console().width, 24 + 11 * len(systems))).print(table)
+
+
+def _text(row: Mapping[str, Any] | None, name: str) -> str:
+    if row is None:
+        return ""
+    difference = row["tail_difference"]
+    if difference is None:
+        difference = row["tail"] - paper_tables.best(name)
+    colour = "green" if difference >= 0.0 else "red"
+    return f"{row['tail']:.3f}\n[{colour}]{100 * difference:+.1f}[/]"
+
+
+def _draw(out: Path, records: Sequence[Record], summary: Summary, about: Mapping[str, Any]) -> list[str]:
+    from onlineboost.data.errors import DataError
+    from onlineboost.evaluation.checkpoints import replacing_text
+    from onlineboost.report.charts import need_drawing
+
+    try:
+        need_drawing()
+    except DataError:
+        err.print("No report.html: it needs pip install 'onlineboost\\[report]'.")
+        return []
+    from onlineboost.report.reproduction import reproduction_page
+
+    with replacing_text(out / "report.html") as file:
+        file.write(reproduction_page(records, summary, about))
+    return ["report.html"]

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlineboost.cli.clusters import ray_option
-from onlineboost.cli.common import check_apart, check_writable, comma_separated, number
-from onlineboost.cli.models import BASELINES, COMPARED, MODELS, settings_of
+from onlineboost.cli.common import (
+    BASELINES,
+    COMPARED,
+    MODELS,
+    check_apart,
+    check_writable,
+    comma_separated,
+    number,
+    ray_option,
+    settings_of,
+)
 from onlineboost.estimators.words import ALPHA_STEPS, COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
 
 if TYPE_CHECKING:
-    from onlineboost.cli.survive import Keep
+    from onlineboost.cli.stream import Outputs
 
+WEIGHTS = "balanced or LABEL=WEIGHT,LABEL=WEIGHT"
 FILE = click.Path(path_type=Path, dir_okay=False)
+MODEL_SETTINGS = ("loss", "combiner", "vote", "weight_scale", "restart", "alpha_steps", "gamma", "class_weight",
+                  "cost_matrix", "panel", "calibrate")  # fmt: skip
 SEEDS = click.IntRange(0, 2**63 - 1)
 OPTIONS = (  # that both commands have
     click.argument("source"),
@@ -37,7 +49,7 @@ OPTIONS = (  # that both commands have
         help="When the worst trees start again: while the stream changes, always or never.",
     ),
     click.option(
-        "--alpha-steps", type=click.Choice(ALPHA_STEPS), help="How the steps fall in which votes get their weights."
+        "--alpha-steps", type=click.Choice(ALPHA_STEPS), help="Step-size schedule of the weights of the votes (alpha)."
     ),
     click.option("--gamma", help="Edge over guessing that the learners are assumed to have: a number or auto."),
     click.option("--class-weight", help="What the examples of a class count: balanced, or LABEL=WEIGHT,LABEL=WEIGHT."),
@@ -100,7 +112,7 @@ def run(
 ) -> None:
     """Test-then-train one model on SOURCE: the name of a data set, a .csv, .parquet or .ndjson file, or - (a pipe).
 
-    Files of text may be compressed (.csv.gz). Of a pipe, predictions are printed as they come.
+    Files of text may be compressed (.csv.gz). When it reads a pipe, predictions are printed as rows arrive.
 
     \b
     onlineboost run nursery
@@ -110,25 +122,12 @@ def run(
     onlineboost run events.csv --learners 1000 --ray auto --segments 16
     tail -n +1 -f events.ndjson | onlineboost run - --target label
     """
-    from onlineboost.cli.survive import Keep
+    from onlineboost.cli.stream import Outputs
 
     check_apart(source=options["source"], cost_matrix=options["cost_matrix"], save=save, out=out)
-    keep = Keep(save, out, checkpoint, every, resume, ray, segments)
+    keep = Outputs(save, out, checkpoint, every, resume, ray, segments)
     keep.check(model)
-    names = (
-        "loss",
-        "combiner",
-        "vote",
-        "weight_scale",
-        "restart",
-        "alpha_steps",
-        "gamma",
-        "class_weight",
-        "cost_matrix",
-        "panel",
-        "calibrate",
-    )
-    for name in names:
+    for name in MODEL_SETTINGS:
         if options[name] is not None and name not in settings_of(model):
             others = ", ".join(other for other in MODELS if name in settings_of(other))
             hint = f"--{name.replace('_', '-')}"
@@ -161,7 +160,7 @@ def compare(models: str, others: tuple[str, ...], **options: Any) -> None:
             raise click.BadParameter(f"{name!r} is not a model. Models: {', '.join(MODELS)}", param_hint="--models")
     scores = {source: _run(names, **{**options, "source": source}) for source in (options["source"], *others)}
     if len(scores) > 1 and len(set(names)) > 1:
-        from onlineboost.cli.figures import print_ranks
+        from onlineboost.cli.measure import print_ranks
 
         print_ranks(scores)
 
@@ -181,12 +180,12 @@ def _run(
     as_json: bool,
     report: Path | None = None,
     verbose: bool = False,
-    keep: Keep | None = None,
+    keep: Outputs | None = None,
     **settings: Any,
 ) -> dict[str, float]:
     """The accuracy of each model on the last 20 %."""
-    from onlineboost.cli.costs import class_weight, cost_matrix
-    from onlineboost.cli.measure import Stream, run_models
+    from onlineboost.cli.measure import run_models
+    from onlineboost.cli.stream import Stream
 
     if report is not None:
         check_writable(report, "--report")
@@ -197,15 +196,49 @@ def _run(
     delay = settings.pop("delay")
     if delay and (keep or source == "-"):
         raise click.BadParameter("not with --save, --out, --checkpoint, --ray or a pipe", param_hint="--delay")
-    proba, per_class = not settings.pop("no_proba"), settings.pop("per_class")
-    stream = Stream(source, target, seed, limit, columns, delay, proba, per_class)
+    measured = {"proba": not settings.pop("no_proba"), "per_class": settings.pop("per_class")}
+    stream = Stream(source, target, seed, limit, columns, delay, **measured)
     settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}
     if settings.get("gamma", "auto") != "auto":
         settings["gamma"] = number(settings["gamma"], "--gamma")
     if settings.get("weight_scale", "rising") != "rising":
         settings["weight_scale"] = _range(settings["weight_scale"])
     if "class_weight" in settings:
-        settings["class_weight"] = class_weight(settings["class_weight"], stream.classes)
+        settings["class_weight"] = class_weights(settings["class_weight"], stream.classes)
     if "cost_matrix" in settings:
         settings["cost_matrix"] = cost_matrix(settings["cost_matrix"], stream.classes)
     return run_models(stream, names, settings, as_json, report, verbose, keep)
+
+
+def class_weights(text: str, classes: Iterable[Hashable]) -> Any:
+    """The setting from the option: a word, or weights of labels."""
+    if text == "balanced":
+        return text
+    pairs = [part.rpartition("=") for part in comma_separated(text)]
+    if not pairs or not all(sign for _, sign, _ in pairs):
+        raise ValueError(f"--class-weight takes {WEIGHTS}, got {text!r}")
+    given = {label.strip(): number(weight, "--class-weight", WEIGHTS) for label, _, weight in pairs}
+    return _by_label(given, classes, "--class-weight")
+
+
+def cost_matrix(path: Path, classes: Iterable[Hashable]) -> dict[Hashable, dict[Hashable, float]]:
+    """The setting from a JSON file, {label: {prediction: cost}}."""
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"--cost-matrix: {path} is not JSON: {error}") from None
+    if not isinstance(given, dict) or not all(isinstance(row, dict) for row in given.values()):
+        raise ValueError(f'--cost-matrix: {path} must hold {{"label": {{"prediction": cost}}}}')
+    classes = list(classes)
+    rows = {label: _by_label(row, classes, "--cost-matrix") for label, row in given.items()}
+    return _by_label(rows, classes, "--cost-matrix")
+
+
+def _by_label(given: Mapping[str, Any], classes: Iterable[Hashable], option: str) -> dict[Hashable, Any]:
+    """The same with the labels themselves in place of how they are written; of a pipe none are known beforehand."""
+    if not classes:
+        return {name: value for name, value in given.items()}
+    labels = {str(label): label for label in classes}
+    if unknown := [name for name in given if name not in labels]:
+        raise ValueError(f"{option} has {unknown[0]!r}, which is no label; labels: {', '.join(labels)}")
+    return {labels[name]: value for name, value in given.items()}

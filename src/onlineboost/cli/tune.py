@@ -13,9 +13,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as TextTable
 
-from onlineboost.cli.clusters import address_of, ray_option
-from onlineboost.cli.common import check_apart, check_writable, comma_separated, err, visible
-from onlineboost.cli.models import settings_of
+from onlineboost.cli.common import (
+    address_of,
+    check_apart,
+    check_writable,
+    comma_separated,
+    err,
+    ray_option,
+    settings_of,
+    visible,
+)
 from onlineboost.estimators import lookup
 
 DEFAULT = {"n_learners": ["25", "50", "100"], "weight_scale": ["rising", "10"], "restart": ["auto", "never"]}
@@ -44,21 +51,22 @@ def tune(
     save: Path | None,
     as_json: bool,
 ) -> None:
-    """Choose settings of a model on SOURCE: the worse half drops out, again and again.
+    """Tune a model's settings on SOURCE by successive halving.
 
-    Every model predicts a row before it learns it, and nothing looks ahead. SOURCE is read into memory.
+    All settings run side by side, and the worse half drops out again and again. Every model predicts a row before it
+    learns it, and nothing looks ahead. SOURCE is read into memory.
 
     \b
     onlineboost tune nursery --model adaboost-olm --set n_learners=20,50 --set vote=tempered,cost
     """
-    from onlineboost.cli.measure import Stream
+    from onlineboost.cli.stream import Stream
     from onlineboost.evaluation.tune import tune as halve
 
     check_apart(source=source, save=save)
     if save is not None:
         check_writable(save, "--save")
     grid = _grid(model, sets)
-    stream = Stream(source, target, seed, limit, {"nominal": (), "numeric": (), "drop": ()})
+    stream = Stream(source, target, seed, limit)
     X, y = _in_memory(stream)
     told = None if as_json else _tell
     new = lookup.make(model, random_state=seed)
@@ -146,5 +154,5 @@ def _print(found: Any, title: str) -> None:
     console = Console()
     console.print(table)
     told = ", ".join(f"{name}={found.settings[name]!r}" for name in names)
-    line = f"Chosen: {told}. Whoever led would have had an accuracy of {found.own.accuracy:.4f} over all rows."
+    line = f"Chosen: {told}. Following the current leader would have given an accuracy of {found.own.accuracy:.4f}."
     console.print(line, highlight=False)

@@ -13,11 +13,9 @@ from os import PathLike
 from typing import Any
 
 from onlineboost.data.errors import DataError
-from onlineboost.datasets.dataset import Order, Rows
-from onlineboost.datasets.derive import as_read, principal_components, proteins, zeros_for_missing
-from onlineboost.datasets.factorial import balance, car, nursery, nursery5
+from onlineboost.datasets.dataset import Order, Rows, as_read, principal_components, proteins, zeros_for_missing
 from onlineboost.datasets.files import DataFile, PublicFile, first_file
-from onlineboost.datasets.synthetic import SYNTHETIC_NOTE, synthetic_rows
+from onlineboost.datasets.generated import SYNTHETIC_NOTE, balance, car, nursery, nursery5, synthetic_rows
 
 
 def dataset_names() -> tuple[str, ...]:

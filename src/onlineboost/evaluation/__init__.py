@@ -4,20 +4,19 @@
 predictions, `holdout` measures on rows that are never learned, `interval` says how sure a mean is. `observe` keeps no
 row and gives a `Tally` of the same figures, and a small record for reports. `resumable` is a run with checkpoints,
 which survives a crash. `tune` chooses settings. `MajorityClass` and `LastClass` are what any model should beat. `cut`
-makes blocks of rows in memory, `warm_up` compiles what a model needs before it is timed. May be imported by `theory`,
-`paper`, `report` and `cli`.
+makes blocks of rows in memory, `warm_up` compiles what a model needs before it is timed.
+
+In the order of the data: `runner` has the one loop that all of them go through, `sums` and `metrics` count what was
+predicted, `results` and `records` hold the figures of a run, `prequential`, `tune` and `resumable` are the functions
+for users, `checkpoints` is what a run leaves on disk. May be imported by `theory`, `paper`, `report` and `cli`.
 """
 
-from onlineboost.evaluation.baselines import LastClass, MajorityClass
-from onlineboost.evaluation.blocks import cut
-from onlineboost.evaluation.holdout import holdout
-from onlineboost.evaluation.intervals import interval
 from onlineboost.evaluation.metrics import Metrics
+from onlineboost.evaluation.prequential import LastClass, MajorityClass, holdout, prequential, warm_up
 from onlineboost.evaluation.records import Record, observe
-from onlineboost.evaluation.result import Result
+from onlineboost.evaluation.results import Result, Tally, interval
 from onlineboost.evaluation.resumable import resumable
-from onlineboost.evaluation.run import prequential, warm_up
-from onlineboost.evaluation.tally import Tally
+from onlineboost.evaluation.runner import cut
 from onlineboost.evaluation.tune import Tuned, tune
 
 __all__ = [

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlineboost.data.labels import order_of
-from onlineboost.evaluation.sums import Coder, Scored, Sums, checked, nothing_scored
+from onlineboost.evaluation.sums import Coder, Scored, Sums, checked_rows, nothing_scored
 
 NAN = float("nan")
+
+
+class Metric(NamedTuple):
+    """What is to know of a metric, besides how it is computed."""
+
+    title: str  # on pages
+    heading: str  # of a column in the terminal
+    better: int  # 1: more is better, -1: less is, 0: it is not about the model
+    about: str  # what it says, for readers of a page; "": it is not shown in tables, but in JSON
+
+
+METRICS: dict[str, Metric] = {}  # by name, as they are defined below: what `tune`, tables and pages know of metrics
+Computed = Callable[["Metrics"], float]
+
+
+def metric(title: str, better: int = 1, *, heading: str = "", about: str = "") -> Callable[[Computed], Computed]:
+    """One number that `Metrics` has: with this line above its definition it is known everywhere."""
+
+    def listed(compute: Computed) -> Computed:
+        METRICS[compute.__name__] = Metric(title, heading or title, better, about)
+        return compute
+
+    return listed
 
 
 class Metrics:
@@ -54,7 +77,7 @@ class Metrics:
         """
         if probabilities is not None and classes is None:
             raise ValueError("probabilities need `classes`, the labels of their columns")
-        rows = self._coder.score(*checked(y, predictions, weight, probabilities, classes))
+        rows = self._coder.score(*checked_rows(y, predictions, weight, probabilities, classes))
         self.rows += len(rows)
         if self.window is None:
             self._sums.add(rows, len(self._coder.labels), self.fade)
@@ -86,12 +109,19 @@ class Metrics:
         return self._counted().confusion[np.ix_(order, order)]
 
     @property
+    @metric("accuracy")
     def accuracy(self) -> float:
         """Share of right predictions."""
         sums = self._counted()
         return _share(np.trace(sums.confusion), _weight(sums))
 
     @property
+    @metric(
+        "balanced accuracy",
+        heading="balanced",
+        about="The share of its rows that is found, averaged over the classes: a rare class counts as much as a "
+        "frequent one.",
+    )
     def balanced_accuracy(self) -> float:
         """Mean over the classes of the share that was found."""
         sums = self._counted()
@@ -99,6 +129,7 @@ class Metrics:
         return _mean((_diagonal(sums) / np.where(there, _of_label(sums), 1.0))[there])
 
     @property
+    @metric("kappa", about="How much of the way from guessing (0) to always right (1).")
     def kappa(self) -> float:
         """How much of the way from guessing by the same frequencies (0) to all right (1): Cohen's kappa."""
         sums = self._counted()
@@ -107,12 +138,14 @@ class Metrics:
         return _above(self.accuracy, by_chance)
 
     @property
+    @metric("kappa temporal")
     def kappa_temporal(self) -> float:
         """How much of the way from saying the label of the row before (0) to all right (1)."""
         sums = self._counted()
         return _above(self.accuracy, _share(sums.unchanged, _weight(sums)))
 
     @property
+    @metric("accuracy of the label before", better=0)
     def no_change_accuracy(self) -> float:
         """Accuracy of saying the label of the row before."""
         sums = self._counted()
@@ -124,15 +157,10 @@ class Metrics:
         right, rows, said = _diagonal(sums), _of_label(sums), sums.confusion.sum(axis=0)
         out = []
         for code in self._order():
-            label, hit, there, called = (
-                self._coder.labels[code],
-                float(right[code]),
-                float(rows[code]),
-                float(said[code]),
-            )
+            hit, there, called = float(right[code]), float(rows[code]), float(said[code])
             rates = {"precision": _or_zero(hit, called), "recall": _or_zero(hit, there)}
-            out.append({"label": label, **rates, "f1": _or_zero(2.0 * hit, there + called), "rows": there,
-                        "predicted": called})  # fmt: skip
+            rates["f1"] = _or_zero(2.0 * hit, there + called)
+            out.append({"label": self._coder.labels[code], **rates, "rows": there, "predicted": called})
         return out
 
     def macro(self, rate: str) -> float:
@@ -140,9 +168,27 @@ class Metrics:
         return _mean(np.array([one[rate] for one in self.per_class() if one["rows"] + one["predicted"] > 0.0]))
 
     @property
+    @metric(
+        "macro F1",
+        heading="F1",
+        about="F1 lies between precision (how many of the predictions of a class are right) and recall (how many of "
+        "its rows are found); here averaged over the classes. 1 is best.",
+    )
     def macro_f1(self) -> float:
         """Mean over the classes of F1, between precision and recall."""
         return self.macro("f1")
+
+    @property
+    @metric("macro precision")
+    def macro_precision(self) -> float:
+        """Mean over the classes of precision."""
+        return self.macro("precision")
+
+    @property
+    @metric("macro recall")
+    def macro_recall(self) -> float:
+        """Mean over the classes of recall."""
+        return self.macro("recall")
 
     def cost(self, cost_matrix: Mapping[Any, Mapping[Any, float]]) -> float:
         """Mean cost of a row, by {label: {prediction: cost}}; other mistakes, and rows without a prediction, cost 1."""
@@ -151,30 +197,42 @@ class Metrics:
         for r, row in enumerate(labels):
             for l, said in enumerate(labels):
                 costs[r, l] = cost_matrix.get(row, {}).get(said, costs[r, l])
-        return _share(float((sums.confusion * costs).sum() + sums.silent.sum()), _weight(sums))
+        return _share(float((sums.confusion * costs).sum() + sums.unpredicted.sum()), _weight(sums))
 
     # ----------------------------------------------------------------------------------------------- probabilities
 
     @property
+    @metric(
+        "log loss",
+        better=-1,
+        about="Mean of −log of the probability that was given to the right label. 0 is best; to be sure of what is "
+        "wrong costs most.",
+    )
     def log_loss(self) -> float:
         """Mean of -log of the label's probability; NaN without probabilities."""
         sums = self._counted()
-        return _share(sums.log_loss, sums.told)
+        return _share(sums.log_loss, sums.with_proba)
 
     @property
+    @metric("Brier score", better=-1)
     def brier(self) -> float:
         """Mean over the rows of the sum over the classes of (probability - 1 if it came, else 0) squared: 0 to 2."""
         sums = self._counted()
-        return _share(sums.brier, sums.told)
+        return _share(sums.brier, sums.with_proba)
 
     @property
+    @metric(
+        "ECE",
+        better=-1,
+        about="Expected calibration error: how far probabilities are from how often they come true. 0 is best.",
+    )
     def ece(self) -> float:
         """Expected calibration error: how far the predictions' probabilities are from how often they are right.
 
         Rows are put into 15 bins by the probability of the likeliest class; the distances count by their rows.
         """
         sums = self._counted()
-        return _share(float(np.abs(sums.bins[1] - sums.bins[2]).sum()), sums.told)
+        return _share(float(np.abs(sums.bins[1] - sums.bins[2]).sum()), sums.with_proba)
 
     def reliability(self) -> dict[str, np.ndarray]:
         """The bins of `ece`: weight of their rows, mean probability, share that was right (NaN: no row)."""
@@ -186,14 +244,12 @@ class Metrics:
 
     def as_dict(self) -> dict[str, float | None]:
         """All that is one number; None where there is none (no probabilities, or one class alone)."""
-        names = ("accuracy", "balanced_accuracy", "kappa", "kappa_temporal", "no_change_accuracy", "macro_f1")
-        values = {name: getattr(self, name) for name in (*names, "log_loss", "brier", "ece")}
-        values |= {f"macro_{rate}": self.macro(rate) for rate in ("precision", "recall")}
+        values = {name: getattr(self, name) for name in METRICS}
         return {name: None if np.isnan(value) else value for name, value in values.items()}
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name} {value:.4f}" for name, value in self.as_dict().items() if value is not None)
-        return f"Metrics({self.rows:,} rows, {told})" if self.rows else "Metrics(0 rows)"
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in self.as_dict().items() if value is not None)
+        return f"Metrics({self.rows:,} rows, {figures})" if self.rows else "Metrics(0 rows)"
 
     def as_values(self) -> dict[str, Any]:
         """All of it, to be saved."""
@@ -205,17 +261,18 @@ class Metrics:
     def of_values(cls, saved: dict[str, Any]) -> Metrics:
         metrics = cls(window=saved["window"], fade=saved["fade"])
         metrics.rows, metrics._coder = saved["rows"], Coder(saved["labels"], saved["last"])
-        metrics._sums, metrics._last = Sums(**saved["sums"]), Scored(**saved["scored"])
+        sums, scored = saved["sums"].values(), saved["scored"].values()  # in order: their names may change
+        metrics._sums, metrics._last = Sums(*sums), Scored(*scored)
         return metrics
 
 
 def _weight(sums: Sums) -> float:
-    return float(sums.confusion.sum() + sums.silent.sum())
+    return float(sums.confusion.sum() + sums.unpredicted.sum())
 
 
 def _of_label(sums: Sums) -> np.ndarray:
     """Weight of the rows of every label."""
-    return np.asarray(sums.confusion.sum(axis=1) + sums.silent)
+    return np.asarray(sums.confusion.sum(axis=1) + sums.unpredicted)
 
 
 def _diagonal(sums: Sums) -> np.ndarray:

@@ -13,10 +13,9 @@ import numpy as np
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Block, Table
-from onlineboost.evaluation.checkpoints import Checkpoints, Every
-from onlineboost.evaluation.predictions import Predictions, Printed, replacing_text
-from onlineboost.evaluation.steps import Step, in_steps
-from onlineboost.evaluation.tally import Tally
+from onlineboost.evaluation.checkpoints import Checkpoints, Every, Predictions, Printed, replacing_text
+from onlineboost.evaluation.results import Tally
+from onlineboost.evaluation.runner import Progress, Step, predict_then_learn
 
 Out = str | os.PathLike[str] | Predictions | Printed | None
 
@@ -32,7 +31,7 @@ def resumable(
     out: Out = None,
     about: dict[str, Any] | None = None,
     proba: bool = True,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
     watch: Callable[[Step], None] | None = None,
     cluster: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Tally]:
@@ -88,9 +87,7 @@ def resumable(
     400
     >>> folder.cleanup()
     """
-    settings = {name: value for name, value in model.get_params(deep=False).items() if name != "n_jobs"}
-    described = {"model": type(model).__name__, **{name: _told(value) for name, value in settings.items()}}
-    checkpoints = None if folder is None else Checkpoints(Path(folder), every, {**(about or {}), **described})
+    checkpoints = None if folder is None else Checkpoints(Path(folder), every, {**(about or {}), **_described(model)})
     found = None if checkpoints is None else checkpoints.newest()
     tally, rows, length = Tally(), 0, None
     if found is not None:
@@ -106,8 +103,8 @@ def resumable(
             if first is None and rows:
                 return model, tally  # all was learned before
             stream = chain([] if first is None else [first], left)
-            steps = in_steps(learner, stream, classes, _counted(progress, rows), proba=proba)
-            for step in steps:
+            told = _counted(progress, rows)
+            for step in predict_then_learn(learner, stream, classes, proba=proba, progress=told):
                 tally.add_step(step)
                 rows += len(step.block)
                 if sink is not None:
@@ -157,14 +154,17 @@ def _write(checkpoints: Checkpoints, model: Any, rows: int, tally: Tally, sink: 
     checkpoints.write(model, rows, state, (lambda: None) if sink is None else sink.sync)
 
 
-def _told(setting: Any) -> str:
-    """A setting as it is compared: arrays are told in full, and generators as what they are."""
-    if isinstance(setting, np.random.RandomState):
-        return "a RandomState"
-    return repr(setting.tolist() if isinstance(setting, np.ndarray) else setting)
+def _described(model: Any) -> dict[str, str]:
+    """A model and its settings as they are compared: arrays in full, and generators as what they are."""
+    out = {"model": type(model).__name__}
+    for name, value in model.get_params(deep=False).items():
+        if name != "n_jobs":
+            value = value.tolist() if isinstance(value, np.ndarray) else value
+            out[name] = "a RandomState" if isinstance(value, np.random.RandomState) else repr(value)
+    return out
 
 
-def _counted(progress: Callable[[int, float], None] | None, before: int) -> Callable[[int, float], None] | None:
+def _counted(progress: Progress | None, before: int) -> Progress | None:
     return None if progress is None else lambda seen, share: progress(before + seen, share)
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.evaluation.blocks import label_array
+from onlineboost.data.errors import DataError
+from onlineboost.evaluation.runner import one_label_per_row
 
 BINS = 15  # of the confidence, for the calibration error
-LEAST = float(np.finfo(np.float64).eps)  # probabilities count at least so much in the log loss, as in scikit-learn
+MIN_PROBABILITY = float(np.finfo(np.float64).eps)  # in the log loss, as in scikit-learn
 
 
 @dataclass
@@ -22,14 +23,14 @@ class Scored:
     said: np.ndarray  # int64 (rows,) code of the prediction; -1: there was none
     unchanged: np.ndarray  # bool (rows,) whether the label is that of the row before
     weight: np.ndarray  # float64 (rows,)
-    own: np.ndarray  # float64 (rows,) probability of the label; NaN: there are no probabilities
+    p_label: np.ndarray  # float64 (rows,) probability of the label; NaN: there are no probabilities
     top: np.ndarray  # float64 (rows,) the largest probability
     brier: np.ndarray  # float64 (rows,) sum over the classes of (probability - what came)^2
 
     def __len__(self) -> int:
         return len(self.y)
 
-    def part(self, rows: slice) -> Scored:
+    def part(self, rows: slice | np.ndarray) -> Scored:
         return Scored(*(getattr(self, one.name)[rows] for one in fields(self)))
 
     def followed_by(self, other: Scored) -> Scored:
@@ -46,9 +47,9 @@ class Sums:
     """Sums over rows; of each row its weight counts."""
 
     confusion: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # [label, prediction]
-    silent: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [label]: rows without a prediction
+    unpredicted: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [label]: rows without a prediction
     unchanged: float = 0.0  # rows whose label is that of the row before
-    told: float = 0.0  # rows with probabilities
+    with_proba: float = 0.0  # rows with probabilities
     log_loss: float = 0.0
     brier: float = 0.0
     bins: np.ndarray = field(default_factory=lambda: np.zeros((3, BINS)))  # by confidence: rows, confidence, right
@@ -62,52 +63,56 @@ class Sums:
             self._shrink(fade ** len(rows))
         spoke = rows.said >= 0
         np.add.at(self.confusion, (rows.y[spoke], rows.said[spoke]), weight[spoke])
-        np.add.at(self.silent, rows.y[~spoke], weight[~spoke])
-        self.unchanged = _on(self.unchanged, weight * rows.unchanged)
-        told = ~np.isnan(rows.own)
-        if told.any():
-            self._add_probabilities(rows.own[told], rows.top[told], rows.brier[told], weight[told],
-                                    rows.y[told] == rows.said[told])  # fmt: skip
+        np.add.at(self.unpredicted, rows.y[~spoke], weight[~spoke])
+        self.unchanged = _running_sum(self.unchanged, weight * rows.unchanged)
+        known = ~np.isnan(rows.p_label)
+        if known.any():
+            self._add_probabilities(rows.part(known), weight[known])
 
-    def _add_probabilities(
-        self, own: np.ndarray, top: np.ndarray, brier: np.ndarray, weight: np.ndarray, right: np.ndarray
-    ) -> None:
-        self.told = _on(self.told, weight)
-        self.log_loss = _on(self.log_loss, -weight * np.log(np.clip(own, LEAST, 1.0)))
-        self.brier = _on(self.brier, weight * brier)
-        bins = np.minimum((top * BINS).astype(np.int64), BINS - 1)
-        for i, value in enumerate((weight, weight * top, weight * right)):
+    def _add_probabilities(self, rows: Scored, weight: np.ndarray) -> None:
+        self.with_proba = _running_sum(self.with_proba, weight)
+        log_p = np.log(np.clip(rows.p_label, MIN_PROBABILITY, 1.0))
+        self.log_loss = _running_sum(self.log_loss, -weight * log_p)
+        self.brier = _running_sum(self.brier, weight * rows.brier)
+        bins = np.minimum((rows.top * BINS).astype(np.int64), BINS - 1)
+        for i, value in enumerate((weight, weight * rows.top, weight * (rows.y == rows.said))):
             np.add.at(self.bins[i], bins, value)
 
     def _grow(self, k: int) -> None:
-        more = k - len(self.silent)
+        more = k - len(self.unpredicted)
         if more > 0:
             self.confusion = np.pad(self.confusion, (0, more))
-            self.silent = np.pad(self.silent, (0, more))
+            self.unpredicted = np.pad(self.unpredicted, (0, more))
 
     def _shrink(self, factor: float) -> None:
         for one in fields(self):
             setattr(self, one.name, getattr(self, one.name) * factor)
 
 
-def _on(total: float, values: np.ndarray) -> float:
+def _running_sum(total: float, values: np.ndarray) -> float:
     """A sum that goes on: one value after the other, so that no bit depends on how they are cut into blocks."""
     return float(np.cumsum(np.concatenate([[total], values]))[-1])
 
 
-def checked(
+def checked_weight(weight: Any, n: int) -> np.ndarray:
+    """What each of n rows counts, if it can be."""
+    weight = np.asarray(weight, np.float64)
+    if weight.shape != (n,) or not (np.isfinite(weight) & (weight >= 0.0)).all():
+        raise DataError(f"weight must have one finite number of at least 0 for each of the {n} rows")
+    return weight
+
+
+def checked_rows(
     y: Any, predictions: Any, weight: Any, p: Any, classes: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None, Any]:
     """Rows to be counted, as arrays, if they are what they should be: nothing has been counted before."""
-    y, predictions = label_array(y), label_array(predictions)
+    y, predictions = one_label_per_row(y), one_label_per_row(predictions)
     if len(predictions) != len(y):
         raise ValueError(f"there are {len(y)} labels and {len(predictions)} predictions: give one for each")
     if weight is not None:
-        weight = np.asarray(weight, np.float64)
-        if weight.shape != y.shape or not (np.isfinite(weight) & (weight >= 0.0)).all():
-            raise ValueError(f"weight must have one finite number of at least 0 for each of the {len(y)} rows")
+        weight = checked_weight(weight, len(y))
     if p is not None:
-        p, classes = np.asarray(p, np.float64), label_array(classes)
+        p, classes = np.asarray(p, np.float64), one_label_per_row(classes)
         if p.shape != (len(y), len(classes)):
             raise ValueError(
                 f"probabilities have shape {p.shape}, and there are {len(y)} rows of {len(classes)} classes"
@@ -159,6 +164,6 @@ class Coder:
         own, total = wide[np.arange(len(p)), column[scored.y]], p.sum(axis=1)
         known = total > 0.0
         squares = np.cumsum(p * p, axis=1)[:, -1] - 2.0 * own + 1.0
-        scored.own = np.where(known, own, np.nan)
+        scored.p_label = np.where(known, own, np.nan)
         scored.top = np.where(known, p.max(axis=1), np.nan)
         scored.brier = np.where(known, squares, np.nan)

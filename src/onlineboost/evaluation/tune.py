@@ -16,14 +16,12 @@ import numpy as np
 from sklearn.base import clone
 
 from onlineboost.data.errors import DataError
-from onlineboost.data.frames import rows_of
 from onlineboost.data.table import Block
-from onlineboost.evaluation.blocks import distinct, label_array
-from onlineboost.evaluation.metrics import Metrics
-from onlineboost.evaluation.steps import in_steps
+from onlineboost.evaluation.metrics import METRICS, Metrics
+from onlineboost.evaluation.runner import distinct, predict_then_learn, rows_and_labels
 
-LEAST_ROWS = 10  # between two looks
-SCORES = {"accuracy": 1, "balanced_accuracy": 1, "kappa": 1, "macro_f1": 1, "log_loss": -1, "brier": -1, "ece": -1}
+MIN_ROWS = 10  # between two looks
+SCORES = {name: metric.better for name, metric in METRICS.items() if metric.better}
 Settings = dict[str, Any]
 
 
@@ -47,9 +45,11 @@ class Tuned:
     own: Metrics  # of whoever led when a row came: what following the leader would have given
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        chosen = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
         first, last = self.rounds[0], self.rounds[-1]
-        return f"Tuned({told}; of {len(first.scores)}, by {self.score} {last.scores[0][1]:.4f} over {last.rows:,} rows)"
+        return (
+            f"Tuned({chosen}; of {len(first.scores)}, by {self.score} {last.scores[0][1]:.4f} over {last.rows:,} rows)"
+        )
 
 
 def tune(
@@ -75,8 +75,8 @@ def tune(
     X, y
         The stream: arrays or frames.
     score
-        By what they are compared, over all rows so far: "accuracy", "balanced_accuracy", "kappa", "macro_f1",
-        "log_loss", "brier" or "ece".
+        By what they are compared, over all rows so far, such as "accuracy", "balanced_accuracy", "kappa", "macro_f1",
+        "log_loss", "brier" or "ece": one of the figures that `Metrics` has.
     keep
         Share of the models that each look leaves, at least one. The looks are spread so that every stretch between two
         of them takes about as long: with 8 models and 1/2, after 1/15, 3/15 and 7/15 of the rows.
@@ -100,14 +100,13 @@ def tune(
         raise ValueError(f"score must be one of {', '.join(SCORES)}, got {score!r}")
     if not 0.0 < keep < 1.0:
         raise ValueError(f"keep must lie in (0, 1), got {keep!r}")
-    tried, rows_in, y = _combinations(settings), rows_of(X), label_array(y)
-    if len(rows_in) != len(y):
-        raise DataError(f"X has {len(rows_in)} rows and y has {len(y)}: give one label per row")
+    tried = _combinations(settings)
+    X, y = rows_and_labels(X, y)
     classes = distinct(y) if classes is None else classes
     field = [_Runner(clone(model).set_params(**one), one) for one in tried]
     rounds, own, start = [], Metrics(), 0
     for stop, left in _looks(len(y), len(field), keep):
-        block = Block(rows_in[start:stop], y[start:stop], start, stop / len(y))
+        block = Block(X[start:stop], y[start:stop], start, stop / len(y))
         field, said = map(list, zip(*spread(_run, [(runner, block, classes) for runner in field]), strict=True))
         own.add(block.y, said[0])  # the first of the field leads, by the rows before these
         field.sort(key=lambda runner: -SCORES[score] * runner.score(score))
@@ -127,9 +126,8 @@ class _Runner:
 
     def run(self, block: Block, classes: Any) -> np.ndarray:
         """Predict and learn these rows; the predictions."""
-        (step,) = in_steps(self.model, [block], classes, proba=True)
-        told = {"probabilities": step.probabilities, "classes": step.classes}
-        self.metrics.add(block.y, step.predictions, **told)
+        (step,) = predict_then_learn(self.model, [block], classes, proba=True)
+        self.metrics.add(**step.scored)
         return step.predictions
 
     def score(self, name: str) -> float:
@@ -162,8 +160,8 @@ def _looks(n: int, models: int, keep: float) -> list[tuple[int, int]]:
     counts = [models]
     while counts[-1] > 1:
         counts.append(max(1, min(counts[-1] - 1, round(counts[-1] * keep))))
-    if n < LEAST_ROWS * len(counts):
-        raise DataError(f"{n} rows are too few to choose from {models} settings: at least {LEAST_ROWS * len(counts)}")
+    if n < MIN_ROWS * len(counts):
+        raise DataError(f"{n} rows are too few to choose from {models} settings: at least {MIN_ROWS * len(counts)}")
     shares = np.cumsum([1.0 / count for count in counts])
-    ends = [max(LEAST_ROWS * (i + 1), round(n * share / shares[-1])) for i, share in enumerate(shares)]
+    ends = [max(MIN_ROWS * (i + 1), round(n * share / shares[-1])) for i, share in enumerate(shares)]
     return list(zip([*ends[:-1], n], [*counts[1:], 1], strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from onlineboost.evaluation.records import Record
 from onlineboost.paper import tables as paper_tables
 from onlineboost.paper.cells import Cell
-from onlineboost.paper.systems import OURS, SYSTEMS
+from onlineboost.paper.tables import OURS, SYSTEMS
 
 Summary = Sequence[Mapping[str, Any]]
 
@@ -49,7 +49,7 @@ def is_below(row: Mapping[str, Any], measure: str = "tail") -> bool:
 def table_one(summary: Summary) -> list[dict[str, Any]]:
     """Table 1 of the paper beside ours: best tree, online boosting, Adaboost.OLM, and the best OnlineMBBM."""
     found = {(row["dataset"], row["system"]): row for row in summary}
-    gammas = [system for system in paper_tables.SYSTEMS if system.startswith("MB")]
+    gammas = [system for system in paper_tables.PRINTED if system.startswith("MB")]
     lines = []
     for name in paper_tables.LABELS:
         columns = {s: _pair(found.get((name, s)), name, s) for s in ("DT", "OLB", "AdaOLM")}

@@ -1,18 +1,19 @@
-"""Pictures of runs, public: displays for notebooks (matplotlib), single pictures and whole HTML pages (altair).
+"""Pictures of runs, public: displays for notebooks, the paper's figures, and whole HTML pages; all by matplotlib.
 
 The displays follow scikit-learn: make one with ``from_results`` or ``from_estimator``, draw it with ``plot``. Pages
 need no network: `comparison_page` shows models on one stream, `reproduction_page` the paper's experiments.
 `draw_potentials` draws the paper's figure. All need the extra ``onlineboost[report]``, and are loaded when first asked
-for. Inside, `charts` draws, `tables` and `page` put HTML together, and all share `colours`. May be imported by `cli`.
+for. Inside, `charts` draws for pages, `page` has their look and tables, `comparison` and `reproduction` put them
+together, `displays` is for notebooks. May be imported by `cli`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from onlineboost.report.charts import draw_potentials
     from onlineboost.report.comparison import comparison_page
     from onlineboost.report.displays import CurveDisplay, ExpertsDisplay, LearnersDisplay, SpeedDisplay
-    from onlineboost.report.pictures import draw_potentials
     from onlineboost.report.reproduction import reproduction_page
 
 __all__ = [
@@ -31,7 +32,7 @@ _HOME = {
     "LearnersDisplay": "displays",
     "SpeedDisplay": "displays",
     "comparison_page": "comparison",
-    "draw_potentials": "pictures",
+    "draw_potentials": "charts",
     "reproduction_page": "reproduction",
 }
 

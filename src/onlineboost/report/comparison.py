@@ -6,21 +6,25 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from onlineboost.evaluation.metrics import METRICS
 from onlineboost.evaluation.records import Record
 from onlineboost.report import charts
 from onlineboost.report.charts import COLOURS, Look
-from onlineboost.report.colours import shade
-from onlineboost.report.page import chart, expert_charts, page, section, table, words
-from onlineboost.report.tables import POINTS, seconds_text
-from onlineboost.report.words import ALPHAS, CURVES, EDGES, EXPERTS
+from onlineboost.report.page import (
+    ALPHAS,
+    CURVES,
+    EDGES,
+    EXPERTS,
+    POINTS,
+    page,
+    seconds_text,
+    section,
+    shade,
+    table,
+    words,
+)
 
-MEASURES = {
-    "balanced_accuracy": "balanced accuracy",
-    "kappa": "kappa",
-    "macro_f1": "macro F1",
-    "log_loss": "log loss",
-    "ece": "ECE",
-}
+MEASURES = {name: metric.title for name, metric in METRICS.items() if metric.about}
 
 
 def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str:
@@ -38,7 +42,7 @@ def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str
         "Edges of the learners": (EDGES, charts.spread(records, look, "edges", "edge", systems)),
         "Weights of the votes": (ALPHAS, charts.along_the_chain(records, look, "alphas", "weight (alpha)", systems)),
     }  # fmt: skip
-    drawn = [section(heading, text, chart(what)) for heading, (text, what) in charts_of.items() if what is not None]
+    drawn = [section(heading, text, chart) for heading, (text, chart) in charts_of.items() if chart]
     body = [
         f'<h1>{escape(title)}</h1><p class="soft">{escape(subtitle)}</p>',
         section("How good, how fast", "Every row was predicted before its label was learned. Blue: the best on the "
@@ -48,8 +52,8 @@ def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str
         f'<div class="pair">{"".join(drawn)}</div>',
     ]  # fmt: skip
     boosters = [record["system"] for record in records if "expert_weights" in record]
-    if experts := expert_charts(records, look, boosters):
-        pairs = "".join(f"<div>{one}</div>" for one in experts)
+    if experts := charts.expert_weights(records, look, boosters):
+        pairs = "".join(f"<div><h3>{escape(system)}</h3>{chart}</div>" for system, chart in experts.items())
         body.append(section("Which part of the chain is trusted", EXPERTS, f'<div class="pair">{pairs}</div>'))
     return page(title, "".join(body) + words(*_words(records)))
 

@@ -13,11 +13,11 @@ import numpy as np
 from sklearn.base import clone
 
 from onlineboost.data.errors import DataError
-from onlineboost.evaluation.blocks import cut
 from onlineboost.evaluation.records import CURVE_POINTS, PER_LEARNER, SNAPSHOTS, observe, smoothed
 from onlineboost.evaluation.records import per_learner as numbers_of
-from onlineboost.evaluation.result import Result
-from onlineboost.report.colours import GREY, OKABE_ITO
+from onlineboost.evaluation.results import Result
+from onlineboost.evaluation.runner import cut
+from onlineboost.report.page import GREY, OKABE_ITO
 
 COLOURS = (*OKABE_ITO, GREY)
 

@@ -1,22 +1,22 @@
-"""What the HTML reports share: a page that needs no network, and charts in it.
+"""What pages share: their look, sections, tables with coloured cells, a ranking, and what their words mean.
 
-Needs the extra ``onlineboost[report]``.
+A page is one file that needs no network, and has no script: it fits a phone and a printer, and dark screens.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
-import altair as alt
-import vl_convert
+from onlineboost.evaluation.metrics import METRICS
+from onlineboost.evaluation.records import critical_difference, mean_ranks
 
-from onlineboost.evaluation.records import Record
-from onlineboost.report import charts
-from onlineboost.report.charts import Look
-from onlineboost.report.colours import colour
-from onlineboost.report.words import WORDS
+# The colours of all pictures and tables: they stay apart for the colour-blind.
+OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#000000")  # strongest first
+GREY = "#777777"
+ABOVE, BELOW = (67, 147, 195), (224, 130, 20)  # blue and orange: the colour-blind tell them apart
+POINTS = 0.10  # a difference of so much has the full colour
+LIGHT, DARK = (255, 255, 255), (22, 27, 34)  # the paper of a page, by day and by night
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #59636e; --line: #d5dae0; --grid: #eceff2;
@@ -55,7 +55,11 @@ a { color: var(--blue); }
             background: linear-gradient(to right, var(--light)); }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); gap: 0 24px; }
 .pair > * { min-width: 0; }
-.chart { margin: 8px 0 4px; width: 100%; overflow-x: auto; } .chart svg { max-width: 100%; height: auto; }
+.chart { margin: 8px 0 4px; } .chart svg { width: 100%; height: auto; max-width: 560px; display: block; }
+.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr)); gap: 8px 16px; }
+.panels figure { margin: 0; min-width: 0; } figcaption { font-size: 13px; font-weight: 600; text-align: center; }
+.key { display: flex; flex-wrap: wrap; gap: 2px 14px; font-size: 12.5px; color: var(--soft); margin: 0 0 6px; }
+.key i { display: inline-block; width: 14px; height: 10px; border-radius: 2px; margin-right: 5px; }
 h3 { font-size: 14px; margin: 12px 0 0; color: var(--soft); font-weight: 600; }
 dt { font-weight: 600; } dd { margin-left: 0; color: var(--soft); }
 @media screen and (prefers-color-scheme: dark) {
@@ -64,80 +68,61 @@ dt { font-weight: 600; } dd { margin-left: 0; color: var(--soft); }
   td[style] { background: var(--dark); } .legend i { background: linear-gradient(to right, var(--dark)); } }
 @media (max-width: 600px) { body { padding: 16px 14px 40px; } h1 { font-size: 22px; } h2 { font-size: 17px; } }
 @media print { body { padding: 0; max-width: none; zoom: .82; } h2 { break-after: avoid; }
-  section, tr, .chart { break-inside: avoid; } .scroll, .chart { overflow: visible; }
+  section, tr, .chart { break-inside: avoid; } .scroll { overflow: visible; }
   th:first-child { position: static; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } @page { size: A4 landscape; margin: 12mm; } }
 """
 
-# Charts fit the page, and are drawn again when its width changes. Their colours are the page's own.
-SCRIPT = """
-const sources = [...document.querySelectorAll("script[type='application/json']")];
-const [ink, soft, line, grid] = ["ink", "soft", "line", "grid"].map(name => `var(--${name})`);
-const besides = 62;  // an axis and its title
-function fitted(spec, room) {
-  if (spec.facet) {
-    const panel = Math.min(spec.spec.width, 240);
-    spec.columns = Math.max(1, Math.min(spec.columns, Math.floor(room / (panel + besides / 2))));
-    spec.spec.width = Math.min(460, Math.floor((room - 8) / spec.columns - besides));
-  } else {
-    spec.width = Math.min(640, room - 4);
-    spec.autosize = {type: "fit-x", contains: "padding"};
-  }
-  return spec;
-}
-function draw(source) {
-  const place = source.previousElementSibling, room = place.clientWidth;
-  const text = {labelColor: soft, titleColor: soft, titleFontWeight: "normal"};
-  const config = {
-    background: "transparent", font: "system-ui, Segoe UI, Helvetica, Arial, sans-serif", view: {stroke: line},
-    axis: {...text, gridColor: grid, domainColor: line, tickColor: line}, facet: {spacing: 14},
-    header: {labelColor: ink, titleColor: ink}, title: {color: ink},
-    legend: {...text, labelFontSize: 12, labelLimit: 200, columns: Math.max(1, Math.floor(room / 150))}};
-  return vegaEmbed(place, fitted(JSON.parse(source.textContent), room), {renderer: "svg", actions: false, config});
-}
-function drawAll() {
-  Promise.all(sources.map(draw)).then(() => document.body.dataset.ready = sources.length)
-    .catch(error => { document.body.dataset.error = error;
-      document.body.prepend("The charts could not be drawn: " + error); });
-}
-let width = window.innerWidth, later;
-window.addEventListener("resize", () => {
-  if (window.innerWidth === width) return;
-  width = window.innerWidth;
-  clearTimeout(later);
-  later = setTimeout(drawAll, 200);
-});
-drawAll();
-"""
+# The browser itself is told not to load anything, and to run nothing: what is not in the page is not there.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
-# The browser itself is told not to load anything: what is not in the page is not there.
-POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:"
+WORDS = {
+    "test, then train": "Every row is predicted before its label is learned, so each prediction is one that could have "
+    "been made in earnest. Also called <em>prequential</em>.",
+    "last 20 %": "Share of right predictions on the last fifth of the stream, when most has been learned.",
+    "interval": "How much of the accuracy is luck: about 95 of 100 such intervals hold the true value. Neighbouring "
+    "rows are alike, so it is made from stretches of the stream, not from single rows.",
+    **{metric.title: metric.about for metric in METRICS.values() if metric.about},
+    "learner": "A small model, here mostly a tree. Boosting makes one good model of a chain of many weak ones: each "
+    "pays more attention to what those before it got wrong.",
+    "edge": "How much better than guessing a learner is, where hard rows count more: 1 is never wrong, 0 is guessing, "
+    "below 0 is worse than guessing. Later learners in the chain get the hard rows, so their edges are small.",
+    "weight of a vote (alpha)": "How much the vote of a learner counts. Below 0, the opposite of what it says counts.",
+    "expert": "Expert 10 is the vote of the first 10 learners together: a shorter chain inside the long one.",
+    "Hedge": "The algorithm that decides which expert to follow: an expert loses weight with every mistake it makes.",
+    "mean rank": "On each data set the best system has rank 1, the next rank 2, and so on; ties share their ranks. The "
+    "mean of these over the data sets.",
+    "critical difference": "How far two mean ranks have to be apart before it is more than chance (Nemenyi's test at "
+    "95 %, as in Demšar 2006). With few data sets it is large.",
+}
+
+# What the parts of a page show.
+CURVES = (
+    "How the accuracy changes as the stream goes by: the share of right predictions in each thirtieth of the stream, "
+    "smoothed with its neighbours."
+)
+EXPERTS = (
+    "A long chain is not always the best: the vote of the first learners alone may be better than that of all. "
+    "So the model keeps a weight for each such part of its chain, an <em>expert</em>, and follows those that have been "
+    "right (the algorithm is called <em>Hedge</em>). From left to right the stream, from bottom to top longer and "
+    "longer parts of the chain; the stronger the blue, the more weight."
+)
+EDGES = (
+    "How much better than guessing the single learners of each model are, at the end: 1 is never wrong, 0 is guessing. "
+    "The thick bar is the middle half of the learners, the mark in it the median, the thin line goes from the worst to "
+    "the best."
+)
+ALPHAS = "How much the vote of a learner counts, along the chain, at the end; neighbours are averaged."
 
 
 def page(title: str, body: str) -> str:
-    """A whole page, with the library that draws its charts."""
+    """A whole page."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{STYLE}</style></head>\n<body>\n{body}\n"
-        f"<script>{_javascript()}</script>\n<script>{SCRIPT}</script>\n</body></html>\n"
+        f"<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
     )
-
-
-def _javascript() -> str:
-    return vl_convert.javascript_bundle()  # type: ignore[call-arg]
-
-
-def chart(drawn: alt.TopLevelMixin | None) -> str:
-    """A chart as part of a page; the page gives it its colours and its width."""
-    if drawn is None:
-        return ""
-    spec = drawn.to_dict()
-    spec.pop("$schema", None)
-    spec.pop("config", None)
-    text = json.dumps(spec, separators=(",", ":")).replace("<", "\\u003c")  # no tag and no comment begins in it
-    return f'<div class="chart"></div><script type="application/json">{text}</script>\n'
 
 
 def section(title: str, text: str, *content: str) -> str:
@@ -156,13 +141,29 @@ def words(*names: str) -> str:
     return f'<section id="words"><h2>Words</h2>\n<dl>{lines}</dl></section>\n'
 
 
-def expert_charts(records: Sequence[Record], look: Look, systems: Sequence[str]) -> list[str]:
-    """Which experts are trusted, a chart for each of the systems that have experts."""
-    out = []
-    for system in systems:
-        if drawn := chart(charts.expert_weights(records, look, system)):
-            out.append(f"<h3>{escape(system)}</h3>{drawn}")
-    return out
+def seconds_text(value: float) -> str:
+    """Seconds with about three digits."""
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
+
+
+# -------------------------------------------------------------------------------------------------------- colours
+
+
+def colour(share: float, dark: bool = False) -> str:
+    """The paper's colour at 0, blue towards 1, orange towards -1.
+
+    Light enough for black text throughout, or, if the paper is dark, dark enough for white text.
+    """
+    share = max(-1.0, min(1.0, share))
+    end = ABOVE if share > 0 else BELOW
+    strength = (0.5 if dark else 0.85) * abs(share) ** 0.7
+    paper = DARK if dark else LIGHT
+    return "#" + "".join(f"{round(p + (c - p) * strength):02x}" for c, p in zip(end, paper, strict=True))
+
+
+def shade(share: float) -> str:
+    """The style of a cell of a table that has this colour, on light paper and on dark."""
+    return f'style="--light:{colour(share)};--dark:{colour(share, dark=True)}"'
 
 
 def legend(low: str, middle: str, high: str, note: str) -> str:
@@ -170,3 +171,34 @@ def legend(low: str, middle: str, high: str, note: str) -> str:
     stops = [", ".join(colour(i / 10, dark) for i in range(-10, 11)) for dark in (False, True)]
     bar = f'<i style="--light:{stops[0]};--dark:{stops[1]}" title="{middle}"></i>'
     return f'<div class="legend"><span>{low}</span>{bar}<span>{high}</span><span>{note}</span></div>'
+
+
+# -------------------------------------------------------------------------------------------------------- ranking
+
+
+def ranking(scores: Mapping[str, Mapping[str, float]]) -> str:
+    """A part of a page that ranks the systems over the data sets; empty if there are too few of either."""
+    if len(scores) < 2:
+        return ""
+    ranks, n = mean_ranks(scores)
+    if len(ranks) < 2:
+        return ""
+    distance = critical_difference(len(ranks), n)
+    first = next(iter(ranks.values()))
+    lines = ["<tr><th></th><th>mean rank</th><th></th><th>behind the first?</th></tr>"]
+    place = 100.0 / len(ranks)  # per cent of the line that a rank takes
+    band = (
+        f'<i style="left:{place * (first - 1):.1f}%;width:{min(place * distance, 100 - place * (first - 1)):.1f}%"></i>'
+    )
+    for system, rank in ranks.items():
+        behind = "" if rank == first else "yes" if rank - first > distance else "not clear"
+        lines.append(
+            f'<tr><th class="row">{escape(system)}</th><td><b>{rank:.2f}</b></td><td><span class="track">{band}'
+            f'<b style="left:{place * (rank - 1):.1f}%"></b></span></td><td>{behind}</td></tr>'
+        )
+    text = (
+        f"Mean ranks by accuracy on the last 20 %, over {n} data sets; 1 would be the best on every one. The critical "
+        f"difference is <b>{distance:.2f}</b>: two systems whose mean ranks are closer than that cannot be told apart "
+        "by these data sets. The grey band is as wide as that, from the first on."
+    )
+    return section("Ranking over the data sets", text, table(lines))

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from onlineboost.evaluation.records import Record
 from onlineboost.paper import tables as paper_tables
-from onlineboost.paper.summary import Summary, is_below
-from onlineboost.paper.systems import OURS, SYSTEMS
+from onlineboost.paper.summary import Summary, is_below, table_one
+from onlineboost.paper.tables import OURS, SYSTEMS
 from onlineboost.report import charts
 from onlineboost.report.charts import COLOURS, Look
-from onlineboost.report.page import chart, expert_charts, legend, page, section, words
-from onlineboost.report.ranking import ranking
-from onlineboost.report.tables import FACTOR, POINTS, datasets_of, table_of, table_one_of
-from onlineboost.report.words import ALPHAS, CURVES, EDGES, EXPERTS
+from onlineboost.report.page import (
+    ALPHAS,
+    CURVES,
+    EDGES,
+    EXPERTS,
+    POINTS,
+    legend,
+    page,
+    ranking,
+    seconds_text,
+    section,
+    shade,
+    table,
+    words,
+)
 
 LINES = {
     OURS: COLOURS[0],
@@ -26,6 +38,7 @@ LINES = {
     "OLB": COLOURS[5],
     "DT": COLOURS[8],
 }
+FACTOR = 1000.0  # a time that differs by this factor has the full colour
 FAMILIES = {system: "MB" for system in SYSTEMS if system.startswith("MB")}
 FAMILIES["MB default"] = OURS
 
@@ -37,7 +50,7 @@ def reproduction_page(records: Sequence[Record], summary: Summary, about: Mappin
     points = [{**row, "whose": "here"} for row in summary] + [
         {"dataset": name, "system": system, "tail": paper_tables.TAIL[name][system], "whose": "the paper",
          "seconds": paper_tables.SECONDS[name][system]}
-        for name in names for system in paper_tables.SYSTEMS
+        for name in names for system in paper_tables.PRINTED
     ]  # fmt: skip
     scale = legend(
         f"−{100 * POINTS:.0f} points", "as in the paper", f"+{100 * POINTS:.0f} points", "ours minus the paper's"
@@ -59,16 +72,17 @@ def reproduction_page(records: Sequence[Record], summary: Summary, about: Mappin
                  "authors' machine, and how many times as fast we are.", speed, table_of(summary, "seconds")),
         ranking(scores),
         section("Learning curves", f"{CURVES} A mean over the orders of the rows. Each data set has its own scale.",
-                 chart(charts.learning_curves(records, look))),
+                 charts.learning_curves(records, look)),
         section("Accuracy against time", "Every system, here and in the paper. Up and to the left is better: more "
                  "often right, in less time. Each data set has its own scale.",
-                 chart(charts.accuracy_and_time(points, look, FAMILIES))),
+                 charts.accuracy_and_time(points, look, FAMILIES)),
         section("Edges of the learners", EDGES,
-                 chart(charts.spread(records, look, "edges", "edge", [OURS, "AdaOLM", "MB .1", "AdaOVA"]))),
+                 charts.spread(records, look, "edges", "edge", [OURS, "AdaOLM", "MB .1", "AdaOVA"])),
         section("Weights of the votes", f"{ALPHAS} All votes of OnlineMBBM count the same.",
-                 chart(charts.along_the_chain(records, look, "alphas", "weight (alpha)", [OURS, "AdaOLM", "AdaOVA"]))),
+                 charts.along_the_chain(records, look, "alphas", "weight (alpha)", [OURS, "AdaOLM", "AdaOVA"])),
         section("Which part of the chain is trusted", f"{EXPERTS} In the first order of the rows.",
-                 *expert_charts(records, look, [OURS, "AdaOLM"])),
+                 *(f"<h3>{escape(system)}</h3>{chart}"
+                   for system, chart in charts.expert_weights(records, look, [OURS, "AdaOLM"]).items())),
         section("How this was made", _how(about)),
         words("test, then train", "last 20 %", "mean rank", "critical difference", "learner", "edge",
               "weight of a vote (alpha)", "expert", "Hedge"),
@@ -79,7 +93,7 @@ def reproduction_page(records: Sequence[Record], summary: Summary, about: Mappin
 def _head(summary: Summary, about: Mapping[str, Any]) -> str:
     ours = [row for row in summary if row["system"] == OURS]
     wins = sum(row["tail"] >= 0.9995 or row["tail"] > paper_tables.best(row["dataset"]) for row in ours)
-    compared = [row for row in summary if row["system"] in paper_tables.SYSTEMS[2:] and row["tail_error"] is not None]
+    compared = [row for row in summary if row["system"] in paper_tables.PRINTED[2:] and row["tail_error"] is not None]
     below = sum(is_below(row) for row in compared)
     theirs = sum(row["seconds_paper"] * row["n"] for row in summary if row["seconds_paper"])
     spent = sum(row["seconds"] * row["n"] for row in summary if row["seconds_paper"])
@@ -124,3 +138,114 @@ def _how(about: Mapping[str, Any]) -> str:
         "default</b> is <code>OnlineMBBM()</code>, and <b>MB auto</b> is OnlineMBBM with the paper's weak learners and "
         "no gamma to choose."
     )
+
+
+# --------------------------------------------------------------------------------------------------------- tables
+
+
+def _accuracy(value: float) -> str:
+    return "1.000" if value >= 0.9995 else f"{value:.3f}".lstrip("0")
+
+
+def _error(value: float | None) -> str:
+    return "" if value is None else f" ±{value:.3f}".replace("±0.", "±.")
+
+
+def _accuracy_cell(row: Mapping[str, Any] | None, measure: str, top: float) -> str:
+    """Ours with its standard error; below, the paper's and the difference in points."""
+    if row is None:
+        return "<td></td>"
+    printed = paper_tables.MEASURES[measure][row["dataset"]]
+    paper = row[f"{measure}_paper"]
+    against = max(printed.values()) if paper is None else paper
+    difference = row[measure] - against
+    error = row[f"{measure}_error"]
+    mark = "<sup>▼</sup>" if is_below(row, measure) else ""
+    css = ' class="top"' if row[measure] >= top else ""
+    return (
+        f'<td{css} {shade(difference / POINTS)} title="{escape(row["system"])}, n = {row["n"]}">'
+        f"<b>{_accuracy(row[measure])}</b>{mark}<small>{_error(error) or 'n = 1'}</small>"
+        f"<small>{_accuracy(against)} {100 * difference:+.1f}</small></td>"
+    )
+
+
+def _time_cell(row: Mapping[str, Any] | None, measure: str, top: float) -> str:
+    if row is None:
+        return "<td></td>"
+    paper = row["seconds_paper"]
+    if paper is None:
+        return f'<td class="plain"><b>{seconds_text(row["seconds"])}</b><small>&nbsp;</small></td>'
+    ratio = paper / max(row["seconds"], 1e-9)
+    share = math.log(ratio) / math.log(FACTOR)
+    return (
+        f"<td {shade(share)}><b>{seconds_text(row['seconds'])}</b>"
+        f"<small>{seconds_text(paper)}</small><small>× {ratio:,.0f}</small></td>"
+    )
+
+
+def table_of(summary: Summary, measure: str) -> str:
+    """A measure of all data sets and systems, ours beside the paper's."""
+    found = {(row["dataset"], row["system"]): row for row in summary}
+    systems = [system for system in SYSTEMS if any(key[1] == system for key in found)]
+    binary = [s for s in systems if s in ("OvA", "AdaOVA")]
+    multi = [s for s in systems if s in paper_tables.PRINTED and s not in binary]
+    new = [s for s in systems if s not in paper_tables.PRINTED]
+    groups = [(multi, "multiclass trees"), (binary, "k × as many binary trees"), (new, "not in the paper")]
+    head = "".join(f'<th colspan="{len(group)}">{text}</th>' for group, text in groups if group)
+    lines = [f'<tr class="groups"><th></th>{head}</tr>']
+    lines.append("<tr><th></th>" + "".join(f"<th>{escape(s)}</th>" for s in systems) + "</tr>")
+    cell = _time_cell if measure == "seconds" else _accuracy_cell
+    for name in datasets_of(summary):
+        rows = [found.get((name, system)) for system in systems]
+        top = max(row[measure] for row in rows if row is not None)
+        cells = "".join(cell(row, measure, top) for row in rows)
+        lines.append(f'<tr><th class="row">{paper_tables.LABELS[name]}</th>{cells}</tr>')
+    return table(lines)
+
+
+def datasets_of(summary: Summary) -> list[str]:
+    """Those of the paper's data sets that are in the summary, in the paper's order."""
+    there = {row["dataset"] for row in summary}
+    return [name for name in paper_tables.LABELS if name in there]
+
+
+def table_one_of(summary: Summary) -> str:
+    """The paper's Table 1, with our numbers."""
+    columns = {
+        "DT": "Best decision tree",
+        "OLB": "Online Boosting",
+        "AdaOLM": "Adaboost.OLM",
+        "Best MB": "Best MBBM",
+        OURS: "default, paper's best",
+    }
+    lines = table_one(summary)
+    shown = [column for column in columns if any(line.get(column) for line in lines)]
+    head = "".join(f'<th colspan="2">{columns[c]}</th>' for c in shown)
+    out = [
+        f'<tr class="groups"><th></th>{head}</tr>',
+        "<tr><th></th>" + "<th>accuracy</th><th>seconds</th>" * len(shown) + "</tr>",
+    ]
+    for line in lines:
+        cells = []
+        for column in shown:
+            pair = line.get(column)
+            if not pair:
+                cells.append("<td></td><td></td>")
+                continue
+            best = paper_tables.best(line["dataset"])
+            paper = pair.get("tail_paper", best)
+            difference = pair["tail"] - paper
+            which = f" {escape(pair['system'])}" if "system" in pair else ""
+            low = f"{_accuracy(paper)} {100 * difference:+.1f}"
+            time = seconds_text(pair["seconds_paper"]) if "seconds_paper" in pair else "&nbsp;"
+            cells.append(
+                f"<td {shade(difference / POINTS)}><b>{_accuracy(pair['tail'])}</b>{_small(which)}"
+                f"<small>{low}</small></td>"
+                f'<td class="plain"><b>{seconds_text(pair["seconds"])}</b><small>{time}</small></td>'
+            )
+        out.append(f'<tr><th class="row">{paper_tables.LABELS[line["dataset"]]}</th>{"".join(cells)}</tr>')
+    return table(out)
+
+
+def _small(text: str) -> str:
+    return f'<small class="inline">{text}</small>' if text else ""

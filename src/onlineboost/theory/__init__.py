@@ -3,24 +3,14 @@
 Every bound has all its constants. docs/theory.md says what each means to a user and has the proofs, where they are not
 the paper's: several of its constants do not follow from its proofs, and several can be better. k is the number of
 classes, N of learners, T of examples; gamma is an edge over random guessing, S an excess loss (`measure_edge` measures
-both), delta the probability that a bound fails. The files: `mbbm_bounds` (Theorem 1), `lower_bounds` (Theorem 2),
-`olm_bounds` (Theorem 3), `planning` (the bounds solved for N and T), `weak_learning` (the edge of a learner),
-`expert_advice` (learners sure to have one), `simulate` (boosters on votes with a given edge), `guarantee` (what is
-guaranteed for a run). Users, reports and the command line may import this package, the latter when a command needs it,
-since it takes scikit-learn along; nothing that it imports itself (estimators, chain, boosters, _compile) may.
+both), delta the probability that a bound fails. The files: `upper_bounds` (Theorems 1 and 3), `lower_bounds` (Theorem
+2), `planning` (the bounds solved for N and T), `weak_learning` (the edge of a learner, and learners sure to have one),
+`simulate` (boosters on votes with a given edge), `guarantee` (what is guaranteed for a run), and `checks`. Users,
+reports and the command line may import this package, the latter when a command needs it, since it takes scikit-learn
+along; nothing that it imports itself (estimators, chain, boosters, _compile) may.
 """
 
-from onlineboost.theory.expert_advice import (
-    Link,
-    excess_of_regret,
-    lea,
-    lea_regret,
-    lea_step,
-    link,
-    littlestone_regret,
-)
-from onlineboost.theory.forecasts import LossGuarantee, mixture_bound
-from onlineboost.theory.guarantee import Guarantee, guarantee
+from onlineboost.theory.guarantee import Guarantee, LossGuarantee, guarantee, mixture_bound
 from onlineboost.theory.lower_bounds import (
     edge_of_votes,
     excess_of_votes,
@@ -29,24 +19,6 @@ from onlineboost.theory.lower_bounds import (
     least_examples,
     shrinking_edge,
     useless_rounds,
-)
-from onlineboost.theory.mbbm_bounds import (
-    MOST_EXACT,
-    chernoff_error,
-    hoeffding_error,
-    mbbm_bound,
-    mbbm_error,
-    paper_weight_bounds,
-    weight_sum,
-    weight_sum_closed,
-)
-from onlineboost.theory.olm_bounds import (
-    adaptive_regret_bounds,
-    best_expert_bound,
-    edge_gain,
-    hedge_bound,
-    olm_bound,
-    regret_bounds,
 )
 from onlineboost.theory.planning import (
     chernoff_learners,
@@ -66,7 +38,35 @@ from onlineboost.theory.simulate import (
     draw_votes,
     greedy_votes,
 )
-from onlineboost.theory.weak_learning import Edge, measure_edge, measure_learner, sure_edges
+from onlineboost.theory.upper_bounds import (
+    MOST_EXACT,
+    adaptive_regret_bounds,
+    best_expert_bound,
+    chernoff_error,
+    edge_gain,
+    hedge_bound,
+    hoeffding_error,
+    mbbm_bound,
+    mbbm_error,
+    olm_bound,
+    paper_weight_bounds,
+    regret_bounds,
+    weight_sum,
+    weight_sum_closed,
+)
+from onlineboost.theory.weak_learning import (
+    Edge,
+    Link,
+    excess_of_regret,
+    lea,
+    lea_regret,
+    lea_step,
+    link,
+    littlestone_regret,
+    measure_edge,
+    measure_learner,
+    sure_edges,
+)
 
 __all__ = [
     "MOST_EXACT",

@@ -8,7 +8,7 @@ import numpy as np
 
 from onlineboost.boosters.potentials.checks import check_gamma, check_int
 
-LEAST_EDGE = 1e-6  # that is worth planning for: with less it takes more than 10^12 learners
+MIN_EDGE = 1e-6  # that is worth planning for: with less it takes more than 10^12 learners
 
 
 def check_error(error: float) -> float:
@@ -35,8 +35,8 @@ def check_plan(k: int, gamma: float, error: float) -> None:
     """What planning starts from."""
     check_int("n_classes", k, 2)
     check_error(error)
-    if not LEAST_EDGE <= check_one_gamma(gamma) < 1.0:
-        raise ValueError(f"gamma must be in [{LEAST_EDGE:g}, 1): random guesses cannot be boosted; got {gamma!r}")
+    if not MIN_EDGE <= check_one_gamma(gamma) < 1.0:
+        raise ValueError(f"gamma must be in [{MIN_EDGE:g}, 1): random guesses cannot be boosted; got {gamma!r}")
 
 
 def check_excess_loss(excess_loss: float) -> float:

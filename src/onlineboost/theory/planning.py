@@ -11,8 +11,15 @@ from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.boosters.potentials.checks import check_gammas, check_int
 from onlineboost.theory.checks import check_error, check_excess_loss, check_plan
 from onlineboost.theory.lower_bounds import edge_of_votes, least_error, least_error_closed
-from onlineboost.theory.mbbm_bounds import MOST_EXACT, chernoff_rate, mbbm_error, weight_sum
-from onlineboost.theory.olm_bounds import HEDGE_RATE, edge_gain, olm_bound
+from onlineboost.theory.upper_bounds import (
+    HEDGE_RATE,
+    MOST_EXACT,
+    chernoff_rate,
+    edge_gain,
+    mbbm_error,
+    olm_bound,
+    weight_sum,
+)
 
 
 def mbbm_learners(n_classes: int, gamma: float, error: float) -> int:

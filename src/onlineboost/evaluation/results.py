@@ -1,0 +1,334 @@
+"""What a prequential run shows: with all its predictions (`Result`), or counted as it goes (`Tally`)."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from onlineboost.data.errors import DataError
+from onlineboost.evaluation.metrics import Metrics
+from onlineboost.evaluation.runner import Step
+
+STRETCHES = 30  # of a stream, for intervals
+TAIL = 0.2  # share of the stream that its last part is, unless another is given
+MAX_STRETCHES = 1 << 18  # that a Tally counts apart; up to so many rows all its figures are exact
+
+
+def interval(means: np.ndarray, rows: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    """An interval for the mean over the stream, from the means of its stretches, in order, and their rows.
+
+    Neighbouring rows are alike, so it is made from stretches of the stream, not from rows. What stretches differ by is
+    taken from neighbours (von Neumann 1941): a model that gets better as it learns makes the interval no wider. NaN:
+    there are fewer than 3 stretches.
+
+    Examples
+    --------
+    >>> low, high = interval(np.array([0.6, 0.8, 0.7, 0.9]), np.full(4, 100.0))
+    >>> round(low, 2), round(high, 2)
+    (0.56, 0.94)
+    """
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie in (0, 1), got {level!r}")
+    if len(means) < 3:
+        return math.nan, math.nan
+    from scipy.stats import t  # loaded when it is needed: it takes a while
+
+    n = len(means)
+    mean = float(means @ rows / rows.sum())
+    variance = float(np.square(np.diff(means)).sum() / (2 * (n - 1)))
+    wide = float(t.ppf(0.5 + level / 2.0, n - 1)) * math.sqrt(variance / n)
+    return mean - wide, mean + wide
+
+
+class TailAccuracy(float):
+    """The accuracy over the last 20 % of a stream: a number. Called with a share, the accuracy over that last part."""
+
+    _of: Callable[[float], float]
+
+    def __new__(cls, of: Callable[[float], float]) -> TailAccuracy:
+        self = super().__new__(cls, of(TAIL))
+        self._of = of
+        return self
+
+    def __call__(self, share: float = TAIL) -> float:
+        return self._of(share)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return float, (float(self),)  # as a copy, a number alone
+
+
+class Figures(ABC):
+    """The figures of a run, from how often its predictions were right in any part of the stream."""
+
+    seconds: float
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def _right_since(self, row: int) -> float:
+        """Share of right predictions from this row on."""
+
+    @abstractmethod
+    def _right_between(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """These rows but the first, which is 0, and the shares of right predictions from each to the next."""
+
+    @abstractmethod
+    def _trees_since(self, row: int) -> np.ndarray | None:
+        """The share of right predictions of each tree of a BestTree, from this row on."""
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right predictions over the whole stream."""
+        return self._right_since(0)
+
+    @property
+    def mistakes(self) -> int:
+        """Number of wrong predictions."""
+        return len(self) - round(self.accuracy * len(self))
+
+    @property
+    def tail_accuracy(self) -> TailAccuracy:
+        """Share of right predictions over the last 20 % of the stream; `tail_accuracy(0.5)`: over the last half."""
+        return TailAccuracy(lambda share: self._right_since(self._start(share)))
+
+    def best_tree_accuracy(self, share: float = 1.0) -> float:
+        """Share of right predictions over the last part of the stream by the tree that was best there: the paper's DT.
+
+        For runs of :class:`BestTree` only. The tree is chosen in hindsight, so no online method can be sure of this.
+        """
+        trees = self._trees_since(self._start(share))
+        if trees is None:
+            raise ValueError("best_tree_accuracy needs a run of BestTree: other models have no trees to choose from")
+        return float(trees.max())
+
+    def _start(self, share: float) -> int:
+        """The row at which the last part of the stream begins."""
+        if not 0.0 < share <= 1.0:
+            raise ValueError(f"share must lie in (0, 1], got {share!r}")
+        return len(self) - max(1, round(share * len(self)))
+
+    @property
+    def examples_per_second(self) -> float:
+        """Examples predicted and learned in a second."""
+        return len(self) / self.seconds if self.seconds > 0.0 else float("inf")
+
+    def curve(self, points: int = 200) -> tuple[np.ndarray, np.ndarray]:
+        """Learning curve: (examples, share of right predictions since the point before)."""
+        return self._right_between(np.linspace(0, len(self), min(points, len(self)) + 1).round())
+
+    def accuracy_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """An interval for the accuracy, from stretches of the stream: see docs/metrics.md. NaN: too few rows."""
+        ends, shares = self.curve(STRETCHES)
+        low, high = interval(shares, np.diff(ends, prepend=0), level)
+        return max(low, 0.0), min(high, 1.0)
+
+    def better_than(self, other: Figures, level: float = 0.95) -> tuple[float, float]:
+        """An interval for how much more accurate this run is than another one over the same rows."""
+        if len(other) != len(self):
+            raise ValueError(f"the other run has {len(other):,} rows, and this one {len(self):,}")
+        (ends, own), (_, others) = self.curve(STRETCHES), other.curve(STRETCHES)
+        return interval(own - others, np.diff(ends, prepend=0), level)
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if not len(self):
+            return f"{name}(0 examples)"
+        accuracy = f"accuracy {self.accuracy:.4f}, last 20 % {self.tail_accuracy:.4f}"
+        speed = f"{self.seconds:.2f} s, {self.examples_per_second:,.0f} examples/s"
+        return f"{name}({len(self):,} examples, {accuracy}, {speed})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Figures):
+    """A prequential run: every prediction was made before its label was learned.
+
+    Examples
+    --------
+    >>> r = Result(predictions=np.array(["a", "b", "b"]), y=np.array(["a", "a", "b"]), seconds=0.5)
+    >>> r
+    Result(3 examples, accuracy 0.6667, last 20 % 1.0000, 0.50 s, 6 examples/s)
+    >>> round(r.accuracy, 3), r.tail_accuracy, r.tail_accuracy(0.67), r.examples_per_second
+    (0.667, 1.0, 0.5, 6.0)
+    """
+
+    predictions: np.ndarray
+    y: np.ndarray
+    seconds: float
+    tree_right: np.ndarray | None = None  # bool (rows, trees): which trees of a BestTree were right
+    probabilities: np.ndarray | None = None  # float64 (rows, classes), of classes known at a row; otherwise 0
+    classes: np.ndarray | None = None  # the labels of their columns
+    weight: np.ndarray | None = None  # of the rows; None: 1
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def right(self) -> np.ndarray:
+        """Whether each prediction was right."""
+        return np.asarray(self.predictions == self.y, bool)
+
+    def _right_since(self, row: int) -> float:
+        return float(self.right[row:].mean())
+
+    def _right_between(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        edges = np.unique(rows.astype(int))
+        return edges[1:], np.add.reduceat(self.right, edges[:-1]) / np.diff(edges)
+
+    def _trees_since(self, row: int) -> np.ndarray | None:
+        return None if self.tree_right is None else self.tree_right[row:].mean(axis=0)
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Balanced accuracy, kappa, F1, log loss and others, over the whole stream."""
+        return self.metrics_of()
+
+    def metrics_of(self, *, window: int | None = None, fade: float = 1.0) -> Metrics:
+        """The same over the last `window` rows, or with rows that fade: see :class:`Metrics`."""
+        found = Metrics(window=window, fade=fade)
+        more = {"probabilities": self.probabilities, "classes": self.classes}
+        found.add(self.y, self.predictions, weight=self.weight, **more)
+        return found
+
+    def to_frame(self) -> Any:
+        """A row for each example: label, prediction, right, weight, and the probability of each class.
+
+        A frame of pandas if it is installed, else of polars.
+        """
+        columns: dict[str, Any] = {"label": self.y, "prediction": self.predictions, "right": self.right}
+        if self.weight is not None:
+            columns["weight"] = self.weight
+        if self.probabilities is not None and self.classes is not None:
+            columns |= {f"p({label})": p for label, p in zip(self.classes, self.probabilities.T, strict=True)}
+        for library in ("pandas", "polars"):
+            try:
+                return import_module(library).DataFrame(columns)
+            except ImportError:
+                continue
+        raise DataError("to_frame needs pandas or polars: pip install 'onlineboost[frames]'")
+
+
+class Counts:
+    """How often each of some things was true, in equal stretches of the stream: of one row each at first.
+
+    When there are more than MAX_STRETCHES, each two become one.
+
+    Examples
+    --------
+    >>> counts = Counts(1)
+    >>> counts.add(np.array([[True], [False], [True], [True]]))
+    >>> counts.rows, counts.since(2).tolist()
+    (4, [1.0])
+    """
+
+    def __init__(self, width: int) -> None:
+        self.rows = 0
+        self.length = 1  # rows of a stretch
+        self._counts: np.ndarray = np.zeros((1024, width), np.uint16)
+
+    def add(self, true: np.ndarray) -> None:
+        """More rows: bool (rows, width)."""
+        for part in np.array_split(true, max(1, -(-len(true) // MAX_STRETCHES))):
+            end = self.rows + len(part)
+            while end > MAX_STRETCHES * self.length:
+                self._merge()
+            self._make_room(-(-end // self.length))
+            first = self.rows // self.length
+            starts = np.arange(first, -(-end // self.length)) * self.length - self.rows
+            if len(part):
+                sums = np.add.reduceat(part, np.maximum(starts, 0), dtype=self._counts.dtype)
+                self._counts[first : first + len(starts)] += sums
+            self.rows = end
+
+    def _merge(self) -> None:
+        counts: np.ndarray = self._counts.astype(np.uint16 if self.length < 1 << 14 else np.int64)
+        self._counts = counts[0::2] + counts[1::2]
+        self.length *= 2
+
+    def _make_room(self, stretches: int) -> None:
+        room, width = self._counts.shape
+        if stretches > room:
+            while stretches > room:
+                room *= 2
+            more = np.zeros((room - len(self._counts), width), self._counts.dtype)
+            self._counts = np.concatenate([self._counts, more])
+
+    def as_values(self) -> list[Any]:
+        """All of it, to be saved."""
+        return [self.rows, self.length, self._counts[: -(-self.rows // self.length)].copy()]
+
+    @classmethod
+    def of_values(cls, saved: list[Any]) -> Counts:
+        rows, length, kept = saved
+        counts = cls(kept.shape[1])
+        counts.rows, counts.length, counts._counts = rows, length, counts._counts.astype(kept.dtype)
+        counts._make_room(len(kept))
+        counts._counts[: len(kept)] = kept
+        return counts
+
+    def since(self, row: int) -> np.ndarray:
+        """Shares of the rows from this one on, to the nearest stretch."""
+        first = min(round(row / self.length), (self.rows - 1) // self.length)
+        return self._counts[first:].sum(axis=0, dtype=np.int64) / (self.rows - first * self.length)
+
+    def between(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """These rows but the first, which is 0, to the nearest stretch; and the shares from each to the next."""
+        edges = np.unique(np.rint(rows / self.length).astype(np.int64))
+        edges[-1] = -(-self.rows // self.length)
+        counts = np.add.reduceat(self._counts[: edges[-1]], edges[:-1], axis=0, dtype=np.int64)
+        ends = np.minimum(edges * self.length, self.rows)
+        return ends[1:], counts / np.diff(ends)[:, None]
+
+
+@dataclass(repr=False)
+class Tally(Figures):
+    """The figures of a run without its predictions and labels: memory does not grow with the stream."""
+
+    right: Counts = field(default_factory=lambda: Counts(1))
+    trees: Counts | None = None  # of a BestTree
+    seconds: float = 0.0
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def add_step(self, step: Step) -> None:
+        """A block that was predicted and learned."""
+        self.add(step.right, step.seconds, step.tree_right)
+        self.metrics.add(**step.scored)
+
+    def add(self, right: np.ndarray, seconds: float, tree_right: np.ndarray | None = None) -> None:
+        """A block: whether each prediction was right, bool (rows,), and each tree's, bool (rows, trees)."""
+        self.right.add(right[:, None])
+        self.seconds += seconds
+        if tree_right is not None:
+            self.trees = self.trees or Counts(tree_right.shape[1])
+            self.trees.add(tree_right)
+
+    def as_values(self) -> dict[str, Any]:
+        """All of it, to be saved."""
+        trees = None if self.trees is None else self.trees.as_values()
+        counts = {"right": self.right.as_values(), "trees": trees, "seconds": self.seconds}
+        return {**counts, "metrics": self.metrics.as_values()}
+
+    @classmethod
+    def of_values(cls, saved: dict[str, Any]) -> Tally:
+        trees = None if saved["trees"] is None else Counts.of_values(saved["trees"])
+        return cls(Counts.of_values(saved["right"]), trees, saved["seconds"], Metrics.of_values(saved["metrics"]))
+
+    def __len__(self) -> int:
+        return self.right.rows
+
+    def _right_since(self, row: int) -> float:
+        return float(self.right.since(row)[0])
+
+    def _right_between(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        ends, shares = self.right.between(rows)
+        return ends, shares[:, 0]
+
+    def _trees_since(self, row: int) -> np.ndarray | None:
+        return None if self.trees is None else self.trees.since(row)

@@ -1,0 +1,306 @@
+"""Test, then train: the one loop that every run goes through, be it of `prequential`, `observe`, `tune` or `resumable`.
+
+A stream is blocks of rows. `predict_then_learn` takes a model over them, and yields a `Step` for each. A classifier of
+this package takes a block in one compiled pass. Any other one, and any whose labels come late, takes row by row: each
+is predicted, and learned when the `LabelQueue` says that its label has come.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlineboost.data.errors import DataError
+from onlineboost.data.frames import as_table, rows_of
+from onlineboost.data.labels import values_of
+from onlineboost.data.table import Block, Table
+
+BLOCK_ROWS = 16_384  # rows learned between two calls of `progress`; threads pause at the end of each
+
+Progress = Callable[[int, float], None]  # (examples so far, share of the stream so far)
+
+
+# ----------------------------------------------------------------------------------------------- rows in memory
+
+
+def one_label_per_row(y: Any) -> np.ndarray:
+    """Labels as an array of one dimension; a single column is one, too."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise DataError(f"y has shape {labels.shape}: give one label per row")
+    return labels
+
+
+def rows_and_labels(X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    """Arrays or frames as rows that can be cut, and as many labels."""
+    X, y = rows_of(X), one_label_per_row(y)
+    if len(X) != len(y):
+        raise DataError(f"X has {len(X)} rows and y has {len(y)}: give one label per row")
+    return X, y
+
+
+def distinct(y: np.ndarray) -> np.ndarray:
+    """The labels in y, in order; of kinds that have no order, as they come."""
+    if y.dtype != object:
+        return np.unique(y)
+    found = np.array([*dict.fromkeys(y.tolist()), None], object)[:-1]
+    try:
+        return np.sort(found)
+    except TypeError:
+        return found
+
+
+def cut(X: Any, y: np.ndarray, *, pieces: int = 1) -> Iterator[Block]:
+    """Rows as blocks: of BLOCK_ROWS, or smaller so that there are at least about so many pieces.
+
+    Examples
+    --------
+    >>> [len(block) for block in cut(np.zeros((10, 2)), np.zeros(10), pieces=3)]
+    [4, 4, 2]
+    """
+    X, y = rows_and_labels(X, y)
+    rows = max(1, min(BLOCK_ROWS, -(-len(y) // pieces)))
+    for a in range(0, len(y), rows):
+        b = min(a + rows, len(y))
+        yield Block(X[a:b], y[a:b], a, b / len(y))
+
+
+# ----------------------------------------------------------------------------------------------------- the loop
+
+
+class Step(NamedTuple):
+    """A block that was predicted and learned."""
+
+    block: Block
+    predictions: np.ndarray
+    probabilities: np.ndarray | None  # float64 (rows, classes)
+    classes: Any  # the labels of their columns
+    tree_right: np.ndarray | None  # bool (rows, trees) of a BestTree
+    weight: np.ndarray | None  # of the rows; None: 1
+    seconds: float  # of predicting and learning: what has to be compiled is compiled before
+    cpu_seconds: float
+
+    @property
+    def right(self) -> np.ndarray:
+        """Whether each prediction was right."""
+        return np.asarray(self.predictions == self.block.y, bool)
+
+    @property
+    def scored(self) -> dict[str, Any]:
+        """What `Metrics.add` takes."""
+        told = {"weight": self.weight, "probabilities": self.probabilities, "classes": self.classes}
+        return {"y": self.block.y, "predictions": self.predictions, **told}
+
+
+def predict_then_learn(
+    model: Any,
+    blocks: Iterable[Block],
+    classes: Any = None,
+    *,
+    labels: LabelQueue | None = None,
+    proba: bool = False,
+    weight: np.ndarray | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Step]:
+    """Predict every example, and learn it at once, or when `labels` says so. For the arguments see `prequential`."""
+    proba = proba and hasattr(model, "predict_proba")
+    in_blocks, rows, seen = labels is None and hasattr(model, "test_then_train"), None, 0
+    for block in blocks:
+        own = None if weight is None else weight[seen : seen + len(block)]
+        if seen == 0:
+            _compile_before(model, block, classes)
+            if not in_blocks:
+                rows = _RowByRow(model, classes, labels, begun=labels is None and block.first_row > 0)
+        start, cpu_start = time.perf_counter(), time.process_time()
+        said = _whole_block(model, block, classes, own, proba) if rows is None else rows.take(block, own, proba)
+        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+        trees = model._right_by_tree() if hasattr(model, "_right_by_tree") and in_blocks else None
+        yield Step(block, *said, trees, own, seconds, cpu_seconds)
+        seen += len(block)
+        if progress is not None:
+            progress(seen, block.fraction)
+    if not seen:
+        raise DataError("the stream is empty: there is nothing to learn from")
+    if rows is not None:
+        rows.learn_rest()
+
+
+Said = tuple[np.ndarray, np.ndarray | None, Any]  # predictions, probabilities and the labels of their columns
+
+
+def _compile_before(model: Any, block: Block, classes: Any) -> None:
+    """Have the kernels of a new model of ours compiled or loaded before it is timed: a copy learns two rows."""
+    if hasattr(model, "test_then_train") and hasattr(model, "get_params") and not hasattr(model, "_model"):
+        deepcopy(model).partial_fit(block.X[:2], block.y[:2], classes=classes)
+
+
+def _whole_block(model: Any, block: Block, classes: Any, weight: np.ndarray | None, proba: bool) -> Said:
+    more: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
+    if not proba:
+        return model.test_then_train(block.X, block.y, classes=classes, **more), None, None
+    said, p = model.test_then_train(block.X, block.y, classes=classes, proba=True, **more)
+    return said, p, model.classes_
+
+
+def in_columns(parts: Sequence[tuple[np.ndarray, Any] | None], classes: Any) -> np.ndarray:
+    """Probabilities, (rows, known classes) and those classes, in columns of all classes; None: a row without any."""
+    column = {label: c for c, label in enumerate(values_of(np.asarray(classes)))}
+    p, at = np.zeros((sum(1 if part is None else len(part[0]) for part in parts), len(column))), 0
+    for part in parts:
+        if part is None:
+            at += 1
+            continue
+        said, known = part
+        p[at : at + len(said), [column[label] for label in values_of(np.asarray(known))]] = said
+        at += len(said)
+    return p
+
+
+# ---------------------------------------------------------------------------------------------------- row by row
+
+
+class LabelQueue:
+    """When labels come, and the numbers of the rows that wait for them.
+
+    Row i comes at times[i], and its label at times[i] + delay; `delay` is a number, or one for each row. Without
+    `times` row i comes at i: its label is learned right after row i + delay was predicted. With `times`, labels that
+    have come by the time of a row are learned before it is predicted.
+    """
+
+    def __init__(self, delay: Any = 0, times: Any = None) -> None:
+        self._times = None if times is None else np.asarray(times)
+        self._delay = delay if np.ndim(delay) == 0 else np.asarray(delay)
+        self._waiting: list[tuple[Any, int]] = []
+        zero = np.zeros(1, np.asarray(self._delay).dtype)[0]
+        try:
+            good = bool(np.all(np.asarray(self._delay) >= zero))
+        except TypeError:
+            good = False
+        if not good or isinstance(self._delay, bool | str):
+            raise ValueError(f"delay must be a number of rows, or an amount of time with `times`, got {self._delay!r}")
+        if self._times is not None and np.any(self._times[1:] < self._times[:-1]):
+            row = int(np.flatnonzero(self._times[1:] < self._times[:-1])[0]) + 1
+            raise DataError(f"row {row}: its time is before that of the row above; sort the stream by `times`")
+
+    def check_rows(self, n: int) -> None:
+        """There are so many rows."""
+        given: Any
+        for name, given in (("times", self._times), ("delay", self._delay)):
+            if np.ndim(given) == 1 and len(given) != n:
+                raise DataError(f"{name} has {len(given)} entries and the stream has {n} rows: give one for each")
+
+    def before(self, row: int) -> Iterator[int]:
+        """Rows to be learned before this one is predicted."""
+        if self._times is not None:
+            yield from self._due(self._times[row])
+
+    def after(self, row: int) -> Iterator[int]:
+        """This row has been predicted; the rows to be learned now."""
+        now = row if self._times is None else self._times[row]
+        heapq.heappush(self._waiting, (now + (self._delay[row] if np.ndim(self._delay) else self._delay), row))
+        if self._times is None:
+            yield from self._due(now)
+
+    def _due(self, now: Any) -> Iterator[int]:
+        while self._waiting and self._waiting[0][0] <= now:
+            yield heapq.heappop(self._waiting)[1]
+
+    def rest(self) -> Iterator[int]:
+        """The stream has ended: all labels that had not arrived."""
+        while self._waiting:
+            yield heapq.heappop(self._waiting)[1]
+
+
+class _Row(NamedTuple):
+    values: list[Any] | None  # for a model that takes single rows
+    X: Any  # as a block of its own
+    y: np.ndarray
+    weight: float | None
+
+
+class _RowByRow:
+    """A model that is given rows one by one, and those whose labels have not come.
+
+    They are kept here and not under the model's own tickets (`predict_pending`): these are part of a model file, a
+    model lets at most 10,000 rows wait, and models of others and baselines have none.
+    """
+
+    def __init__(self, model: Any, classes: Any, labels: LabelQueue | None, *, begun: bool) -> None:
+        self._model, self._classes, self._labels = model, classes, labels or LabelQueue()
+        self._takes_tables = hasattr(model, "test_then_train")  # of this package
+        self._takes_single_rows = self._takes_tables and hasattr(model, "learn_one")
+        self._begun = begun  # before the first label has come there is nothing to predict with
+        self._seen = 0
+        self._waiting: dict[int, _Row] = {}
+
+    def take(self, block: Block, weight: np.ndarray | None, proba: bool) -> Said:
+        """Predict the rows of a block, and learn those whose labels have come meanwhile."""
+        said, parts = np.empty(len(block), object), []
+        for b, row in enumerate(self._rows(block, weight)):
+            number = self._seen
+            self._learn(self._labels.before(number))
+            said[b] = self._predict(row)
+            if proba:
+                parts.append(self._probabilities(row))
+            self._waiting[number] = row
+            self._learn(self._labels.after(number))
+            self._seen += 1
+        if not any(parts):
+            return said, None, None
+        return said, in_columns(parts, self._model.classes_), self._model.classes_
+
+    def learn_rest(self) -> None:
+        """The stream has ended: learn all rows that are left."""
+        self._learn(self._labels.rest())
+
+    def _rows(self, block: Block, weight: np.ndarray | None) -> Iterator[_Row]:
+        X: Any = block.X if self._takes_tables else _as_numbers(self._model, block)
+        if isinstance(X, np.ndarray) and X.dtype == np.object_:
+            X = as_table(X)  # the block says what its columns are, not the first row
+        values: Iterable[Any] = [None] * len(block)
+        if self._takes_single_rows:
+            columns = (column.tolist() for column in X.columns) if isinstance(X, Table) else None
+            values = map(list, zip(*columns, strict=True)) if columns is not None else X.tolist()
+        for b, row in enumerate(values):
+            yield _Row(row, X[b : b + 1], block.y[b : b + 1], None if weight is None else float(weight[b]))
+
+    def _predict(self, row: _Row) -> Any:
+        if not self._begun:
+            return None
+        return self._model.predict(row.X)[0] if row.values is None else self._model.predict_one(row.values)
+
+    def _probabilities(self, row: _Row) -> tuple[np.ndarray, Any] | None:
+        if not self._begun:
+            return None
+        if row.values is None:
+            return np.asarray(self._model.predict_proba(row.X)), self._model.classes_
+        return np.array([list(self._model.predict_proba_one(row.values).values())]), self._model.classes_
+
+    def _learn(self, numbers: Iterator[int]) -> None:
+        for number in numbers:
+            row = self._waiting.pop(number)
+            if self._begun and row.values is not None:
+                self._model.learn_one(row.values, row.y[0], 1.0 if row.weight is None else row.weight)
+            else:  # the first row settles what the columns are, and takes the classes
+                more = {} if row.weight is None else {"sample_weight": [row.weight]}
+                self._model.partial_fit(row.X, row.y, classes=self._classes, **more)
+            self._begun = True
+
+
+def _as_numbers(model: Any, block: Block) -> Any:
+    """The rows of a block for a classifier that knows arrays of numbers alone."""
+    X: Any = block.X
+    if isinstance(X, Table):
+        if any(column.dtype == np.object_ for column in X.columns):
+            raise DataError(
+                f"{type(model).__name__} needs numbers, but a column of the stream is nominal: encode it first"
+            )
+        X = np.column_stack(X.columns)
+    return X

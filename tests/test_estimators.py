@@ -13,7 +13,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
-from contract.kinds import TRIED
 from helpers import (
     assert_finite,
     assert_same_tree,
@@ -30,8 +29,9 @@ from helpers import (
 from onlineboost import AdaBoostOLM, EagerTrees, HoeffdingTree, NearestNeighbours, RefittedTrees
 from onlineboost._compile.random import SAMPLE, SETTING, uniform
 from onlineboost.estimators import lookup
+from onlineboost.estimators.registry import ENTRIES
 
-KINDS = [lookup.make(entry.name, n_learners=4) for entry in TRIED]
+KINDS = [lookup.make(entry.name, n_learners=4) for entry in ENTRIES]
 
 
 @pytest.fixture(params=KINDS, ids=lambda clf: type(clf).__name__)

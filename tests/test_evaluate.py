@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contract.kinds import TRIED
 from helpers import in_blocks, mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, evaluation, prequential
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table
 from onlineboost.data.table import Block
+from onlineboost.estimators.registry import ENTRIES
 from onlineboost.evaluation import LastClass, MajorityClass, Result, Tally, blocks
 
 
@@ -172,7 +172,7 @@ def test_baselines():
 
 @pytest.mark.parametrize(
     "module",
-    ["evaluation.blocks", "evaluation.result", "evaluation.run", *(f"estimators.{entry.module}" for entry in TRIED)],
+    ["evaluation.blocks", "evaluation.result", "evaluation.run", *(f"estimators.{entry.module}" for entry in ENTRIES)],
 )
 def test_examples_in_docstrings(module):
     found = doctest.testmod(__import__(f"onlineboost.{module}", fromlist=["_"]))

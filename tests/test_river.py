@@ -14,13 +14,12 @@ pytest.importorskip("river", reason="river is not installed: pip install 'online
 from river import checks, datasets, evaluate, metrics, naive_bayes, preprocessing, tree
 
 import onlineboost
-from contract.kinds import TRIED
 from helpers import mixed_stream, model_state
 from onlineboost import AdaBoostOLM
 from onlineboost import river as facade
 from onlineboost.estimators.registry import ENTRIES
 
-every_class = pytest.mark.parametrize("name", [entry.class_name for entry in TRIED])
+every_class = pytest.mark.parametrize("name", [entry.class_name for entry in ENTRIES])
 NAMES = ("colour", "length", "size", "width", "count")
 
 

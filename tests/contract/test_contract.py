@@ -20,7 +20,6 @@ from sklearn.base import clone
 from contract.kinds import (
     every_estimator,
     every_kind,
-    every_member_too,
     shortened,
     with_costs,
     with_learners_of_another_make,
@@ -339,7 +338,7 @@ def but_for_the_mean(clf):
     return {**state, "chain": {**state["chain"], "mean weight": None}}
 
 
-@pytest.mark.parametrize("kind", every_member_too() + with_costs(), ids=str)
+@pytest.mark.parametrize("kind", every_estimator() + with_costs(), ids=str)
 def test_the_size_of_weights_makes_no_difference(kind):
     """Of equal weights, and of powers of two, not by a bit; another factor changes the last digits of sums."""
     X, y, weight = stream(21, 120)

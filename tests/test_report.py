@@ -206,6 +206,7 @@ def test_the_curves_are_means_over_the_orders(reproduction):
 
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium to open the page in")
 @pytest.mark.parametrize("which", ["reproduction", "comparison"])
+@pytest.mark.slow
 def test_a_browser_draws_all_charts(which, request, tmp_path):
     page = request.getfixturevalue(which)
     page = page if isinstance(page, str) else page[-1]

@@ -37,10 +37,11 @@ lock: $(VENV)/installed-package
 	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' --extra dev pyproject.toml -o requirements-dev.lock
 
-# Random operations on every estimator beside a clean replica, then once more with all indices checked, as is the contract
-# suite; about an hour. Options: make soak SOAK='--operations 1000000 --seed 7'
+# The slow tests; random operations on every estimator beside a clean replica, then once more with all indices checked, as
+# is the contract suite; about an hour. Options: make soak SOAK='--operations 1000000 --seed 7'
 CHECKED := NUMBA_BOUNDSCHECK=1 $(BIN)/python
-soak: $(VENV)/installed-dev
+soak: $(VENV)/installed-dev $(VENV)/tried-ray
+	$(BIN)/python -m pytest -m slow
 	$(BIN)/python tests/soak/run.py --operations 100000 $(SOAK)
 	$(BIN)/python tests/soak/run.py --programs 10000 $(SOAK)
 	$(CHECKED) tests/soak/run.py --operations 20000 $(SOAK)

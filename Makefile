@@ -12,6 +12,7 @@ run: $(VENV)/installed
 
 test: $(VENV)/installed-dev $(VENV)/tried-ray
 	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -36,14 +37,15 @@ lock: $(VENV)/installed-package
 	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' --extra dev pyproject.toml -o requirements-dev.lock
 
-# Random operations on every estimator beside a clean replica, then once more with all indices checked, as is the contract
-# suite; about an hour. Options: make soak SOAK='--operations 1000000 --seed 7'
+# The slow tests; random operations on every estimator beside a clean replica, then once more with all indices checked, as
+# is the contract suite; about an hour. Options: make soak SOAK='--operations 1000000 --seed 7'
 CHECKED := NUMBA_BOUNDSCHECK=1 $(BIN)/python
-soak: $(VENV)/installed-dev
+soak: $(VENV)/installed-dev $(VENV)/tried-ray
+	$(BIN)/python -m pytest -m slow
 	$(BIN)/python tests/soak/run.py --operations 100000 $(SOAK)
 	$(BIN)/python tests/soak/run.py --programs 10000 $(SOAK)
 	$(CHECKED) tests/soak/run.py --operations 20000 $(SOAK)
-	ONLINEBOOST_ALL_MEMBERS=1 $(CHECKED) -m pytest tests/contract tests/test_estimators.py tests/test_evaluate.py tests/test_river.py
+	$(CHECKED) -m pytest tests/contract tests/test_estimators.py tests/test_evaluate.py tests/test_river.py
 
 # 10,000 changed model files: a clean error or a good model, with all indices checked; five minutes.
 fuzz: $(VENV)/installed-dev

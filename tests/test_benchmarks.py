@@ -61,6 +61,7 @@ def test_a_stream_is_the_data_set_in_numbers():
     assert [values[int(code)] for code in stream.X[:, 5]] == list(shuffled.X.columns[5][:50])
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_gives_the_same_predictions(tmp_path):
     stream = scaling.make_stream(200)
     stream.save(tmp_path / "stream.npz")
@@ -170,6 +171,7 @@ def test_pictures_are_drawn(tmp_path):
     assert (tmp_path / "pictures" / "benchmark_systems.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_parts_of_the_cost_add_up():
     """Grown trees, sent the same rows by kernels that do one thing more each: times add up to that of learning."""
     parts = profile_parts.parts("nursery", 3, Console(quiet=True))

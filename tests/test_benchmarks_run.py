@@ -63,6 +63,7 @@ def test_every_script_is_tested_here():
             assert f"def test_{path.stem}_" in here, path.name
 
 
+@pytest.mark.slow
 def test_cluster_compares_parts_with_one_process_and_counts_bytes():
     small = ("--streams", "balance", "--rows", 120, "--learners", 4, "--models", "adaboost-olm", "--few", 30)
     assert run("cluster", "exact", "--here", *small, "--parts", "1,3", "--blocks", "1,50").endswith(
@@ -86,6 +87,7 @@ def test_accuracy_is_the_mean_over_the_orders(tmp_path):
     assert [row["tail"] for row in kept] == expected
 
 
+@pytest.mark.slow
 def test_flagship_can_be_stopped_and_goes_on(tmp_path):
     asked = ("--datasets", "balance:200", "--model", "online-boost:2", "--model", "adaboost-olm:2")
     out = tmp_path / "runs.jsonl"
@@ -99,6 +101,7 @@ def test_flagship_can_be_stopped_and_goes_on(tmp_path):
     assert "balance" in first
 
 
+@pytest.mark.slow
 def test_profile_panel_measures_parts():
     asked = ("--datasets", "balance", "--rows", 100, "--times", 3, "--parts", "combiner,fitted")
     rows = rows_of(run("profile_panel", *asked))
@@ -106,6 +109,7 @@ def test_profile_panel_measures_parts():
     assert len(rows) == 3
 
 
+@pytest.mark.slow
 def test_bench_measures_and_writes_a_page(tmp_path):
     asked = ("--quick", "--streams", "car", "--models", "ours-olm", "--learners", 3, "--rows", 150)
     output = run("bench", *asked, "--axes", "learners", "--out", tmp_path)
@@ -122,6 +126,7 @@ def test_bench_measures_and_writes_a_page(tmp_path):
     assert f"| AdaBoostOLM | 3 | 150 | {row['accuracy']:.4f} |" in (tmp_path / "page.md").read_text()
 
 
+@pytest.mark.slow
 def test_drift_compares_the_ways_to_restart():
     rows = rows_of(run("drift", "--streams", "swap-1000,nursery, 20 % noise", "--rows", 1500, "--learners", 3))
     assert {"swap-1000", "nursery, 20 % noise"} < rows.keys()
@@ -138,6 +143,7 @@ def test_drift_names_the_streams_there_are():
     assert "'see' is not a stream" in output
 
 
+@pytest.mark.slow
 def test_imbalance_counts_what_mistakes_cost():
     rows = rows_of(run("imbalance", "--quick", "--rows", 600, "--learners", 3))
     assert len(rows) == len(imbalance.MODELS) * len(imbalance.SETTINGS)
@@ -154,6 +160,7 @@ def test_imbalance_counts_what_mistakes_cost():
     assert "no stream begins" in CliRunner().invoke(imbalance.main, ["--streams", "fraud"]).output
 
 
+@pytest.mark.slow
 def test_glitches_compares_with_the_stream_as_it_is():
     rows = rows_of(run("glitches", "--quick", "--streams", "balance", "--learners", 3))
     (base, absent, whole, one, stuck, unit) = rows["balance"]
@@ -166,6 +173,7 @@ def test_glitches_compares_with_the_stream_as_it_is():
     assert all(cell[0] in "+-" for cell in (absent, one, stuck, unit))
 
 
+@pytest.mark.slow
 def test_latency_gives_percentiles_of_every_request(tmp_path):
     asked = ("--models", "AdaBoostOLM", "--rows", 400, "--learners", 3, "--seconds", 0.03)
     output = run("latency", *asked, "--json", tmp_path / "out.json")
@@ -179,6 +187,7 @@ def test_latency_gives_percentiles_of_every_request(tmp_path):
         assert cpu == sorted(cpu)
 
 
+@pytest.mark.slow
 def test_latency_beside_learning(tmp_path):
     asked = ("--models", "AdaBoostOLM", "--rows", 400, "--learners", 3, "--seconds", 0.1, "--beside-learning")
     output = run("latency", *asked, "--json", tmp_path / "out.json")
@@ -204,6 +213,7 @@ def test_machine_names_no_host_and_no_folder():
 # -------------------------------------------------------------------------------------------------------- the guard
 
 
+@pytest.mark.slow
 def test_guard_judges_by_the_stored_ratios():
     done = CliRunner().invoke(guard.main, ["--repeats", "1", "--only", "nominal"], catch_exceptions=False)
     ((name, (ratio, stored, verdict)),) = rows_of(done.stdout).items()
@@ -220,6 +230,7 @@ def test_guard_stores_all_cases_or_none():
     assert "leave --against and --only out" in done.output
 
 
+@pytest.mark.slow
 def test_guard_runs_against_another_checkout():
     """Here against itself, in two processes."""
     done = CliRunner().invoke(guard.main, ["--against", str(ROOT), "--repeats", "2", "--only", "nominal"])
@@ -256,6 +267,7 @@ def test_turns_take_cases_and_sources_from_each_checkout(tmp_path, monkeypatch):
 # ---------------------------------------------------------------------------------------------------------- others
 
 
+@pytest.mark.slow
 def test_paper_effects_compares_order_by_order(tmp_path):
     """All wrong boosters, without the compiler: each process would compile them anew."""
     asked = ["--datasets", "balance", "--models", "AdaBoostOLM,OnlineMBBM 0.1", "--orders", "2", "--learners", "3"]
@@ -279,6 +291,7 @@ def test_paper_effects_compares_order_by_order(tmp_path):
         assert base[order] == prequential(settings.set_params(vote="cost"), X, y).tail_accuracy()
 
 
+@pytest.mark.slow
 def test_learners_tells_how_the_cost_grows(tmp_path):
     said = run("learners", "--streams", "car", "--rows", 60, "--learners", "2,4")
     assert "OnlineMBBM" in said
@@ -292,6 +305,7 @@ def test_importances_finds_the_columns_that_matter():
     assert importances.precision(np.isin(np.arange(50), columns[0]).astype(float), columns[0]) == 1.0
 
 
+@pytest.mark.slow
 def test_peers_runs_one_model(tmp_path):
     stream = scaling.make_stream(120)
     stream.save(tmp_path / "stream.npz")
@@ -317,6 +331,7 @@ def test_optimality_compares_the_bounds():
     assert all(float(row[-1].split("= ")[1]) >= 1.0 for row in examples)
 
 
+@pytest.mark.slow
 def test_profile_parts_shows_the_parts_of_every_stream():
     rows = rows_of(run("profile_parts", "--streams", "nursery", "--learners", 2, "--repeats", 1))
     parts = [float(rows[name][0]) for name in list(rows)[:5]]
@@ -324,6 +339,7 @@ def test_profile_parts_shows_the_parts_of_every_stream():
     assert sum(parts) == pytest.approx(float(rows["all"][0]), abs=0.003)
 
 
+@pytest.mark.slow
 def test_theory_checks_every_bound():
     output = run("theory", "--examples", 300, "--classes", "2,3", "--learners", 10, "--longest", 2000)
     assert "Mistakes in 300 examples, learners of edge 0.2" in output
@@ -333,6 +349,7 @@ def test_theory_checks_every_bound():
     assert max(map(float, shares)) <= 1.0
 
 
+@pytest.mark.slow
 def test_threads_are_timed_and_compared(tmp_path):
     asked = ("--streams", "nursery", "--rows", 600, "--learners", 8, "--repeats", 1, "--jobs", 2)
     output = run("threads", *asked, "--json", tmp_path / "out.json")
@@ -354,6 +371,7 @@ def test_threads_that_are_alone_finish_when_the_last_task_does():
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured on Linux")
+@pytest.mark.slow
 def test_memory_stays_within_the_limit(capfd):
     """Not what the model says of itself, but what its process takes, while tables grow and get wider."""
     output = run("memory", "--rows", 16_000, "--learners", 50, "--limit", "12MB", "text")
@@ -363,6 +381,7 @@ def test_memory_stays_within_the_limit(capfd):
     assert 6.0 < float(cells[memory.COLUMNS.index("MB at most") - 1]) <= 12.0 + beside
 
 
+@pytest.mark.slow
 def test_single_row_splits_what_a_row_takes(tmp_path):
     output = run("single_row", "--rows", 200, "--json", tmp_path / "out.json")
     figures = json.loads((tmp_path / "out.json").read_text())
@@ -376,16 +395,19 @@ def test_single_row_splits_what_a_row_takes(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 here")
+@pytest.mark.slow
 def test_kills_leave_no_trace():
     assert "5 of 5 kills left no trace" in run("kills", "--kills", 1, "--models", "hoeffding-tree")
 
 
+@pytest.mark.slow
 def test_model_files_are_timed_beside_pickles():
     output = run("model_files", "--megabytes", 1, "--rows", 0, "--turns", 1)
     for name in ("model file", "mapped", "pickle", "joblib"):
         assert name in output
 
 
+@pytest.mark.slow
 def test_probabilities_of_all_makes_are_measured_alike(tmp_path):
     out = tmp_path / "runs.jsonl"
     models = "hoeffding-tree,hoeffding-tree calibrated,GaussianNB,SGDClassifier"

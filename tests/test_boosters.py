@@ -69,7 +69,7 @@ def situations(draw, max_k=5):
     return s, [share / total for share in shares] if total > 1e-9 else [0.0] * k
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @pytest.mark.parametrize("ballot", sorted(BALLOTS))
 @given(names, situations(), st.integers(0, 3), st.integers(1, 50))
 def test_the_vote_is_the_cheapest_label_then_the_likeliest_then_a_draw(ballot, name, situation, i, t):

@@ -93,6 +93,7 @@ def _table(out):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_with_the_same_tables(tmp_path):
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     process = _start(killed)

@@ -47,8 +47,8 @@ def test_parts_change_nothing(kind, stream):
     X, y, weight = stream
     one = kind.make()
     said = in_blocks(one, X, y, 130, weight)
-    for parts, rows, block in ((1, 64, 260), (3, 17, 100), (5, 1, 60)):
-        n = 260 if rows > 1 else 60  # single rows are slow
+    for parts, rows, block in ((3, 17, 100), (5, 1, 40)):
+        n = 260 if rows > 1 else 40  # single rows are slow
         with Cluster(kind.make(), parts, rows=rows, engine=Here()) as run:
             assert in_blocks(run, X[:n], y[:n], block, weight[:n]) == said[:n]
             if n == len(y):
@@ -390,6 +390,7 @@ def test_a_bad_block_leaves_the_run_as_it_was(stream):
 # -------------------------------------------------------------------------------------------------------------- Ray
 
 
+@pytest.mark.slow
 def test_a_ray_cluster_with_a_killed_actor(stream):
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'onlineboost[ray]'")
     X, y, weight = stream

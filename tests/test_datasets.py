@@ -111,6 +111,7 @@ def test_every_set_is_as_described(name):
     check_description(loaded(name))
 
 
+@pytest.mark.slow
 def test_covertype_is_as_described():
     """On its own: 300 MB that should not stay in the cache of `loaded`."""
     data = load_dataset("covertype", data_home=data_home("covertype.csv.gz"))

@@ -73,6 +73,7 @@ def fit(env, **options):
 # ----------------------------------------------------------------------------------------------------------- folders
 
 
+@pytest.mark.slow
 def test_a_folder_of_its_own(tmp_path, warm):
     shutil.copytree(warm, tmp_path / "onlineboost" / warm.name)
     env = {"XDG_CACHE_HOME": str(tmp_path)}
@@ -80,6 +81,7 @@ def test_a_folder_of_its_own(tmp_path, warm):
     assert fit(env).stdout.strip() == FITTED
 
 
+@pytest.mark.slow
 def test_a_folder_that_the_user_has_chosen(tmp_path, warm):
     shutil.copytree(warm, tmp_path / warm.name)
     env = {"NUMBA_CACHE_DIR": str(tmp_path)}
@@ -88,6 +90,7 @@ def test_a_folder_that_the_user_has_chosen(tmp_path, warm):
 
 
 @posix
+@pytest.mark.slow
 def test_no_home_and_no_such_user(tmp_path):
     """A container with a user that no list knows."""
     env = {"XDG_CACHE_HOME": "", "TMPDIR": str(tmp_path)}
@@ -107,6 +110,7 @@ def test_no_folder_at_all():
 
 
 @posix
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written_to(tmp_path):
     env = {"XDG_CACHE_HOME": os.path.join(os.devnull, "below"), "TMPDIR": str(tmp_path)}
     usable, folder = kernel(env=env)
@@ -115,7 +119,7 @@ def test_a_home_that_cannot_be_written_to(tmp_path):
 
 
 @posix
-@pytest.mark.parametrize("value", ["", ".", "cache"])
+@pytest.mark.parametrize("value", ["", *(pytest.param(value, marks=pytest.mark.slow) for value in (".", "cache"))])
 def test_never_below_the_current_folder(tmp_path, value):
     """Its files may come from anywhere, and machine code is run."""
     _, folder = kernel(env={"XDG_CACHE_HOME": value, "HOME": value, "TMPDIR": value}, cwd=tmp_path)
@@ -124,6 +128,7 @@ def test_never_below_the_current_folder(tmp_path, value):
 
 
 @posix
+@pytest.mark.slow
 def test_a_folder_that_others_can_write_to_is_made_private_or_left_alone(tmp_path, warm):
     shutil.copytree(warm, tmp_path / warm.name)
     (tmp_path / warm.name).chmod(0o777)
@@ -153,7 +158,9 @@ def test_without_source_files_nothing_is_kept(monkeypatch, tmp_path):
 # -------------------------------------------------------------------------------------------------- damage, full disks
 
 
-@pytest.mark.parametrize("damage", ["cut off", "emptied", "a bit turned"])
+@pytest.mark.parametrize(
+    "damage", ["cut off", *(pytest.param(damage, marks=pytest.mark.slow) for damage in ("emptied", "a bit turned"))]
+)
 def test_damaged_machine_code_is_made_again(tmp_path, damage):
     env = {"NUMBA_CACHE_DIR": str(tmp_path)}
     run(KERNEL, env)
@@ -192,6 +199,7 @@ print(twice({"int": 2, "float": 2.5, "array": np.ones(3)}[sys.argv[1]]))
 """
 
 
+@pytest.mark.slow
 def test_processes_that_compile_at_once(tmp_path):
     """Each keeps what it compiled, and no one takes another's for its own."""
     script = tmp_path / "twice.py"
@@ -222,6 +230,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.slow
 def test_workers(tmp_path, warm, method):
     if method != "spawn" and sys.platform == "win32":
         pytest.skip("no fork")
@@ -230,34 +239,40 @@ def test_workers(tmp_path, warm, method):
     assert done.stdout.strip() == f"[{FITTED}, {FITTED}]", done.stderr
 
 
+@pytest.mark.slow
 def test_a_thread_that_is_not_the_main_one(warm):
     code = "import threading\nt = threading.Thread(target=exec, args=(" + repr(FIT) + ", {'__name__': '__main__'}))\n"
     assert run(code + "t.start(); t.join()").stdout.strip() == FITTED
 
 
+@pytest.mark.slow
 def test_a_program_in_c_that_owns_ctrl_c(warm):
     """Python then knows no handler."""
     assert run("import _signal\n_signal.getsignal = lambda number: None\n" + FIT).stdout.strip() == FITTED
 
 
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
+@pytest.mark.slow
 def test_ctrl_c_that_is_ignored_or_left_to_the_system_stays_so(warm, handler):
     code = f"import signal\nsignal.signal(signal.SIGINT, signal.Handlers({int(handler)}))\n{FIT}"
     code += f"\nassert signal.getsignal(signal.SIGINT) == {int(handler)}"
     assert run(code).stdout.strip() == FITTED
 
 
+@pytest.mark.slow
 def test_without_streams_to_write_to(warm):
     """As a program without a console has it."""
     run("import sys; sys.stdout = sys.stderr = None\n" + FIT.replace("print", "str"))
 
 
+@pytest.mark.slow
 def test_a_notebook(warm):
     """Cells are no files."""
     code = f"import linecache, types\nsource = {FIT!r}\nexec(compile(source, '<ipython-input-1>', 'exec'))"
     assert run(code).stdout.strip() == FITTED
 
 
+@pytest.mark.slow
 def test_in_an_archive(tmp_path):
     """Files of the package in a zip archive: nothing is kept, and all works."""
     shutil.make_archive(str(tmp_path / "package"), "zip", cache.ROOT.parent, "onlineboost")

@@ -233,6 +233,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_compiled_loops_come_from_the_disk_in_a_second_process(tmp_path):
     """For every type that a loop has been compiled for, and with that type's kernels in it."""
     first, second = (

@@ -13,7 +13,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
-from contract.kinds import TRIED
 from helpers import (
     assert_finite,
     assert_same_tree,
@@ -30,8 +29,9 @@ from helpers import (
 from onlineboost import AdaBoostOLM, EagerTrees, HoeffdingTree, NearestNeighbours, RefittedTrees
 from onlineboost._compile.random import SAMPLE, SETTING, uniform
 from onlineboost.estimators import lookup
+from onlineboost.estimators.registry import ENTRIES
 
-KINDS = [lookup.make(entry.name, n_learners=4) for entry in TRIED]
+KINDS = [lookup.make(entry.name, n_learners=4) for entry in ENTRIES]
 
 
 @pytest.fixture(params=KINDS, ids=lambda clf: type(clf).__name__)
@@ -408,8 +408,8 @@ def test_a_stream_of_text_alone_and_of_one_column(clf):
 
 def test_hundreds_of_classes(clf):
     rng = np.random.default_rng(0)
-    y = np.concatenate([np.arange(300), rng.integers(300, size=300)])
-    X = y[:, None] + rng.normal(size=(600, 2))
+    y = np.concatenate([np.arange(300), rng.integers(300, size=50)])
+    X = y[:, None] + rng.normal(size=(350, 2))
     clf.partial_fit(X, y)
     assert_finite(clf)
     assert clf.predict_proba(X[:5]).shape == (5, 300)
@@ -538,22 +538,15 @@ NO_ERROR_LATER = {"no rows"}  # once the columns are known
 FINE_FOR_FIT = {"too many columns", "too few columns", "an unknown label", "text in a numeric column"}
 
 
-@pytest.mark.parametrize(
-    ("method", "case"),
-    [
-        (method, case)
-        for method in ("partial_fit", "test_then_train", "fit")
-        for case in BAD_BLOCKS
-        if case not in (FINE_FOR_FIT if method == "fit" else NO_ERROR_LATER)
-    ],
-)
-def test_a_bad_block_is_named_and_changes_nothing(clf, method, case):
-    X, y, weight, says = BAD_BLOCKS[case]
+@pytest.mark.parametrize("method", ["partial_fit", "test_then_train", "fit"])
+def test_a_bad_block_is_named_and_changes_nothing(clf, method):
     fitted(clf)
     before = frozen(clf)
-    with pytest.raises(ValueError, match=says):
-        getattr(clf, method)(X, y, sample_weight=weight)
-    assert frozen(clf) == before
+    for case, (X, y, weight, says) in BAD_BLOCKS.items():
+        if case not in (FINE_FOR_FIT if method == "fit" else NO_ERROR_LATER):
+            with pytest.raises(ValueError, match=says):
+                getattr(clf, method)(X, y, sample_weight=weight)
+            assert frozen(clf) == before, case
 
 
 @pytest.mark.parametrize("case", ["infinity", "no rows", "more labels than rows", "a negative weight", "no labels"])

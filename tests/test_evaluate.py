@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contract.kinds import TRIED
 from helpers import in_blocks, mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, evaluation, prequential
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table
 from onlineboost.data.table import Block
+from onlineboost.estimators.registry import ENTRIES
 from onlineboost.evaluation import LastClass, MajorityClass, Result, Tally, runner
 
 
@@ -185,7 +185,7 @@ def test_baselines():
     "module",
     [
         *(f"evaluation.{name}" for name in ("runner", "results", "prequential", "records")),
-        *(f"estimators.{entry.module}" for entry in TRIED),
+        *(f"estimators.{entry.module}" for entry in ENTRIES),
     ],
 )
 def test_examples_in_docstrings(module):

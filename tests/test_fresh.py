@@ -67,6 +67,7 @@ def test_the_readme_starts_with_installing_and_ends_with_commands():
     assert [language for language, _ in steps(ROOT / "README.md")].count("python") == 1  # one session
 
 
+@pytest.mark.slow
 def test_the_readme_from_top_to_bottom(dist, tmp_path):
     environment = empty_environment(next(dist.glob("*.whl")), tmp_path)
     (tmp_path / "here").mkdir()

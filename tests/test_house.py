@@ -57,23 +57,27 @@ def test_imports_go_one_way():
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("module", "line"),
-    [
-        ("trees/state.py", "from onlineboost.chain.chain import Chain"),
-        ("trees/split.py", "from onlineboost.boosters.losses import LOSSES"),
-        ("boosters/olm.py", "from onlineboost.trees.state import Forest"),
-        ("panel/newton.py", "from onlineboost.boosters.losses import LOSSES"),
-        ("chain/loops.py", "def lazily():\n    from onlineboost.estimators.classifier import Model"),
-    ],
-)
-def test_an_upward_or_sideways_import_breaks_the_contract(module, line, tmp_path):
+PLANTED = {
+    "trees/state.py": "from onlineboost.chain.chain import Chain",
+    "trees/split.py": "from onlineboost.boosters.losses import LOSSES",
+    "boosters/olm.py": "from onlineboost.trees.state import Forest",
+    "panel/newton.py": "from onlineboost.boosters.losses import LOSSES",
+    "chain/loops.py": "def lazily():\n    from onlineboost.estimators.classifier import Model",
+}
+
+
+def test_an_upward_or_sideways_import_breaks_the_contract(tmp_path):
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    path = tmp_path / "src" / "onlineboost" / module
-    path.write_text(path.read_text() + f"\n\n{line}\n")
+    for module, line in PLANTED.items():
+        path = tmp_path / "src" / "onlineboost" / module
+        path.write_text(path.read_text() + f"\n\n{line}\n")
     done = lint_imports(tmp_path / "src")
     assert "Imports go one way BROKEN" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 1
+    told = " ".join(done.stdout.split())
+    for module, line in PLANTED.items():
+        importer, imported = module[:-3].replace("/", "."), re.search(r"from (\S+)", line)[1]
+        assert f"onlineboost.{importer} -> {imported} (l." in told, module
 
 
 def test_no_modules_import_each_other():
@@ -83,11 +87,11 @@ def test_no_modules_import_each_other():
     order.prepare()  # raises CycleError
 
 
-@pytest.mark.parametrize("path", MODULES + SCRIPTS, ids=name_of)
-def test_private_names_stay_at_home(path):
+def test_private_names_stay_at_home():
     """`from onlineboost.x import _y` only for a package or module that is private as a whole (`_compile`)."""
     taken = [
-        f"line {node.lineno}: {alias.name} of {node.module}"
+        f"{name_of(path)}:{node.lineno}: {alias.name} of {node.module}"
+        for path in MODULES + SCRIPTS
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("onlineboost")
         for alias in node.names
@@ -99,9 +103,9 @@ def test_private_names_stay_at_home(path):
 # ------------------------------------------------------------------------------------------------------------ sizes
 
 
-@pytest.mark.parametrize("path", MODULES + SCRIPTS, ids=name_of)
-def test_no_module_is_too_long(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+def test_no_module_is_too_long():
+    lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES + SCRIPTS}
+    assert {name: n for name, n in lines.items() if n > MOST_LINES} == {}
 
 
 def is_excused(lines, node, word):
@@ -114,11 +118,9 @@ def is_excused(lines, node, word):
     return False
 
 
-@pytest.mark.parametrize("path", MODULES + SCRIPTS, ids=name_of)
-def test_no_function_is_too_long_or_takes_too_much_without_a_reason(path):
-    """Docstrings do not count."""
+def too_long_or_too_much(path):
+    """The functions of a module that are too long or take too much, and give no reason; docstrings do not count."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    found = []
     for node in ast.walk(tree_of(path)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -128,10 +130,13 @@ def test_no_function_is_too_long_or_takes_too_much_without_a_reason(path):
         arguments = [arg.arg for arg in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]]
         taken = len([name for name in arguments if name not in ("self", "cls")])
         if length > MOST_BODY and not is_excused(lines, node, "long"):
-            found.append(f"{node.name} has {length} lines")
+            yield f"{name_of(path)}: {node.name} has {length} lines"
         if taken > MOST_ARGUMENTS and not is_excused(lines, node, "arguments"):
-            found.append(f"{node.name} takes {taken} arguments")
-    assert not found
+            yield f"{name_of(path)}: {node.name} takes {taken} arguments"
+
+
+def test_no_function_is_too_long_or_takes_too_much_without_a_reason():
+    assert [found for path in MODULES + SCRIPTS for found in too_long_or_too_much(path)] == []
 
 
 # ---------------------------------------------------------------------------------------------------------- kernels
@@ -160,21 +165,20 @@ def test_every_package_is_public_or_private():
     assert packages == set(PUBLIC) | set(PRIVATE)
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_a_public_package_lists_its_names(name):
-    package = importlib.import_module(f"onlineboost.{name}")
-    assert len(package.__all__) == len(set(package.__all__)) > 0  # Ruff sees to it that they are sorted
-    for public in package.__all__:
-        assert getattr(package, public) is not None
-        assert not public.startswith("_")
+def test_a_public_package_lists_its_names():
+    for name in PUBLIC:
+        package = importlib.import_module(f"onlineboost.{name}")
+        assert len(package.__all__) == len(set(package.__all__)) > 0  # Ruff sees to it that they are sorted
+        for public in package.__all__:
+            assert getattr(package, public) is not None, f"{name}.{public}"
+            assert not public.startswith("_"), f"{name}.{public}"
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("__init__.py")), ids=name_of)
-def test_every_package_says_what_is_in_it_and_who_may_import_it(path):
-    about = ast.get_docstring(tree_of(path)) or ""
-    assert len(about.split()) >= 12
-    if path.parent != SOURCE:
-        assert "import" in about.lower()
+def test_every_package_says_what_is_in_it_and_who_may_import_it():
+    for path in sorted(SOURCE.rglob("__init__.py")):
+        about = ast.get_docstring(tree_of(path)) or ""
+        assert len(about.split()) >= 12, name_of(path)
+        assert path.parent == SOURCE or "import" in about.lower(), name_of(path)
 
 
 def test_types_are_shipped():

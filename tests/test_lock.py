@@ -42,43 +42,44 @@ def learn_at_once(lock):
     lock.learn_at_once(lambda: True)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("use", [predict, learn, predict_at_once, learn_at_once])
-def test_an_exception_at_any_moment_locks_nobody_out(use, moment):
-    """Though the traceback is kept, and with it all that was going on."""
-    lock, kept = ReadWriteLock(), []
+every_use = pytest.mark.parametrize("use", [predict, learn, predict_at_once, learn_at_once])
 
-    def struck():
+
+@every_use
+def test_an_exception_at_any_moment_locks_nobody_out(use):
+    """Though the traceback is kept, and with it all that was going on."""
+
+    def struck(lock, moment, kept):
         try:
             struck_after(moment, lambda: use(lock))
         except Struck as error:
             kept.append(error)
 
-    struck()
-    assert in_a_thread(lambda: predict(lock))
-    assert in_a_thread(lambda: learn(lock))
-    learn(lock)
-    predict(lock)
+    for moment in MOMENTS:
+        lock, kept = ReadWriteLock(), []
+        struck(lock, moment, kept)
+        assert in_a_thread(lambda lock=lock: predict(lock)), moment
+        assert in_a_thread(lambda lock=lock: learn(lock)), moment
+        learn(lock)
+        predict(lock)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("use", [predict, learn, predict_at_once, learn_at_once])
-def test_a_handler_may_ask_at_any_moment_or_is_told_that_it_cannot(moment, use):
-    lock, told = ReadWriteLock(), []
+@every_use
+def test_a_handler_may_ask_at_any_moment_or_is_told_that_it_cannot(use):
+    told = []
 
-    def ask(other):
+    def ask(other, lock):
         try:
             other(lock)
         except RuntimeError as error:
             told.append(str(error))
 
-    def calls():
+    for moment in MOMENTS:
+        lock = ReadWriteLock()
         for other in (predict, learn):
-            struck_after(moment, lambda: use(lock), lambda other=other: ask(other))
-
-    calls()
+            struck_after(moment, lambda lock=lock: use(lock), lambda lock=lock, other=other: ask(other, lock))
+        assert in_a_thread(lambda lock=lock: learn(lock)), moment
     assert all("cannot" in text for text in told)
-    assert in_a_thread(lambda: learn(lock))
 
 
 def waiting(lock, n):

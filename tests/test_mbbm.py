@@ -23,7 +23,7 @@ LOSSES = ["zero_one", "logistic", "exponential", "hinge"]
 @pytest.mark.parametrize("learner", [SGDClassifier(loss="log_loss"), GaussianNB()], ids=lambda a: type(a).__name__)
 def test_a_run_is_algorithm_1(learner, vote, numbers):
     X, y = numbers
-    X, y, scale = X[:120], y[:120], [1.0, 2.0, 0.5, 1.0]
+    X, y, scale = X[:60], y[:60], [1.0, 2.0, 0.5, 1.0]
     clf = OnlineMBBM(4, gamma=0.1, learner=learner, weight_scale=scale, vote=vote, combiner="last", random_state=9)
     said = clf.test_then_train(X, y, classes=[0, 1, 2]).tolist()
     twin = reference.OnlineMBBM(outside(learner, scale, 9), Fraction(1, 10), scale, 9, vote)
@@ -35,7 +35,7 @@ def test_a_run_is_algorithm_1(learner, vote, numbers):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_block_sizes_change_nothing(loss, gamma):
     """Even where tuning gamma falls into the middle of a block, and classes appear one by one."""
-    X, y, _ = mixed_stream(600, seed=1)
+    X, y, _ = mixed_stream(300, seed=1)
     runs = []
     for block in (1, 7, 1000):
         clf = OnlineMBBM(6, loss=loss, gamma=gamma, random_state=2)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from contract.kinds import STANDS_FOR_ALL, WHOLE, every_estimator, with_little_memory
+from contract.kinds import MEMBERS, every_estimator, with_little_memory
 from helpers import (
     assert_same_tree,
     forest_of,
@@ -122,13 +122,14 @@ def test_a_tree_at_its_limit_is_its_twin(make, limit, leaf, seed):
 # ------------------------------------------------------------------------------------------------- kept at all times
 
 
-MEMBERS = EagerTrees(), NearestNeighbours(), LeastSquares(cosines=False), RefittedTrees()
+WEAK = EagerTrees(), NearestNeighbours(), LeastSquares(cosines=False), RefittedTrees()
 BOOSTERS = AdaBoostOLM, OnlineMBBM, OneVsAll, OnlineBoostClassifier
-PAIRS = (
-    [(booster, member) for booster in BOOSTERS for member in MEMBERS]
-    if WHOLE
-    else [(OneVsAll, EagerTrees()), *((booster, MEMBERS[2]) for booster in BOOSTERS)]
-)
+QUICK_PAIRS = (OnlineMBBM, WEAK[2]), (OneVsAll, WEAK[0])  # each pair compiles kernels of its own
+PAIRS = [
+    pytest.param(booster, member, marks=() if (booster, member) in QUICK_PAIRS else pytest.mark.slow)
+    for booster in BOOSTERS
+    for member in WEAK
+]
 
 
 @pytest.mark.parametrize(("booster", "member"), PAIRS, ids=lambda part: getattr(part, "__name__", repr(part)))
@@ -174,7 +175,7 @@ def test_no_model_ever_takes_more_than_its_limit(kind, seed):
         assert_accounts(forest)
     memory = clf.memory_
     assert memory["limit"] == clf.memory_limit
-    if not kind.name.startswith(("online-boost", STANDS_FOR_ALL)):  # the most that a panel takes is not yet needed
+    if not kind.name.startswith(("online-boost", *MEMBERS)):  # the most that a panel takes is not yet needed
         assert memory["leaves without statistics"] + memory["trees without room to split"] > 0
     assert sum(memory["bytes"].values()) == clf.nbytes_
 

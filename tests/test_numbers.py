@@ -54,7 +54,7 @@ def test_a_column_is_its_twin(shown):
 def test_a_long_column_is_its_twin(make, share):
     rng = np.random.default_rng(1)
     x = np.where(rng.random(4000) < share, rng.choice([1e6, -1e30, 1e308], 4000), make(column(4000)))
-    assert_is_its_twin(x.tolist(), every=500)
+    assert_is_its_twin(x.tolist()[:1200], every=300)
 
 
 def test_the_variance_forgets_what_is_10_000_numbers_old():

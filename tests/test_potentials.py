@@ -95,9 +95,9 @@ def test_the_two_references_agree():
         assert recursion(votes, r, m, gammas) == counting(votes, r, m, gammas) == counting(votes, r, m, gammas[::-1])
 
 
-def test_equals_exact_rationals_on_a_thousand_states():
+def test_equals_exact_rationals_on_many_states():
     rng = np.random.default_rng(0)
-    for _ in range(1000):
+    for _ in range(200):
         k, m, gamma = int(rng.integers(2, 27)), int(rng.integers(61)), Fraction(int(rng.integers(10)), 10)
         s = random_state(rng, k, int(rng.integers(60)))
         r = int(rng.choice([s.argmax(), rng.integers(k)]))

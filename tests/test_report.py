@@ -210,6 +210,7 @@ def test_what_a_mark_stands_for_is_told(reproduction, comparison):
 
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium to open the page in")
 @pytest.mark.parametrize("which", ["reproduction", "comparison"])
+@pytest.mark.slow
 def test_a_browser_reads_all_charts(which, request, tmp_path):
     page = request.getfixturevalue(which)
     page = page if isinstance(page, str) else page[-1]

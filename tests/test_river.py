@@ -14,13 +14,14 @@ pytest.importorskip("river", reason="river is not installed: pip install 'online
 from river import checks, datasets, evaluate, metrics, naive_bayes, preprocessing, tree
 
 import onlineboost
-from contract.kinds import TRIED
 from helpers import mixed_stream, model_state
 from onlineboost import AdaBoostOLM
 from onlineboost import river as facade
 from onlineboost.estimators.registry import ENTRIES
 
-every_class = pytest.mark.parametrize("name", [entry.class_name for entry in TRIED])
+ALL = [entry.class_name for entry in ENTRIES]
+QUICK = ("AdaBoostOLM", "HoeffdingTree", "EagerTrees")  # river's checks learn thousands of rows, one by one
+every_class = pytest.mark.parametrize("name", ALL)
 NAMES = ("colour", "length", "size", "width", "count")
 
 
@@ -34,7 +35,9 @@ def rows(n=150, seed=0):
     return [dict(zip(NAMES, row.tolist(), strict=True)) for row in X], y.tolist()
 
 
-@every_class
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ALL]
+)
 @pytest.mark.filterwarnings("ignore:unknown column")  # features come and go there
 @pytest.mark.filterwarnings("ignore:none of this model's columns")
 def test_rivers_own_checks(name):

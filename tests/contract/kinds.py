@@ -1,11 +1,10 @@
-"""Every estimator of the registry, in every setting that is a word: what the contract is about.
+"""Every estimator of the registry, with its defaults and with all words of its settings: what the contract is about.
 
 A new estimator is here as soon as it has its line in the registry.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ from unittest.mock import patch
 
 from sklearn.naive_bayes import GaussianNB
 
-from onlineboost import HoeffdingTree, LeastSquares
+from contract.pairs import two_at_a_time
+from onlineboost import HoeffdingTree
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain import restarts
 from onlineboost.estimators import lookup, predicting, words
@@ -35,6 +35,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "draws": words.DRAWS,
     "gradient": words.GRADIENTS,
     "weights": words.WEIGHTS,
+    "weight_scale": ("rising",),
     "poisson": (True, False),
     "panel": (True, False),
     "cosines": (True, False),
@@ -42,7 +43,10 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "potential": ("exact", "monte_carlo"),
     "class_weight": ("balanced", {"a": 0.5, "c": 4.0}),
     "cost_matrix": ({"a": {"b": 5.0}, "d": {"a": 9.0, "c": 2.0}},),
+    "calibrate": (True,),
+    "columns": ("open", "fixed"),
 }
+APART = ({"loss", "gradient"}, {"loss", "potential"})  # words that some losses alone take
 
 PAYS_SOON = {"LEAST_ROWS": 2, "LEAST_VOTES": 10}
 SHORT = (
@@ -73,8 +77,8 @@ class Kind:
 
     @property
     def thoroughly(self) -> bool:
-        """Whether it is cut in all ways: with its defaults, and in `make soak`."""
-        return WHOLE or " " not in self.name
+        """Whether it is cut in all ways: with its defaults."""
+        return " " not in self.name
 
 
 def _kind(name: str, label: str, **settings: Any) -> Kind:
@@ -85,58 +89,65 @@ def _kind(name: str, label: str, **settings: Any) -> Kind:
 
 
 MEMBERS = tuple(entry.name for entry in ENTRIES if issubclass(lookup.load(entry.name), PanelMember))
-STANDS_FOR_ALL = "least-squares"  # what holds for one member holds for all
-WITH_ONE = [entry for entry in ENTRIES if entry.name not in MEMBERS or entry.name == STANDS_FOR_ALL]
-WHOLE = bool(os.environ.get("ONLINEBOOST_ALL_MEMBERS"))  # `make soak` tries all members, and one with all settings
-TRIED = ENTRIES if WHOLE else WITH_ONE
-VARIED = WITH_ONE if WHOLE else [entry for entry in ENTRIES if entry.name not in MEMBERS]
+
+
+def words_of(name: str) -> dict[str, list[Any]]:
+    """The words that an estimator's settings take beside those of `every_estimator`."""
+    default = COMMON | lookup.load(name)().get_params(deep=False)
+    default["weight_scale"] = COMMON["weight_scale"]
+    taken = WORDS | ({"loss": words.POTENTIAL_LOSSES} if name == "online-mbbm" else {})
+    return {
+        setting: [word for word in taken[setting] if word != default[setting]]
+        for setting in taken
+        if setting in lookup.settings_of(name)
+    }
+
+
+def _with_words(makers: list[str]) -> list[Kind]:
+    found = two_at_a_time({name: words_of(name) for name in makers}, APART)
+    return [_kind(name, " ".join([name, *(f"{a}={b}" for a, b in own.items())]), **own) for name, own in found]
 
 
 def every_kind() -> list[Kind]:
-    """Each estimator with its defaults, then with each word that one of its settings takes."""
-    kinds = every_estimator()
-    for entry in VARIED:
-        own = set(lookup.settings_of(entry.name))
-        default = lookup.load(entry.name)().get_params(deep=False)
-        for setting, values in WORDS.items():
-            if setting in own:
-                kinds += [
-                    _kind(entry.name, f"{entry.name} {setting}={value}", **{setting: value})
-                    for value in values
-                    if value != default[setting]
-                ]
-    return kinds + with_little_memory()
+    """Each estimator with its defaults, then with all words of its settings, several at once, and with little memory.
+
+    Every two words that any estimator takes occur together in one of these kinds.
+    """
+    return every_estimator() + _with_words([entry.name for entry in ENTRIES]) + with_little_memory()
+
+
+def every_two_words() -> list[Kind]:
+    """Each estimator with every two words that its settings take: twice as many kinds, for `make soak`."""
+    pairs = [kind for entry in ENTRIES for kind in _with_words([entry.name])]
+    return every_estimator() + pairs + with_little_memory()
 
 
 TINY_TREE = 8_000  # bytes for a tree: room for some 20 nodes
 TREES = {"hoeffding-tree": 1, "adaboost-ova": 24, "one-vs-all": 24}  # of streams with four classes; others have 6
 
-# The panel counts with all that it may ever take, and beside it there is room for the rows of a block.
+# A panel and its members count with all that they may ever take; beside that there is room for the rows of a block.
 ROWS_OF_A_BLOCK = 1_700_000
 FIXED = {"online-boost": most_bytes(new_panel(3, 2, 0), 4) + ROWS_OF_A_BLOCK}
-FIXED[STANDS_FOR_ALL] = LeastSquares()._members(Columns(3, [0, 0]), [0], 4).most_bytes(4) + ROWS_OF_A_BLOCK
+for member in MEMBERS:
+    alone = lookup.load(member)()._members(Columns(3, [0, 0]), [0], 4)
+    FIXED[member] = alone.most_bytes(4) + ROWS_OF_A_BLOCK
 
 
 def with_little_memory() -> list[Kind]:
     """Each estimator with so little memory that trees of short streams have to do without."""
-    limits = {entry.name: TINY_TREE * TREES.get(entry.name, 6) + FIXED.get(entry.name, 0) for entry in VARIED}
+    limits = {entry.name: TINY_TREE * TREES.get(entry.name, 6) + FIXED.get(entry.name, 0) for entry in ENTRIES}
     return [_kind(name, f"{name} memory_limit={limit}", memory_limit=limit) for name, limit in limits.items()]
 
 
 def every_estimator() -> list[Kind]:
-    """Each estimator with its defaults; of the members of the panel, one."""
-    return [_kind(entry.name, entry.name) for entry in TRIED]
-
-
-def every_member_too() -> list[Kind]:
-    """Each estimator with its defaults, all members of the panel among them."""
+    """Each estimator with its defaults."""
     return [_kind(entry.name, entry.name) for entry in ENTRIES]
 
 
 def with_costs() -> list[Kind]:
     """Each estimator with all settings that say what mistakes cost."""
     costs = {name: WORDS[name][0] for name in ("class_weight", "cost_matrix")}
-    return [_kind(entry.name, f"{entry.name} with costs", **costs) for entry in VARIED]
+    return [_kind(entry.name, f"{entry.name} with costs", **costs) for entry in ENTRIES]
 
 
 def with_learners_of_another_make() -> list[Kind]:

@@ -20,7 +20,6 @@ from sklearn.base import clone
 from contract.kinds import (
     every_estimator,
     every_kind,
-    every_member_too,
     shortened,
     with_costs,
     with_learners_of_another_make,
@@ -113,16 +112,16 @@ def test_the_number_of_segments_makes_no_difference(kind):
 
 
 @every_class
-@pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True, [2]])
-def test_a_bad_number_of_threads_is_named(kind, n_jobs):
+def test_a_bad_number_of_threads_is_named(kind):
     if "n_jobs" not in kind.make().get_params():
         pytest.skip("a single tree has nothing to share")
     X, y, _ = stream()
-    clf = kind.make(n_jobs=n_jobs)
-    with pytest.raises(ValueError, match="n_jobs must be a number of threads") as error:
-        clf.partial_fit(X, y)
-    assert repr(n_jobs) in str(error.value)
-    assert not hasattr(clf, "_model")
+    for n_jobs in (0, 1.5, "two", True, [2]):
+        clf = kind.make(n_jobs=n_jobs)
+        with pytest.raises(ValueError, match="n_jobs must be a number of threads") as error:
+            clf.partial_fit(X, y)
+        assert repr(n_jobs) in str(error.value)
+        assert not hasattr(clf, "_model")
 
 
 @every_class_and_costs
@@ -180,7 +179,7 @@ def test_rows_one_by_one_are_the_same_as_a_block(kind):
 def test_predicting_changes_nothing_and_says_what_learning_would_have_said(kind):
     X, y, weight = stream(2)
     clf, _ = learned(kind, X[:150], y[:150], weight[:150])
-    for b in range(150, 170):
+    for b in range(150, 160):
         before = frozen(clf)
         said = clf.predict(X[b : b + 1])[0]
         clf.predict_proba(X)
@@ -339,7 +338,7 @@ def but_for_the_mean(clf):
     return {**state, "chain": {**state["chain"], "mean weight": None}}
 
 
-@pytest.mark.parametrize("kind", every_member_too() + with_costs(), ids=str)
+@pytest.mark.parametrize("kind", every_estimator() + with_costs(), ids=str)
 def test_the_size_of_weights_makes_no_difference(kind):
     """Of equal weights, and of powers of two, not by a bit; another factor changes the last digits of sums."""
     X, y, weight = stream(21, 120)
@@ -401,16 +400,15 @@ WEIGHTS = {
 
 
 @every_class
-@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("share", [0.02, 0.3])
-def test_no_number_and_no_weight_leaves_nan_or_infinity(kind, weights, share):
+def test_no_number_and_no_weight_leaves_nan_or_infinity(kind, share):
     X, y, _ = with_glitches(*stream(18), seed=1, share=share)
-    weight = WEIGHTS[weights](np.random.default_rng(3), len(y))
-    clf, _ = learned(kind, X, y, weight)
-    assert_finite(clf)
-    p = clf.predict_proba(X)
-    assert np.isfinite(p).all()
-    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    for weights in WEIGHTS.values():
+        clf, _ = learned(kind, X, y, weights(np.random.default_rng(3), len(y)))
+        assert_finite(clf)
+        p = clf.predict_proba(X)
+        assert np.isfinite(p).all()
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
 @every_class
@@ -497,16 +495,16 @@ def test_a_bad_first_block_leaves_a_fresh_model_fresh(kind):
 
 
 @every_class
-@pytest.mark.parametrize("n_learners", [0, -1, 1.5, "many", None, True])
-def test_a_bad_number_of_learners_is_named(kind, n_learners):
+def test_a_bad_number_of_learners_is_named(kind):
     clf = kind.make()
     if "n_learners" not in clf.get_params():
         pytest.skip("a single tree")
-    clf.set_params(n_learners=n_learners)
-    before = frozen(clf)
-    with pytest.raises(ValueError, match="n_learners"):
-        clf.fit([[0.0], [1.0]], [0, 1])
-    assert frozen(clf) == before
+    for n_learners in (0, -1, 1.5, "many", None, True):
+        clf.set_params(n_learners=n_learners)
+        before = frozen(clf)
+        with pytest.raises(ValueError, match="n_learners"):
+            clf.fit([[0.0], [1.0]], [0, 1])
+        assert frozen(clf) == before, n_learners
 
 
 @every_class
@@ -526,7 +524,7 @@ def test_a_word_that_is_none_is_named_with_those_that_are(kind):
 @pytest.mark.parametrize("restart", ["never", "always"])
 def test_learners_of_another_make_keep_the_promises_too(kind, restart):
     """Blocks, threads, copies and errors, with learners that live in Python."""
-    X, y = number_stream(80, seed=3)
+    X, y = number_stream(60, seed=3)
     more = {"restart": restart} if "restart" in kind.make().get_params() else {}
     if restart == "always" and not more:
         pytest.skip("has no such setting")
@@ -534,12 +532,12 @@ def test_learners_of_another_make_keep_the_promises_too(kind, restart):
         warnings.simplefilter("ignore", RuntimeWarning)  # GaussianNB, before it has seen two values
         want = kind.make(**more)
         try:
-            said = in_blocks(want, X, y, 80, classes=[0, 1, 2])
+            said = in_blocks(want, X, y, 60, classes=[0, 1, 2])
         except ValueError:
             with pytest.raises(ValueError, match="must be a HoeffdingTree"):
                 want.fit(X, y)
             pytest.skip("takes trees alone, and says so")
-        for block, n_jobs in ((1, 1), (30, 1), (30, 3)):
+        for block, n_jobs in ((1, 1), (30, 3)):
             clf = kind.make(n_jobs=n_jobs, **more)
             assert in_blocks(clf, X[:40], y[:40], block, classes=[0, 1, 2]) == said[:40]
             before = frozen(clf)

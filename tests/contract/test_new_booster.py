@@ -57,6 +57,7 @@ def test_three_files_are_all_it_takes(house):
     ]
 
 
+@pytest.mark.slow
 def test_every_program_knows_it_and_the_whole_contract_holds_for_it(house):
     """In one test: what is compiled for one is there for the other."""
     done = call(house, "-m", "onlineboost.cli.main", "run", "balance", "--model", "smooth-boost", "--learners", "10")
@@ -70,6 +71,5 @@ def test_every_program_knows_it_and_the_whole_contract_holds_for_it(house):
 
 
 def test_it_keeps_to_the_rules_of_the_house(house):
-    checks = "imports_go_one_way or what_the_package_exports or smooth"
-    done = call(house, *PYTEST, "tests/test_house.py", "-k", checks)
+    done = call(house, *PYTEST, "tests/test_house.py", "-k", "not breaks_the_contract")
     assert done.returncode == 0, done.stdout[-3000:]

@@ -64,7 +64,7 @@ def test_a_loaded_model_goes_on_bit_for_bit(kind, tmp_path):
 @every_setting
 def test_equal_models_make_equal_files(kind, tmp_path):
     """However the stream was cut into blocks and the work spread over threads; saved and loaded on the way or not."""
-    X, y, weight = stream(2)
+    X, y, weight = stream(2, 120)
 
     def saved(clf):
         if "n_jobs" in clf.get_params():

@@ -21,7 +21,7 @@ ANOTHER = {
     "leaf_prediction": "majority", "draws": "even", "gradient": "printed", "weights": "plain", "poisson": False,
     "panel": True, "cosines": False, "gamma": 0.3, "potential": "monte_carlo", "calibrate": True, "memory_limit": "3GB",
     "categorical_features": [3, 4], "columns": "fixed", "random_state": 5, "split_confidence": 0.02,
-    "max_features": 0.7,
+    "max_features": 0.7, "n_neighbours": 7,
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ import numpy as np
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from contract.kinds import Kind, every_estimator, every_kind, shortened, with_costs, with_learners_of_another_make
+from contract.kinds import Kind, every_estimator, every_two_words, shortened, with_costs, with_learners_of_another_make
 from onlineboost.chain import chain as chain_module
 from soak.pair import Pair
 from soak.plan import Operation, plan
@@ -51,8 +51,8 @@ class Failure(Exception):
 
 
 def kinds_to_soak() -> list[Kind]:
-    """Every estimator in every setting that is a word, with costs, and with learners of another make."""
-    return [*every_kind(), *with_costs(), *filter(_takes_any_learner, with_learners_of_another_make())]
+    """Every estimator with every two words of its settings, with costs, and with learners of another make."""
+    return [*every_two_words(), *with_costs(), *filter(_takes_any_learner, with_learners_of_another_make())]
 
 
 def _takes_any_learner(kind: Kind) -> bool:

@@ -33,7 +33,8 @@ from onlineboost.boosters.losses import LOSSES
 from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain import chain
-from onlineboost.chain.learners import GivenLearners, TreeLearners
+from onlineboost.chain.external import ExternalLearners
+from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import leader
 from onlineboost.trees.state import LEAF_RULES, Columns, TreeSettings, plant
@@ -313,7 +314,7 @@ def test_any_learner_goes_through_the_same_booster(make, loss, numbers):
     X, y = numbers
     scale = [2.0, 1.0, 3.0]
     booster = new_olm(LOSSES[loss], Vote.COST, 5, np.array(scale))
-    whole = hedge_chain([Segment(GivenLearners([make() for _ in range(3)], 3), booster)], 4, 5)
+    whole = hedge_chain([Segment(ExternalLearners([make() for _ in range(3)], 3), booster)], 4, 5)
     weighted = make is Counts
     twins = [Twin(make(), i, scale[i], 5, weighted) for i in range(3)]
     twin = reference.AdaboostOLM(twins, loss, scale, 5)
@@ -336,7 +337,7 @@ def test_learners_in_two_segments_are_one_chain(numbers):
     for cut in ((4,), (1, 3)):
         booster, segments, at = new_olm(LOSSES["logistic"], Vote.COST, 5, np.ones(4)), [], 0
         for size in cut:
-            learners = GivenLearners([Unweighted() for _ in range(size)], 3)
+            learners = ExternalLearners([Unweighted() for _ in range(size)], 3)
             segments.append(Segment(learners, booster.part(at, at + size)))
             at += size
         whole = hedge_chain(segments, 4, 5)

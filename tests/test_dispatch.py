@@ -21,7 +21,7 @@ from onlineboost.boosters.mbbm import Mbbm
 from onlineboost.boosters.olm import Olm
 from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
-from onlineboost.chain.given import Given
+from onlineboost.chain.external import External
 from onlineboost.contracts.booster import BOOSTER
 from onlineboost.contracts.learner import LEARNER
 from onlineboost.theory.simulate import Told
@@ -200,7 +200,7 @@ def assert_nothing_is_left():
 
 def test_the_contracts_of_the_package_know_their_types():
     assert set(BOOSTER.types) >= {Olm, Mbbm, Oza, Plain}
-    assert set(LEARNER.types) >= {Forest, BinaryTrees, Given, Told}
+    assert set(LEARNER.types) >= {Forest, BinaryTrees, External, Told}
 
 
 TWICE = """

@@ -10,8 +10,9 @@ from sklearn.base import clone
 from onlineboost._compile.random import child_key
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.external import ExternalLearners
 from onlineboost.chain.hedge import Hedge
-from onlineboost.chain.learners import GivenLearners, Learners, TreeLearners
+from onlineboost.chain.learners import Learners, TreeLearners
 from onlineboost.chain.panel_stage import PanelStage
 from onlineboost.chain.restarts import Watch
 from onlineboost.chain.segments import Segment
@@ -125,8 +126,8 @@ def weak_learners(learner: Any, booster: Booster, columns: Columns, k: int) -> L
     if k == 0:
         raise ValueError("learners of another make need `classes` on the first call of partial_fit")
     if rows_alone:
-        return GivenLearners([one_by_one(learner, (booster.seed + i) % 2**32) for i in range(booster.n_learners)], k)
+        return ExternalLearners([one_by_one(learner, (booster.seed + i) % 2**32) for i in range(booster.n_learners)], k)
     copies = [clone(learner) for _ in range(booster.n_learners)]
     if "random_state" in learner.get_params():
         copies = [copy.set_params(random_state=(booster.seed + i) % 2**32) for i, copy in enumerate(copies)]
-    return GivenLearners(copies, k)
+    return ExternalLearners(copies, k)

@@ -13,7 +13,8 @@ import numpy as np
 
 from onlineboost.chain import diary as diaries
 from onlineboost.chain.chain import Chain
-from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
+from onlineboost.chain.external import ExternalLearners
+from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
 from onlineboost.chain.members import MemberLearners
 from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
 from onlineboost.chain.restarts import Plan, most_lag
@@ -155,7 +156,7 @@ def check_segment(segment: Any, holds: Holds, model: Model, classes: int) -> Non
     LEARNERS[type(learners)](learners, holds, model, classes)
 
 
-def check_given(learners: GivenLearners, holds: Holds, model: Model, classes: int) -> None:
+def check_given(learners: ExternalLearners, holds: Holds, model: Model, classes: int) -> None:
     require(isinstance(learners.learners, list) and learners.k == max(classes, 1), "the learners")
     require(len(learners.started) == len(learners.learners), "the learners")
 
@@ -187,6 +188,6 @@ def check_trees(learners: TreeLearners, holds: Holds, model: Model, classes: int
 LEARNERS: dict[type, Any] = {
     TreeLearners: check_trees,
     BinaryTreeLearners: check_trees,
-    GivenLearners: check_given,
+    ExternalLearners: check_given,
     MemberLearners: check_members,
 }

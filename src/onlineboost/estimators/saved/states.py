@@ -23,8 +23,9 @@ from onlineboost.boosters.potentials.tables import Method, Tables, build_tables,
 from onlineboost.chain.calibration import HIGHEST, LOWEST
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import Diary
+from onlineboost.chain.external import ExternalLearners
 from onlineboost.chain.hedge import BestLearner, Hedge
-from onlineboost.chain.learners import BinaryTreeLearners, GivenLearners, TreeLearners
+from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
 from onlineboost.chain.members import MemberLearners
 from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.one_vs_all import OneVsAllEnd
@@ -135,10 +136,10 @@ STATES.add(
 )
 STATES.add(
     "given",
-    GivenLearners,
+    ExternalLearners,
     _Given,
     lambda own: {"learners": own.learners, "n_classes": own.k, "started": own.started},
-    lambda given: GivenLearners(given["learners"], given["n_classes"], given["started"]),
+    lambda given: ExternalLearners(given["learners"], given["n_classes"], given["started"]),
 )
 STATES.add("members", MemberLearners, _Members)
 
@@ -198,7 +199,7 @@ STATES.add("potentials", Tables, _Potentials, recipe, _make_tables)
 
 
 class _Segment:
-    learners: TreeLearners | BinaryTreeLearners | GivenLearners | MemberLearners
+    learners: TreeLearners | BinaryTreeLearners | ExternalLearners | MemberLearners
     booster: Olm | Mbbm | Oza | Plain
 
 

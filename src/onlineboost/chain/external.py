@@ -1,0 +1,153 @@
+"""Weak learners of other packages: anything with ``partial_fit`` and ``predict_proba``, asked one row at a time in Python.
+
+The loops stop before a row whose answer is not there yet; `ExternalLearners` fills it in (`External`), and teaches the
+learner what the loop has left for it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from inspect import signature
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from onlineboost._compile.jit import inlined_kernel
+from onlineboost._compile.random import SAMPLE, uniform
+from onlineboost.chain.learners import Learners
+from onlineboost.contracts.booster import Booster
+from onlineboost.contracts.learner import LEARNER
+from onlineboost.contracts.rows import Rows
+
+SUM = 1e-6  # by how much probabilities may miss 1
+
+
+class External(NamedTuple):
+    """What the learner at work says of the rows of a block."""
+
+    p: np.ndarray  # float64 (rows, k)
+    ready: np.ndarray  # int64 (2,) the learner at work, and the number of rows of which it has been asked
+    weight: np.ndarray  # float64 (rows,) with which it is to learn them; 0: not at all
+
+
+def new_external(n_rows: int, k: int) -> External:
+    return External(np.empty((n_rows, k)), np.array([-1, 0]), np.zeros(n_rows))
+
+
+@inlined_kernel
+def is_ready(external, i, b):
+    return external.ready[0] == i and b < external.ready[1]
+
+
+@inlined_kernel
+def ask(external, i, rows, b, scratch, work):
+    for l in range(rows.k):
+        work.labels[l] = l
+        work.p[l] = external.p[b, l]
+    return rows.k, 0
+
+
+@inlined_kernel
+def teach(external, i, rows, b, y, weight, t, what, scratch):
+    external.weight[b] = weight
+
+
+LEARNER.implement(External, is_ready, ask, teach)
+
+
+class ExternalLearners(Learners):
+    """Neighbouring weak learners of another make (``partial_fit`` and ``predict_proba``), asked one row at a time."""
+
+    safe = False
+
+    def __init__(self, learners: list[Any], k: int, started: np.ndarray | None = None) -> None:
+        self.learners = learners
+        self.k = k
+        self.started = np.zeros(len(learners), bool) if started is None else started
+        self.takes_weight = _takes_weight(learners[0])
+
+    def __len__(self) -> int:
+        return len(self.learners)
+
+    def open(self, rows: Rows) -> tuple[Any, Any]:
+        return new_external(len(rows.X), rows.k), None
+
+    def supply(
+        self, state: External, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any
+    ) -> External:
+        if y is not None and state.ready[0] >= 0:
+            self._teach(state, int(state.ready[0]), int(state.ready[1]) - 1, rows, booster, y)
+        if i < len(self.learners):
+            asked = range(len(rows.X)) if y is None else (b,)
+            for row in asked:
+                state.p[row] = self._distribution(i, rows.X[row : row + 1])
+            state.ready[:] = i, asked[-1] + 1
+            state.weight[b] = 0.0
+        return state
+
+    def _distribution(self, i: int, x: np.ndarray) -> np.ndarray:
+        if not self.started[i]:
+            return np.full(self.k, 1.0 / self.k)
+        learner, k = self.learners[i], self.k
+        with np.errstate(all="ignore"):  # what is not finite is seen to below
+            p = np.ascontiguousarray(learner.predict_proba(x.copy()), np.float64)
+        if p.shape != (1, k):
+            raise ValueError(
+                f"{type(learner).__name__}.predict_proba gave an array of shape {p.shape} for one row and {k} classes; "
+                f"it must be (1, {k})"
+            )
+        if not np.isfinite(p).all():  # GaussianNB before it has a variance
+            return np.full(k, 1.0 / k)
+        if p.min() < 0.0 or abs(p.sum() - 1.0) > SUM:
+            raise ValueError(
+                f"{type(learner).__name__}.predict_proba gave {p[0].tolist()}; "
+                f"probabilities must not be negative, and must add up to 1"
+            )
+        return p[0]
+
+    def _teach(self, state: External, i: int, b: int, rows: Rows, booster: Booster, y: np.ndarray) -> None:
+        """Learner i learns row b with the weight that the loop has left."""
+        x, w = rows.X[b : b + 1].copy(), state.weight[b]  # a learner may write to what it is given
+        classes = np.arange(self.k)
+        if self.takes_weight and w > 0.0:
+            self.learners[i].partial_fit(x, y[b : b + 1], classes=classes, sample_weight=np.array([w]))
+            self.started[i] = True
+        # The paper: a learner that takes no weight is sent the example with a probability proportional to it.
+        elif w > uniform(booster.seed, SAMPLE, booster.offset + i, rows.t + b) * booster.scale[i]:
+            self.learners[i].partial_fit(x, y[b : b + 1], classes=classes)
+            self.started[i] = True
+
+    def part(self, start: int, stop: int) -> Self:
+        return type(self)(self.learners[start:stop], self.k, self.started[start:stop].copy())
+
+    def join(self, others: Sequence[Any]) -> Self:
+        learners = [learner for part in (self, *others) for learner in part.learners]
+        started = np.concatenate([part.started for part in (self, *others)])
+        copy = pickle.loads(pickle.dumps(learners))
+        return type(self)(copy, self.k, started)
+
+    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
+        """Other learners see the codes of nominal columns as numbers: there is nothing to prepare."""
+
+    def new_columns(self, numeric: int, nominal: int) -> None:
+        raise NotImplementedError("learners of another make have the columns that they began with")
+
+    def settings(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def restart(self, i: int, t: int, settings: dict[str, float]) -> None:
+        self.learners[i] = clone(self.learners[i])
+        self.started[i] = False
+
+    def tidy(self) -> None:
+        """Nothing is left behind."""
+
+    def nbytes(self) -> dict[str, int]:
+        return {"learners": len(pickle.dumps(self.learners))}
+
+
+def _takes_weight(learner: Any) -> bool:
+    """Whether `partial_fit`, which is all that is called, can be told the weight of an example."""
+    return "sample_weight" in signature(learner.partial_fit).parameters

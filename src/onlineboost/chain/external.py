@@ -1,4 +1,4 @@
-"""Weak learners of other packages: anything with ``partial_fit`` and ``predict_proba``, asked one row at a time in Python.
+"""Weak learners of other packages: anything with ``partial_fit`` and ``predict_proba``, asked row by row in Python.
 
 The loops stop before a row whose answer is not there yet; `ExternalLearners` fills it in (`External`), and teaches the
 learner what the loop has left for it.
@@ -58,7 +58,7 @@ LEARNER.implement(External, is_ready, ask, teach)
 
 
 class ExternalLearners(Learners):
-    """Neighbouring weak learners of another make (``partial_fit`` and ``predict_proba``), asked one row at a time."""
+    """Neighbouring weak learners of another package."""
 
     safe = False
 
@@ -74,9 +74,7 @@ class ExternalLearners(Learners):
     def open(self, rows: Rows) -> tuple[Any, Any]:
         return new_external(len(rows.X), rows.k), None
 
-    def supply(
-        self, state: External, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any
-    ) -> External:
+    def supply(self, state: Any, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any) -> Any:
         if y is not None and state.ready[0] >= 0:
             self._teach(state, int(state.ready[0]), int(state.ready[1]) - 1, rows, booster, y)
         if i < len(self.learners):

@@ -29,12 +29,12 @@ import click
 import numpy as np
 
 from onlineboost import AdaBoostOLM, load_dataset
+from onlineboost import registry as lookup
 from onlineboost.chain.experts import Combiner
 from onlineboost.cluster import Cluster, Here
 from onlineboost.cluster.travel import arrived, new_block
 from onlineboost.data.frames import rows_of as as_table
-from onlineboost.estimators import lookup
-from onlineboost.estimators.registry import ENTRIES
+from onlineboost.registry import ENTRIES
 
 STREAMS = "electricity,covertype,nursery,isolet,synthetic-abrupt"
 PANEL = " with a panel"

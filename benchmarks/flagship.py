@@ -28,8 +28,8 @@ from rich.progress import track
 from rich.table import Table
 
 from onlineboost import load_dataset, prequential
+from onlineboost import registry as lookup
 from onlineboost.data.errors import DataError
-from onlineboost.estimators import lookup
 from onlineboost.evaluation import warm_up
 
 # How many rows of each set; None: all.

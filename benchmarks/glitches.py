@@ -30,11 +30,11 @@ from rich.console import Console
 from rich.table import Table
 
 from onlineboost import load_dataset
+from onlineboost import registry as lookup
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Table as Columns
 from onlineboost.datasets import Dataset
-from onlineboost.estimators import lookup
-from onlineboost.estimators.registry import ENTRIES
+from onlineboost.registry import ENTRIES
 
 NAMES = ("segment", "keystroke", "waveform", "isolet", "electricity", "movement")
 ROWS = {"movement": 30_000}  # the first so many; all rows of the others

@@ -24,8 +24,8 @@ from pathlib import Path
 
 import click
 
+from onlineboost import registry as lookup
 from onlineboost.cli.main import main as command_line
-from onlineboost.estimators import lookup
 
 ROWS, EVERY = 6000, 300
 FORMATS = ("csv", "csv.gz", "parquet")

@@ -30,9 +30,9 @@ from rich.table import Table as Grid
 from scaling import exponent
 
 from onlineboost import load_dataset
+from onlineboost import registry as lookup
 from onlineboost.data.table import Table
 from onlineboost.datasets.generated import synthetic_stream
-from onlineboost.estimators import lookup
 
 BLOCK = 4000
 FIRST = 16_000  # rows: from here on costs are compared

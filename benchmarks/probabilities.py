@@ -25,8 +25,8 @@ from rich.console import Console
 from rich.table import Table as TextTable
 
 from onlineboost import load_dataset, prequential
+from onlineboost import registry as lookup
 from onlineboost.data.frames import as_table
-from onlineboost.estimators import lookup
 from onlineboost.evaluation import Metrics
 
 SETS = ("nursery", "segment", "electricity")

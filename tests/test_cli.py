@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from helpers import number_stream
 from onlineboost import AdaBoostOLM, load_dataset, prequential
+from onlineboost import registry as lookup
 from onlineboost.cli.common import COMPARED, make_model
 from onlineboost.cli.main import COMMANDS, main
 from onlineboost.datasets.catalogue import dataset_names
-from onlineboost.estimators import lookup
 
 QUICK = ["--learners", "3", "--limit", "120"]
 OLM = ["--model", "adaboost-olm"]

@@ -27,9 +27,9 @@ from helpers import (
     twins_of,
 )
 from onlineboost import AdaBoostOLM, EagerTrees, HoeffdingTree, NearestNeighbours, RefittedTrees
+from onlineboost import registry as lookup
 from onlineboost._compile.random import SAMPLE, SETTING, uniform
-from onlineboost.estimators import lookup
-from onlineboost.estimators.registry import ENTRIES
+from onlineboost.registry import ENTRIES
 
 KINDS = [lookup.make(entry.name, n_learners=4) for entry in ENTRIES]
 

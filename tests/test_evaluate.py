@@ -15,8 +15,8 @@ from onlineboost import AdaBoostOLM, HoeffdingTree, evaluation, prequential
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table
 from onlineboost.data.table import Block
-from onlineboost.estimators.registry import ENTRIES
 from onlineboost.evaluation import LastClass, MajorityClass, Result, Tally, runner
+from onlineboost.registry import ENTRIES
 
 
 def test_a_run_is_predict_then_learn_row_by_row():

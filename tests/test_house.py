@@ -15,7 +15,7 @@ import pytest
 
 import onlineboost
 from onlineboost._compile.cache import WITH_KERNELS
-from onlineboost.estimators.registry import ENTRIES
+from onlineboost.registry import ENTRIES
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "onlineboost"

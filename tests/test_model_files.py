@@ -28,7 +28,7 @@ from make_golden_files import FOLDER, HALF, ROWS, digest, go_on
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier, OnlineMBBM, OzaBoost, storage
 from onlineboost.contracts.state import values
 from onlineboost.data.labels import object_array
-from onlineboost.estimators.saved.states import STATES
+from onlineboost.files.states import STATES
 from onlineboost.trees.state import DETAIL, NODE, ROW
 from test_golden import AGREE, machine
 

@@ -17,7 +17,7 @@ import onlineboost
 from helpers import mixed_stream, model_state
 from onlineboost import AdaBoostOLM
 from onlineboost import river as facade
-from onlineboost.estimators.registry import ENTRIES
+from onlineboost.registry import ENTRIES
 
 ALL = [entry.class_name for entry in ENTRIES]
 QUICK = ("AdaBoostOLM", "HoeffdingTree", "EagerTrees")  # river's checks learn thousands of rows, one by one

@@ -10,12 +10,12 @@ import pytest
 
 from contract.kinds import MEMBERS, every_estimator, every_kind, shortened
 from helpers import mixed_stream, model_state, number_stream
-from onlineboost import AdaBoostOLM, HoeffdingTree
+from onlineboost import AdaBoostOLM, HoeffdingTree, one_row
+from onlineboost import registry as lookup
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.contracts.rows import new_work
 from onlineboost.data import DataError
-from onlineboost.estimators import lookup, one_row
 from soak.strikes import Struck, struck_after
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)

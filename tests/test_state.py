@@ -32,9 +32,9 @@ from onlineboost.contracts.state import (
     resized,
     sizes_of,
 )
-from onlineboost.estimators.saved import states
-from onlineboost.estimators.saved.fields import States
-from onlineboost.estimators.saved.states import STATES
+from onlineboost.files import states
+from onlineboost.files.fields import States
+from onlineboost.files.states import STATES
 from onlineboost.panel.newton import RIDGE, Newton
 from onlineboost.panel.state import Panel, packed
 from onlineboost.trees.state import UNLIMITED
@@ -199,7 +199,7 @@ def changed(monkeypatch):
     """All states as they are, to be changed."""
     own = States()
     own.by_name, own.by_kind = dict(STATES.by_name), dict(STATES.by_kind)
-    for module in (states, onlineboost.estimators.saved.files, onlineboost.estimators.saved.checks):
+    for module in (states, onlineboost.files.files, onlineboost.files.checks):
         monkeypatch.setattr(module, "STATES", own)
     for name, entry in own.by_name.items():
         assert own.by_kind[entry.kind].name == name

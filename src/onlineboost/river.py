@@ -18,8 +18,8 @@ except ImportError as error:
 
 import pandas as pd
 
-from onlineboost.estimators import lookup
-from onlineboost.estimators.registry import ENTRIES
+from onlineboost import registry as lookup
+from onlineboost.registry import ENTRIES
 
 if TYPE_CHECKING:
     from onlineboost.estimators.classifier import OnlineClassifier

@@ -14,13 +14,13 @@ from unittest.mock import patch
 from sklearn.naive_bayes import GaussianNB
 
 from contract.pairs import two_at_a_time
-from onlineboost import HoeffdingTree
+from onlineboost import HoeffdingTree, predicting, words
+from onlineboost import registry as lookup
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain import restarts
-from onlineboost.estimators import lookup, predicting, words
 from onlineboost.estimators.panel_members import PanelMember
-from onlineboost.estimators.registry import ENTRIES
 from onlineboost.panel.state import most_bytes, new_panel
+from onlineboost.registry import ENTRIES
 from onlineboost.trees.state import Columns
 
 TREE = HoeffdingTree(grace_period=(10, 25), tie_threshold=(0.2, 0.7), max_features=0.6)  # splits on short streams

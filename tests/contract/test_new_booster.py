@@ -17,7 +17,7 @@ FILES = dict(re.findall(r'^```python title="([^"]+)"\n(.*?)^```$', PAGE, re.MULT
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 if any((ROOT / name).exists() for name in FILES if "registry" not in name):
     pytest.skip("the booster of docs/new-booster.md is in the package already", allow_module_level=True)
-REGISTRY = "src/onlineboost/estimators/registry.py"
+REGISTRY = "src/onlineboost/registry.py"
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_three_files_are_all_it_takes(house):
     ]
     assert changed == [
         "src/onlineboost/boosters/smooth.py",
-        "src/onlineboost/estimators/registry.py",
+        "src/onlineboost/registry.py",
         "src/onlineboost/estimators/smooth_boost.py",
     ]
 

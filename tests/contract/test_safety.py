@@ -15,9 +15,9 @@ import pytest
 from contract.kinds import every_estimator
 from helpers import asked_meanwhile, frozen, in_blocks, mixed_stream, model_state
 from onlineboost import AdaBoostOLM
+from onlineboost import registry as lookup
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain.segments import Segment
-from onlineboost.estimators import lookup
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
 

@@ -14,10 +14,10 @@ import onlineboost
 from contract.kinds import every_estimator, every_kind, with_costs, with_learners_of_another_make, with_little_memory
 from contract.test_contract import learned, small, stream  # noqa: F401
 from helpers import frozen, in_blocks, model_state, number_stream
-from onlineboost.estimators import lookup
-from onlineboost.estimators.saved.files import Room, take
-from onlineboost.estimators.saved.files import frozen as frozen_copy
-from onlineboost.estimators.saved.states import HOLDS, STATES
+from onlineboost import registry as lookup
+from onlineboost.files.files import Room, take
+from onlineboost.files.files import frozen as frozen_copy
+from onlineboost.files.states import HOLDS, STATES
 from onlineboost.storage import CannotSave, ForeignModelFile
 
 every_setting = pytest.mark.parametrize("kind", every_kind(), ids=str)
@@ -242,7 +242,7 @@ def test_what_a_model_holds_is_listed(kind):
             todo += state
         elif type(state).__module__.startswith("onlineboost") and type(state) not in met:
             met.add(type(state))
-            assert type(state) in STATES.by_kind, f"{type(state)} is not in estimators/saved/states.py"
+            assert type(state) in STATES.by_kind, f"{type(state)} is not in files/states.py"
             todo += STATES.by_kind[type(state)].take(state).values()
     assert len(met) >= 7
     assert {entry for entry in lookup.names()} == set(HOLDS)

@@ -33,6 +33,7 @@ from onlineboost.panel.state import (
     with_sizes,
 )
 
+MOST_NEIGHBOURS = 64  # that a member asks: they are sorted one by one
 NOBODY = -1  # number of a learner that is not to be asked
 
 

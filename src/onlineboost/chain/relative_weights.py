@@ -13,6 +13,7 @@ import numpy as np
 from onlineboost._compile.jit import entry_kernel, small_kernel
 
 LEAST = 1e-9
+MOST_WEIGHT = 1e12  # from about 1e20 on rounding spoils the sums of OzaBoost, from 1e300 on they overflow
 
 
 def mean_after(mean: float, weight: float, n: int) -> float:

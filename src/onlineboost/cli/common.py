@@ -18,8 +18,8 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from onlineboost.estimators import lookup
-from onlineboost.estimators.registry import ENTRIES
+from onlineboost import registry as lookup
+from onlineboost.registry import ENTRIES
 
 err = Console(stderr=True)
 

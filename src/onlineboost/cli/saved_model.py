@@ -115,7 +115,7 @@ def _told(path: Path) -> dict[str, Any]:
 
 def _why(clf: Any) -> dict[str, Any]:
     """Which learners and columns count most, and what has happened."""
-    from onlineboost.estimators.why.summary import lines
+    from onlineboost.explain.summary import lines
 
     known = dict(lines(clf, clf._model, clf._combiner()))
     asked = "learners that count most", "columns that matter", "restarts", "panel began anew"
@@ -125,6 +125,6 @@ def _why(clf: Any) -> dict[str, Any]:
 
 
 def _load(path: Path) -> Any:
-    from onlineboost.estimators.saved.files import load
+    from onlineboost.files.files import load
 
     return load(path)

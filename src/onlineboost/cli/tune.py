@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as TextTable
 
+from onlineboost import registry as lookup
 from onlineboost.cli.common import (
     address_of,
     check_apart,
@@ -23,7 +24,6 @@ from onlineboost.cli.common import (
     settings_of,
     visible,
 )
-from onlineboost.estimators import lookup
 
 DEFAULT = {"n_learners": ["25", "50", "100"], "weight_scale": ["rising", "10"], "restart": ["auto", "never"]}
 

@@ -12,11 +12,11 @@ from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.learners import BinaryTreeLearners
+from onlineboost.chain.model import Model
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.booster import BoosterClassifier, only_tree
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import Names, Scale, adapts, loss_of, scales, vote_of
 from onlineboost.trees.state import Columns, no_trees
 

@@ -13,6 +13,7 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.external import ExternalLearners
 from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.learners import Learners, TreeLearners
+from onlineboost.chain.model import Model
 from onlineboost.chain.panel_stage import PanelStage
 from onlineboost.chain.restarts import Watch
 from onlineboost.chain.segments import Segment
@@ -20,7 +21,6 @@ from onlineboost.chain.stacking import Stacking
 from onlineboost.contracts.booster import Booster
 from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
-from onlineboost.estimators.model import Model
 from onlineboost.estimators.one_by_one import learns_one_by_one, one_by_one
 from onlineboost.estimators.panel_members import PanelMember
 from onlineboost.estimators.settings import COMBINERS, RESTARTS, word, yes_or_no

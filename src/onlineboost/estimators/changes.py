@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from onlineboost.chain.model import Model
 from onlineboost.data.names import positions
 from onlineboost.data.open_columns import check_word
 from onlineboost.estimators import memory
 from onlineboost.estimators.checks import check_labels, seed_of
-from onlineboost.estimators.model import Model
 
 READ_EVERY_TIME = frozenset({"n_jobs", "combiner", "restart", "class_weight", "cost_matrix"})
 

@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from onlineboost.chain.relative_weights import MOST_WEIGHT
 from onlineboost.data.errors import DataError
 from onlineboost.data.labels import label_array, object_array
 from onlineboost.data.table import Table
 
-MOST_WEIGHT = 1e12  # from about 1e20 on rounding spoils the sums of OzaBoost, from 1e300 on they overflow
 TOO_HEAVY = f"more than {MOST_WEIGHT:g}: divide all weights by the same number, their mean for instance"
 
 

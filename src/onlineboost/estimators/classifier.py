@@ -1,7 +1,7 @@
 """`OnlineClassifier`: what a user of any classifier of this package meets. The work is done elsewhere:
 
-`learning` and `single_rows` take what is given to the model's chain, `model` is what has been learned, `changes` looks
-after settings that change, `pending` after rows whose labels come late, `explain` says why, `saved` has the files.
+`learning` and `single_rows` take what is given to the model (`chain.model`), `changes` looks after settings that
+change, `explain` says why, `files` has the files.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from importlib import import_module
 from os import PathLike
 from typing import Any, Self
 
@@ -20,29 +19,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.reviews import Reviews
+from onlineboost.chain.model import OF_THIS_PROCESS, Model
+from onlineboost.chain.pending import Awaited, Ticket
 from onlineboost.chain.threads import n_threads
 from onlineboost.data.frames import rows_of
 from onlineboost.data.labels import Labels
 from onlineboost.data.values import interned
 from onlineboost.data.warn import Remarks
-from onlineboost.estimators import learning, memory, pending, remarks, single_rows
+from onlineboost.estimators import learning, memory, remarks, single_rows
 from onlineboost.estimators.changes import note_change, ready
 from onlineboost.estimators.checks import check_columns
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs
-from onlineboost.estimators.lock import OF_THIS_PROCESS, ReadWriteLock
+from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.memory import MemoryLimit
-from onlineboost.estimators.model import Model
-from onlineboost.estimators.pending import Awaited, Ticket
 from onlineboost.estimators.settings import RESTARTS, word, yes_or_no
 from onlineboost.estimators.single_rows import Input
-from onlineboost.estimators.why import summary
-from onlineboost.estimators.why.events import Event, events
-from onlineboost.estimators.why.explain import explain
-from onlineboost.estimators.why.explanation import Explanation
-from onlineboost.estimators.why.html import framed, table
-from onlineboost.estimators.why.importances import importances
-from onlineboost.estimators.why.tree import TreeView, tree_view
+from onlineboost.explain import summary
+from onlineboost.explain.events import Event, events
+from onlineboost.explain.explain import explain
+from onlineboost.explain.explanation import Explanation
+from onlineboost.explain.html import framed, table
+from onlineboost.explain.importances import importances
+from onlineboost.explain.tree import TreeView, tree_view
+from onlineboost.files.files import take
 from onlineboost.trees.state import Columns
 
 
@@ -141,15 +140,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         single_rows.learn_one(self, x, y, weight)
         return self
 
-    def _reviews(self, chain: Chain) -> Reviews | None:
-        """What a chain that is watched learns about itself on the way, now and then; None: nothing."""
-        if chain.watch is None:
-            return None
-        if word("restart", self.restart, RESTARTS) == "never":
-            chain.watch.plan = None  # nothing restarts any more
-            return None
-        return Reviews(chain, self.restart == "auto")
-
     # ----------------------------------------------------------------------------------------------- predicting
 
     def predict(self, X: Any) -> np.ndarray:
@@ -204,32 +194,32 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         >>> clf.learn_pending("order 4711", "low").n_pending_
         0
         """
-        return pending.predict_pending(self, x, id)
+        return single_rows.predict_pending(self, x, id)
 
     def learn_pending(self, ticket: Ticket, y: Any, weight: float = 1.0) -> Self:
         """Learn the row of a ticket or id, whose label has come: as `learn_one` would learn it now. It is good once."""
-        pending.learn_pending(self, ticket, y, weight)
+        single_rows.learn_pending(self, ticket, y, weight)
         return self
 
     def forget_pending(self, ticket: Ticket) -> Self:
         """The label of this ticket or id will never come: its row need not wait any more."""
-        pending.forget_pending(self, ticket)
+        single_rows.forget_pending(self, ticket)
         return self
 
     def limit_pending(self, most: int) -> Self:
         """Let so many rows wait for their labels at most; if there are more, the oldest are dropped."""
-        pending.limit_pending(self, most)
+        single_rows.limit_pending(self, most)
         return self
 
     @property
     def n_pending_(self) -> int:
         """Number of rows that wait for their labels."""
-        return len(pending.waiting(self).rows)
+        return len(single_rows.waiting(self).rows)
 
     @property
     def n_dropped_(self) -> int:
         """Number of rows that were dropped, or forgotten, before their labels came."""
-        return pending.waiting(self).dropped
+        return single_rows.waiting(self).dropped
 
     # ----------------------------------------------------------------------------------------- what was learned
 
@@ -321,7 +311,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         be pickled, and only if `pickled_learners` says so here and in `load`.
         """
         with self._lock().reading():
-            saved = import_module("onlineboost.estimators.saved.files").take(self, pickled_learners=pickled_learners)
+            saved = take(self, pickled_learners=pickled_learners)
         saved.write(path)
 
     def snapshot(self) -> Self:
@@ -386,12 +376,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     # --------------------------------------------------------------------------------------------------- checks
 
     def _lock(self) -> ReadWriteLock:
-        """Keeps the threads apart that use this model."""
         lock: ReadWriteLock = self.__dict__.get("_lock_") or self.__dict__.setdefault("_lock_", ReadWriteLock())
         return lock
 
     def _tell(self, found: Remarks) -> None:
-        """Warn of what has not been told yet."""
         remarks.tell(self.__dict__.setdefault("_told_", {}), found)
 
     def _tell_learned(self, n_rows: int) -> None:

@@ -14,9 +14,12 @@ import numpy as np
 
 from onlineboost._compile.interrupt import Interrupt
 from onlineboost.chain.calibration import ahead, new_calibration
+from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.model import Model, compiled_by, is_new
 from onlineboost.chain.relative_weights import relative
+from onlineboost.chain.reviews import Reviews
 from onlineboost.data.encoder import Encoded, Encoder, Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of, table_of_row
@@ -34,7 +37,7 @@ from onlineboost.estimators.checks import (
     seed_of,
 )
 from onlineboost.estimators.costs import Costs, count, for_experts
-from onlineboost.estimators.model import Model, compiled_by, is_new
+from onlineboost.estimators.settings import RESTARTS, word
 from onlineboost.trees.state import Columns
 
 Heard = list[np.ndarray] | None  # probabilities of rows that were learned, part by part; None: nobody asks
@@ -207,6 +210,16 @@ def _learn(
     return out
 
 
+def reviews_of(clf: Any, chain: Chain) -> Reviews | None:
+    """What a chain that is watched learns about itself on the way, now and then; None: nothing."""
+    if chain.watch is None:
+        return None
+    if word("restart", clf.restart, RESTARTS) == "never":
+        chain.watch.plan = None  # nothing restarts any more
+        return None
+    return Reviews(chain, clf.restart == "auto")
+
+
 def _learn_rows(
     clf: Any,
     model: Model,
@@ -246,7 +259,7 @@ def _learn_rows(
         while done < stop and not (done > start and interrupt.pressed()):
             part = slice(done, min(stop, done + memory.make_ready(model, k)))
             block = X[part], codes[part], weight[part]
-            reviews = clf._reviews(chain)
+            reviews = reviews_of(clf, chain)
             visitors = [*([] if reviews is None else [reviews]), *memory.notices(model)]
             how = clf._threads(), interrupt.pressed, visitors
             done += chain.place.stream(chain, *block, k, combiner, out[part], *how)

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import deepcopy
-from importlib import import_module
-from os import PathLike
 from threading import Lock, RLock, get_ident
 from types import FrameType
-from typing import Any, Self
+from typing import Any
 from weakref import WeakSet
 
-from onlineboost.data.values import interned
-
-# Attributes that are no part of its pickles:
-OF_THIS_PROCESS = ("_lock_", "_desk_", "_checked_", "_changed_", "_told_", "_line_up_")
 LOOK_UP = 0.2  # seconds after which those that wait look for themselves, should nobody have told them
 
 
@@ -212,54 +204,3 @@ def _renew_locks() -> None:
 _LOCKS: WeakSet[ReadWriteLock] = WeakSet()  # of this process
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
-
-
-class Guarded:
-    """A model with a lock of its own. Copies, pickles and files read it too: they wait while another thread learns."""
-
-    def _lock(self) -> ReadWriteLock:
-        """Keeps the threads apart that use this model."""
-        lock: ReadWriteLock = self.__dict__.get("_lock_") or self.__dict__.setdefault("_lock_", ReadWriteLock())
-        return lock
-
-    def save(self, path: str | PathLike[str], *, pickled_learners: bool = False) -> None:
-        """Put it into a model file, from which `onlineboost.load` makes it again (docs/model-files.md).
-
-        The file takes the place of one that is there as a whole, or not at all. Weak learners of another make can only
-        be pickled, and only if `pickled_learners` says so here and in `load`.
-        """
-        files = import_module("onlineboost.estimators.saved.files")  # which knows all estimators, and so this one
-        with self._lock().reading():
-            saved = files.take(self, pickled_learners=pickled_learners)
-        saved.write(path)
-
-    def snapshot(self) -> Self:
-        """A copy as it is now, to predict with while this one goes on learning: compact, and quick for single rows."""
-        self._fitted()  # type: ignore[attr-defined]
-        return deepcopy(self)
-
-    def __copy__(self) -> Self:
-        """A copy shares nothing that learning changes: otherwise one would learn half of what the other learns."""
-        return deepcopy(self)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        with self._lock().reading():
-            memo[id(self)] = copy = type(self).__new__(type(self))
-            copy.__dict__.update(deepcopy(self._without_lock(), memo))
-            copy.__dict__["_told_"] = dict(self.__dict__.get("_told_", ()))  # what was told need not be told by a copy
-            return copy
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What pickle reads after the lock is released: with other threads about, a copy that none of them changes."""
-        with self._lock().reading():
-            state = self._without_lock()
-            return deepcopy(state) if threading.active_count() > 1 else state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """As scikit-learn does it, with names that are one object each: equal models then make equal pickles."""
-        super().__setstate__({sys.intern(name): value for name, value in state.items()})  # type: ignore[misc]
-
-    def _without_lock(self) -> dict[str, Any]:
-        """By name, and equal texts as one object: equal models then make equal pickles, loaded ones too."""
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
-        return {name: interned(state[name]) for name in sorted(state.keys() - {*OF_THIS_PROCESS})}

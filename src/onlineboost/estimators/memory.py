@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from onlineboost.chain.model import Model
 from onlineboost.chain.notices import Notices
 from onlineboost.chain.shares import (
     Shares,
@@ -22,7 +23,6 @@ from onlineboost.chain.shares import (
 from onlineboost.data.encoder import Encoded, Encoder
 from onlineboost.data.open_columns import NewColumn
 from onlineboost.data.places import AT_ONCE, MET
-from onlineboost.estimators.model import Model
 
 MemoryLimit = int | str | None
 DEFAULT = "1GB"

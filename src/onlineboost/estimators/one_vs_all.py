@@ -10,13 +10,13 @@ import numpy as np
 from onlineboost._compile.random import child_key
 from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.model import Model
 from onlineboost.chain.one_vs_all import OneVsAllEnd
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.booster import weak_learners
 from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import Names, Scale, adapts, count, loss_of, scales, vote_of
 from onlineboost.trees.state import Columns
 

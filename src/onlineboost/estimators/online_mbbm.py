@@ -11,12 +11,12 @@ import numpy as np
 from onlineboost.boosters.mbbm import CACHE_MEGABYTES, new_mbbm
 from onlineboost.boosters.potentials import Tables, build_tables
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.model import Model
 from onlineboost.chain.shares import CACHE_PART
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit, bytes_of
-from onlineboost.estimators.model import Model
 from onlineboost.estimators.settings import WEIGHTS, Names, Scale, scales, vote_of, word
 from onlineboost.trees.state import Columns
 

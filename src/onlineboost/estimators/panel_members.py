@@ -12,7 +12,7 @@ import numpy as np
 from onlineboost.boosters.plain import Plain
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.hedge import Hedge
-from onlineboost.chain.members import MemberLearners, new_members
+from onlineboost.chain.members import MOST_NEIGHBOURS, MemberLearners, new_members
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
@@ -78,9 +78,6 @@ class EagerTrees(PanelMember):
 
     def _member(self, ground: Ground) -> EagerMember:
         return new_member(EagerMember, ground)
-
-
-MOST_NEIGHBOURS = 64  # they are sorted one by one
 
 
 @dataclass(repr=False, eq=False, kw_only=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from onlineboost.chain.model import Model
 from onlineboost.data.names import Extra
 from onlineboost.data.warn import Remarks, warn
 from onlineboost.estimators import memory
-from onlineboost.estimators.model import Model
 
 SLOW = 10_000_000  # learners x classes x (classes + columns) from which on a row takes milliseconds
 

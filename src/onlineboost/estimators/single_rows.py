@@ -18,15 +18,16 @@ from onlineboost._compile.interrupt import Interrupt
 from onlineboost.chain.calibration import CalibrationPass, calibrate_row
 from onlineboost.chain.class_weights import weigh_classes
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.relative_weights import counted, mean_after
+from onlineboost.chain.model import Model
+from onlineboost.chain.pending import Awaited, Pending, Ticket, as_it_came, checked_id
+from onlineboost.chain.relative_weights import MOST_WEIGHT, counted, mean_after
 from onlineboost.chain.rows import LearningRow, PredictingRow, can_go_alone, make_room
 from onlineboost.data.single import RowReader
 from onlineboost.data.warn import Remarks
 from onlineboost.estimators import learning, memory
 from onlineboost.estimators.changes import ready
-from onlineboost.estimators.checks import MOST_WEIGHT
 from onlineboost.estimators.costs import Costs, for_experts
-from onlineboost.estimators.model import Model
+from onlineboost.estimators.settings import count
 
 ENOUGH = 256  # single rows after which a chain that threads have cut into segments is joined again
 Input = Mapping[str, Any] | Sequence[Any]
@@ -259,6 +260,50 @@ def lay_desk(clf: Any, *, is_learning: bool) -> None:
         chain = model.chain
         if desk.should_join:
             chain.join_up()
-        rounds, reviews = min(memory.rounds_to_look(model), make_room(chain, model.k)), clf._reviews(chain)
+        rounds, reviews = min(memory.rounds_to_look(model), make_room(chain, model.k)), learning.reviews_of(clf, chain)
         desk.lay(chain.t + (rounds if reviews is None else min(rounds, reviews.rounds())))
     clf.__dict__["_desk_"] = desk
+
+
+# -------------------------------------------------------------------------------- labels that come late
+
+
+def predict_pending(clf: Any, x: Input, id: Ticket | None) -> Awaited:
+    own = None if id is None else checked_id(id, "id")
+    label = predict_one(clf, x)
+    with clf._lock().writing():
+        model: Model | None = clf.__dict__.get("_model")
+        if model is None or model.encoder.new_columns_of_row(x):
+            return Awaited(label, waiting(clf).add(as_it_came(x), own))
+        return Awaited(label, waiting(clf).add(model.encoder.keep(x), own))
+
+
+def learn_pending(clf: Any, ticket: Ticket, y: Any, weight: float) -> None:
+    desk = clf.__dict__.get("_desk_")
+    rows = waiting(clf).rows
+    x = rows.get(ticket) if type(ticket) is str or type(ticket) is int else None
+    if desk is not None and x is not None and clf._lock().learn_at_once(desk.learn, x, y, weight, rows, ticket):
+        return
+    with Interrupt() as interrupt, clf._lock().writing():
+        learn_as_block(clf, waiting(clf).row(ticket), y, weight, interrupt)
+        waiting(clf).rows.pop(checked_id(ticket, "ticket"))
+    clf._tell_learned(1)
+
+
+def forget_pending(clf: Any, ticket: Ticket) -> None:
+    with clf._lock().writing():
+        waiting(clf).row(ticket)
+        waiting(clf).drop(checked_id(ticket, "ticket"))
+
+
+def limit_pending(clf: Any, most: int) -> None:
+    most = count("most", most)
+    with clf._lock().writing():
+        waiting(clf).most = most
+        waiting(clf).shrink()
+
+
+def waiting(clf: Any) -> Pending:
+    """The rows of a classifier that wait."""
+    found: Pending = clf.__dict__.get("_pending") or clf.__dict__.setdefault("_pending", Pending())
+    return found

@@ -68,7 +68,7 @@ class Checkpoints:
     """Checkpoints of one run, in a folder of its own."""
 
     def __init__(self, folder: str | Path, every: int | str, about: dict[str, Any]) -> None:
-        from onlineboost.estimators.saved.files import Room  # here and below: with it come Numba and all chains
+        from onlineboost.files.files import Room  # here and below: with it come Numba and all chains
 
         self.folder = Path(folder)
         self.every = Every.of(every)
@@ -85,7 +85,7 @@ class Checkpoints:
 
     def newest(self) -> Found | None:
         """The newest checkpoint that can be read; None: there is none. An error if it is of another run."""
-        from onlineboost.estimators.saved.files import load_with_more
+        from onlineboost.files.files import load_with_more
 
         for part in self.folder.glob(PART):
             part.unlink(missing_ok=True)  # half a file of a run that was killed
@@ -125,7 +125,7 @@ class Checkpoints:
 
     def write(self, model: Any, rows: int, state: dict[str, Any], before: Callable[[], None]) -> None:
         """Begin to write a checkpoint, once the one before is written. `before` is called before it counts."""
-        from onlineboost.estimators.saved.files import frozen, take
+        from onlineboost.files.files import frozen, take
 
         self.wait()
         copy = frozen(model, self._room)

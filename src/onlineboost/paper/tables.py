@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onlineboost.estimators import lookup
+from onlineboost import registry as lookup
 
 # ------------------------------------------------------------------------------------------------------- what it prints
 

@@ -73,7 +73,7 @@ class States:
         taken = entry.take(state)
         if taken.keys() != entry.fields.keys():
             odd = sorted(taken.keys() ^ entry.fields.keys())
-            raise TypeError(f"{entry.name}: the field {odd[0]!r} is not in its line of estimators/saved/states.py")
+            raise TypeError(f"{entry.name}: the field {odd[0]!r} is not in its line of files/states.py")
         if not entry.fresh:  # the model may go on learning before all is written
             taken |= {name: value.copy() for name, value in taken.items() if isinstance(value, np.ndarray)}
         there = {name: own for name, own in entry.fields.items() if not (own.since > 1 and taken[name] is None)}

@@ -18,16 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.interrupt import Interrupt
 from onlineboost.contracts.state import loaded
 from onlineboost.data.encoder import Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import named_row, table_of_row
 from onlineboost.data.values import interned
-from onlineboost.estimators import single_rows
-from onlineboost.estimators.model import Model
-from onlineboost.estimators.settings import count
-from onlineboost.estimators.single_rows import Input
 
 MOST = 10_000  # rows that wait at most, unless `limit_pending` says otherwise
 LONGEST_ID = 1024  # bits of a whole number
@@ -141,47 +136,6 @@ class Pending:
         return fresh
 
 
-def predict_pending(clf: Any, x: Input, id: Ticket | None) -> Awaited:
-    own = None if id is None else checked_id(id, "id")
-    label = single_rows.predict_one(clf, x)
-    with clf._lock().writing():
-        model: Model | None = clf.__dict__.get("_model")
-        if model is None or model.encoder.new_columns_of_row(x):
-            return Awaited(label, waiting(clf).add(_as_it_came(x), own))
-        return Awaited(label, waiting(clf).add(model.encoder.keep(x), own))
-
-
-def learn_pending(clf: Any, ticket: Ticket, y: Any, weight: float) -> None:
-    desk = clf.__dict__.get("_desk_")
-    rows = waiting(clf).rows
-    x = rows.get(ticket) if type(ticket) is str or type(ticket) is int else None
-    if desk is not None and x is not None and clf._lock().learn_at_once(desk.learn, x, y, weight, rows, ticket):
-        return
-    with Interrupt() as interrupt, clf._lock().writing():
-        single_rows.learn_as_block(clf, waiting(clf).row(ticket), y, weight, interrupt)
-        waiting(clf).rows.pop(checked_id(ticket, "ticket"))
-    clf._tell_learned(1)
-
-
-def forget_pending(clf: Any, ticket: Ticket) -> None:
-    with clf._lock().writing():
-        waiting(clf).row(ticket)
-        waiting(clf).drop(checked_id(ticket, "ticket"))
-
-
-def limit_pending(clf: Any, most: int) -> None:
-    most = count("most", most)
-    with clf._lock().writing():
-        waiting(clf).most = most
-        waiting(clf).shrink()
-
-
-def waiting(clf: Any) -> Pending:
-    """The rows of a classifier that wait."""
-    found: Pending = clf.__dict__.get("_pending") or clf.__dict__.setdefault("_pending", Pending())
-    return found
-
-
 def checked_id(given: Any, what: str) -> Ticket:
     """A ticket or an id as model files hold it."""
     if isinstance(given, str):
@@ -191,7 +145,7 @@ def checked_id(given: Any, what: str) -> Ticket:
     raise DataError(f"{what} must be text or a whole number, which a model file can hold, got a {type(given).__name__}")
 
 
-def _as_it_came(x: Input) -> dict[str, Any] | list[Any]:
+def as_it_came(x: Any) -> dict[str, Any] | list[Any]:
     """A row that came before the columns are known."""
     table_of_row(x)  # errors show now
     by_name = named_row(x)

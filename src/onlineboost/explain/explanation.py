@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from onlineboost.data.errors import DataError
-from onlineboost.estimators.why.columns import shown
-from onlineboost.estimators.why.html import bars, escaped, framed
+from onlineboost.explain.columns import shown
+from onlineboost.explain.html import bars, escaped, framed
 
 MOST_LINES = 12  # columns that a text shows
 

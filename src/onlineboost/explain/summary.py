@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.model import Model
 from onlineboost.chain.shares import forests_of
 from onlineboost.data.errors import DataError
-from onlineboost.estimators.model import Model
-from onlineboost.estimators.why.columns import shown
-from onlineboost.estimators.why.events import events
-from onlineboost.estimators.why.importances import importances
+from onlineboost.explain.columns import shown
+from onlineboost.explain.events import events
+from onlineboost.explain.importances import importances
 from onlineboost.panel.panel import NAMES
 
 MOST_NAMES, TOP = 12, 5

@@ -24,6 +24,9 @@ from onlineboost.data.open_columns import NewColumn, no_new_columns
 from onlineboost.data.warn import Remarks
 from onlineboost.trees.state import Columns
 
+# Attributes of a classifier that are no part of its copies, pickles and files:
+OF_THIS_PROCESS = ("_lock_", "_desk_", "_checked_", "_changed_", "_told_", "_line_up_")
+
 
 @dataclass
 class Model:

@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlineboost import registry as lookup
+from onlineboost.chain.model import OF_THIS_PROCESS, Model
 from onlineboost.contracts.state import StateError, require
-from onlineboost.estimators import lookup
-from onlineboost.estimators.lock import OF_THIS_PROCESS
-from onlineboost.estimators.model import Model
-from onlineboost.estimators.registry import ENTRIES
-from onlineboost.estimators.saved.checks import check_model
-from onlineboost.estimators.saved.data import read_pending, write_pending
-from onlineboost.estimators.saved.states import STATES, finish, quick_copy
+from onlineboost.files.checks import check_model
+from onlineboost.files.data import read_pending, write_pending
+from onlineboost.files.states import STATES, finish, quick_copy
+from onlineboost.registry import ENTRIES
 from onlineboost.storage.atomic import replacing
 from onlineboost.storage.container import read, write
 from onlineboost.storage.errors import CannotSave, DamagedModelFile, ForeignModelFile, ModelFileError

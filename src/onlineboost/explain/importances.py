@@ -16,11 +16,11 @@ from typing import cast
 import numpy as np
 
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.model import Model
 from onlineboost.chain.stacking import Stacking
 from onlineboost.chain.stage import Voter
 from onlineboost.data.errors import DataError
-from onlineboost.estimators.model import Model
-from onlineboost.estimators.why.columns import in_stream_order
+from onlineboost.explain.columns import in_stream_order
 from onlineboost.panel.paths import column_weights, eager_masses, said_by_panel
 from onlineboost.panel.state import Panel
 from onlineboost.trees.paths import Moves

@@ -15,17 +15,16 @@ from onlineboost.chain import diary as diaries
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.external import ExternalLearners
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
-from onlineboost.chain.members import MemberLearners
+from onlineboost.chain.members import MOST_NEIGHBOURS, MemberLearners
+from onlineboost.chain.model import Model
 from onlineboost.chain.numbers import COUNT, HIGH, LOW, Numbers
+from onlineboost.chain.relative_weights import MOST_WEIGHT
 from onlineboost.chain.restarts import Plan, most_lag
 from onlineboost.contracts.state import check, require
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import COLUMNS
 from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key
-from onlineboost.estimators.checks import MOST_WEIGHT
-from onlineboost.estimators.model import Model
-from onlineboost.estimators.panel_members import MOST_NEIGHBOURS
-from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
+from onlineboost.files.states import HOLDS, STATES, Holds
 from onlineboost.panel.dense import HEAVIEST
 from onlineboost.panel.state import N_CLASSES, ROWS, check_newton
 from onlineboost.trees.state import NOT_BORN, nominal_layout

@@ -27,6 +27,7 @@ from onlineboost.chain.external import ExternalLearners
 from onlineboost.chain.hedge import BestLearner, Hedge
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
 from onlineboost.chain.members import MemberLearners
+from onlineboost.chain.model import Model
 from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.one_vs_all import OneVsAllEnd
 from onlineboost.chain.panel_stage import PanelStage
@@ -37,9 +38,8 @@ from onlineboost.contracts.schema import Field, array, b1, f8, leaves, schema, w
 from onlineboost.contracts.state import copied, loaded, require, restore, values
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
-from onlineboost.estimators.model import Model
-from onlineboost.estimators.saved.data import add_columns
-from onlineboost.estimators.saved.fields import States
+from onlineboost.files.data import add_columns
+from onlineboost.files.fields import States
 from onlineboost.panel.members.cosines import CosinesMember
 from onlineboost.panel.members.eager_trees import EagerMember
 from onlineboost.panel.members.least_squares import LinearMember

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlineboost.chain.model import Model
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
-from onlineboost.estimators.model import Model
-from onlineboost.estimators.why.columns import name_of, shown, value_of
+from onlineboost.explain.columns import name_of, shown, value_of
 from onlineboost.trees.paths import distributions, tree_of
 from onlineboost.trees.state import Forest, LeafRule
 

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from onlineboost.chain.pending import Pending, Ticket
 from onlineboost.contracts.schema import i8
 from onlineboost.contracts.state import require
 from onlineboost.data.encoder import Encoder, Kept
 from onlineboost.data.labels import Labels, object_array, values_of
 from onlineboost.data.places import AT_ONCE, NOTHING, OWN, Key, empty_table, note, own_places
-from onlineboost.estimators.pending import Pending, Ticket
-from onlineboost.estimators.saved.fields import States
+from onlineboost.files.fields import States
 from onlineboost.storage.errors import DamagedModelFile
 from onlineboost.storage.values import Reader, Writer
 

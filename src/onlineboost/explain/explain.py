@@ -8,13 +8,13 @@ from typing import cast as typed
 import numpy as np
 
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.model import Model
 from onlineboost.chain.stacking import Stacking
 from onlineboost.chain.stage import Voter
 from onlineboost.data.errors import DataError
-from onlineboost.estimators.model import Model
-from onlineboost.estimators.why.columns import in_stream_order, name_of, shown, value_of
-from onlineboost.estimators.why.explanation import Explanation
-from onlineboost.estimators.why.importances import moves_of
+from onlineboost.explain.columns import in_stream_order, name_of, shown, value_of
+from onlineboost.explain.explanation import Explanation
+from onlineboost.explain.importances import moves_of
 from onlineboost.panel.paths import eager_masses, said_by_panel
 from onlineboost.panel.state import Panel
 from onlineboost.trees.paths import children, tree_of

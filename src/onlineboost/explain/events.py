@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from onlineboost.chain.diary import MEMORY, NEW_CLASS, NEW_COLUMN, RESTART
-from onlineboost.estimators.model import Model
+from onlineboost.chain.model import Model
 
 KINDS = {RESTART: "restart", NEW_CLASS: "new class", NEW_COLUMN: "new column", MEMORY: "memory"}
 

@@ -18,7 +18,7 @@ from helpers import model_state
 from onlineboost.cli import stream
 from onlineboost.cli.main import main
 from onlineboost.data import files, read_blocks
-from onlineboost.data.live import LiveLines
+from onlineboost.data.source import LiveLines
 from onlineboost.storage.container import FORMAT
 from test_resumable import kills
 

@@ -19,7 +19,7 @@ from onlineboost.cli.main import main
 from onlineboost.data.errors import DataError
 from onlineboost.datasets import load
 from onlineboost.datasets.catalogue import SETS
-from onlineboost.datasets.files import fingerprint, read_file
+from onlineboost.datasets.dataset import fingerprint, read_file
 from onlineboost.datasets.load import fetch_dataset, load_dataset
 from test_datasets import as_text, data_home, published
 
@@ -187,7 +187,7 @@ def test_a_server_that_says_nothing_is_given_up(home, small, monkeypatch):
     small("/small.data")
     waiting = threading.Event()
     monkeypatch.setattr(Home, "do_GET", lambda self: waiting.wait(5))
-    monkeypatch.setattr(load, "QUIET", 0.1)
+    monkeypatch.setattr(load, "MAX_QUIET_SECONDS", 0.1)
     with pytest.raises(DataError, match="timed out"):
         fetch_dataset("mushroom")
     waiting.set()

@@ -11,8 +11,12 @@ import pytest
 from sklearn import metrics as theirs
 
 from onlineboost import HoeffdingTree
+from onlineboost.cli import measure
 from onlineboost.evaluation import Metrics, Result, Tally, holdout, interval, prequential
+from onlineboost.evaluation.metrics import METRICS
 from onlineboost.evaluation.sums import BINS
+from onlineboost.evaluation.tune import SCORES
+from onlineboost.report import comparison, page
 from onlineboost.storage.values import Reader, Writer
 
 RATES = ("precision", "recall", "f1")
@@ -35,6 +39,16 @@ def counted(rows, ends=(), labels="abcd", **settings):
     for a, b in zip([0, *ends], [*ends, len(y)], strict=True):
         found.add(y[a:b], said[a:b], weight=weight[a:b], probabilities=p[a:b], classes=list(labels))
     return found
+
+
+def test_a_metric_is_known_everywhere_by_its_line_in_the_list():
+    assert list(Metrics().as_dict()) == list(METRICS)
+    shown = {name for name, metric in METRICS.items() if metric.about}
+    assert {"balanced_accuracy", "kappa", "macro_f1", "log_loss", "ece"} == shown
+    assert measure.SHOWN.keys() - {"cost"} == comparison.SHOWN.keys() == shown
+    assert all(page.WORDS[METRICS[name].title] for name in shown)
+    assert METRICS.keys() - SCORES.keys() == {"no_change_accuracy"}
+    assert all(getattr(Metrics, name).__doc__ for name in METRICS)
 
 
 @pytest.mark.parametrize("ends", [(), (1, 2, 3), (17, 17, 390), tuple(range(1, 400))])

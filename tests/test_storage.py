@@ -20,7 +20,7 @@ import pytest
 from onlineboost import storage
 from onlineboost.storage import container
 from onlineboost.storage.atomic import PART, replacing
-from onlineboost.storage.container import ALIGN, FORMAT, MAGIC, MOST_HEADER, PREAMBLE, read, write
+from onlineboost.storage.container import ALIGN, FORMAT, MAGIC, MAX_HEADER_BYTES, PREAMBLE, read, write
 from onlineboost.storage.values import Reader, Writer
 from soak.strikes import struck_after
 
@@ -107,13 +107,13 @@ def test_a_newer_file(path):
 
 
 def test_a_header_that_is_too_large(path):
-    path.write_bytes(with_right_head(path.read_bytes(), header=MOST_HEADER + 1))
+    path.write_bytes(with_right_head(path.read_bytes(), header=MAX_HEADER_BYTES + 1))
     with pytest.raises(storage.TooLargeHeader, match="do not trust"):
         read(path)
 
 
 def test_a_header_that_is_too_large_to_be_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(container, "MOST_HEADER", 1000)
+    monkeypatch.setattr(container, "MAX_HEADER_BYTES", 1000)
     with pytest.raises(storage.CannotSave, match="Use fewer"), replacing(tmp_path / "model.olb") as file:
         write(file, ["label"] * 1000, [])
     assert list(tmp_path.iterdir()) == []

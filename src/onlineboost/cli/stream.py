@@ -16,7 +16,7 @@ from onlineboost.cli.common import BASELINES, address_of, check_writable, err, v
 from onlineboost.cli.datasets import at_hand
 from onlineboost.data.errors import DataError, did_you_mean
 from onlineboost.data.files import read_blocks, scan_labels
-from onlineboost.data.live import STDIN
+from onlineboost.data.source import STDIN
 from onlineboost.data.table import Block
 from onlineboost.datasets.catalogue import dataset_names
 from onlineboost.evaluation.checkpoints import Checkpoints, Predictions, Printed

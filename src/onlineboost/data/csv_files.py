@@ -16,16 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlineboost.data.errors import DataError, file_error, show, way_out
-from onlineboost.data.live import Lines, taken
 from onlineboost.data.source import (
     MISSING_NUMBERS,
     Chunk,
+    Lines,
     Source,
     check_columns,
     limit,
     parse_numbers,
     raise_limit,
     rows_at_once,
+    taken,
 )
 from onlineboost.data.values import NO_DATES
 

@@ -20,8 +20,17 @@ from numpy.typing import NDArray
 
 from onlineboost.data.csv_files import LONGEST_LINE, open_lines
 from onlineboost.data.errors import DataError, file_error, show, suggest
-from onlineboost.data.live import Lines, taken
-from onlineboost.data.source import Chunk, Source, check_columns, limit, parse_numbers, raise_limit, rows_at_once
+from onlineboost.data.source import (
+    Chunk,
+    Lines,
+    Source,
+    check_columns,
+    limit,
+    parse_numbers,
+    raise_limit,
+    rows_at_once,
+    taken,
+)
 from onlineboost.data.values import shortest
 
 Row = tuple[int, dict[str, Any]]  # the number of its line, and what is in it

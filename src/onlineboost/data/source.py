@@ -1,11 +1,16 @@
-"""What a file format offers: a source of chunks, each of which gives a column as numbers or as text when asked."""
+"""What a file format offers: a source of chunks, each of which gives a column as numbers or as text when asked.
+
+What is piped in comes line by line: what is there is taken, and not waited for (`LiveLines`).
+"""
 
 from __future__ import annotations
 
 import os
+import select
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +32,13 @@ def raise_limit(name: str) -> str:
     return f"If the file is as it should be, set the environment variable ONLINEBOOST_{name} to a larger number."
 
 
-MOST_COLUMNS = 20_000
-MOST_CELLS = 1 << 22  # of a block: rows of a wide file are read fewer at a time
+MAX_COLUMNS = 20_000
+MAX_CELLS = 1 << 22  # of a block: rows of a wide file are read fewer at a time
 
 
 def check_columns(path: Path, n_columns: int) -> None:
     """A model keeps some numbers for every column, class and tree: a small file of many columns takes gigabytes."""
-    most = limit("MOST_COLUMNS", MOST_COLUMNS)
+    most = limit("MOST_COLUMNS", MAX_COLUMNS)
     if n_columns > most:
         what = f"there are {n_columns:,} columns, and at most {most:,} are read. {raise_limit('MOST_COLUMNS')}"
         raise file_error(path, what, "header")
@@ -41,7 +46,7 @@ def check_columns(path: Path, n_columns: int) -> None:
 
 def rows_at_once(n_rows: int, n_columns: int) -> int:
     """How many rows to read at a time, if `n_rows` are asked for."""
-    return max(1, min(n_rows, MOST_CELLS // max(n_columns, 1)))
+    return max(1, min(n_rows, MAX_CELLS // max(n_columns, 1)))
 
 
 class Chunk(Protocol):
@@ -85,3 +90,66 @@ def parse_numbers(values: Sequence[str]) -> NDArray[np.float64] | None:
     except ValueError:
         return None
     return np.fromiter(map(number.__getitem__, values), np.float64, len(values))
+
+
+# ---------------------------------------------------------------------------------------------------------------- pipes
+
+
+FIRST_ROWS = 256  # that the first block waits for: they settle which columns are numbers
+STDIN = "-"  # the name of what is piped in
+
+Item = TypeVar("Item")
+
+
+class LiveLines:
+    """Lines of a pipe, and whether another one is there."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self._waiting = b""
+        self._ended = False
+
+    def readline(self, most: int = -1) -> bytes:
+        """The next line, at most so many bytes of it; waits for it."""
+        while b"\n" not in self._waiting and not self._ended and not 0 <= most <= len(self._waiting):
+            self._read()
+        end = self._waiting.find(b"\n") + 1 or len(self._waiting)
+        end = end if most < 0 else min(end, most)
+        line, self._waiting = self._waiting[:end], self._waiting[end:]
+        return line
+
+    def peek(self) -> bytes:
+        """The first bytes; waits for some."""
+        while not self._waiting.strip() and not self._ended:
+            self._read()
+        return self._waiting
+
+    @property
+    def ready(self) -> bool:
+        """Whether a line is there, or the end."""
+        while b"\n" not in self._waiting and not self._ended:
+            if not select.select([self._handle], [], [], 0.0)[0]:
+                return False
+            self._read()
+        return True
+
+    def _read(self) -> None:
+        more = os.read(self._handle, 1 << 16)
+        self._waiting += more
+        self._ended = not more
+
+
+Lines = BinaryIO | LiveLines
+
+
+def taken(items: Iterator[Item], most: int, lines: Any) -> Iterator[Item]:
+    """The next `most` items that are made of these lines; if lines come when they come, those that are there."""
+    live = isinstance(lines, LiveLines)
+    for number, item in enumerate(items, start=1):
+        yield item
+        if number == most or (live and not lines.ready):
+            return
+
+
+def standard_input() -> LiveLines:
+    return LiveLines(sys.stdin.fileno())

@@ -1,8 +1,8 @@
 """Something to learn from and to measure on: the paper's data sets, well-known streams, synthetic ones.
 
-In the order of the data: `generated` makes some, `files` finds and reads others, `catalogue` lists all, `load` gives
-one and fetches its file, `dataset` is what comes out. Public are the names below. It may import `data` and `_compile`
-only; `paper`, `report` and `cli` may import it.
+In the order of the data: `generated` makes some, `catalogue` lists all, `load` gives one and fetches its file,
+`dataset` reads it, and is what comes out. Public are the names below. It may import `data` and `_compile` only;
+`paper`, `report` and `cli` may import it.
 """
 
 from onlineboost.datasets.catalogue import dataset_names, describe_datasets

@@ -13,8 +13,17 @@ from os import PathLike
 from typing import Any
 
 from onlineboost.data.errors import DataError
-from onlineboost.datasets.dataset import Order, Rows, as_read, principal_components, proteins, zeros_for_missing
-from onlineboost.datasets.files import DataFile, PublicFile, first_file
+from onlineboost.datasets.dataset import (
+    DataFile,
+    Order,
+    PublicFile,
+    Rows,
+    as_read,
+    first_file,
+    principal_components,
+    proteins,
+    zeros_for_missing,
+)
 from onlineboost.datasets.generated import SYNTHETIC_NOTE, balance, car, nursery, nursery5, synthetic_rows
 
 

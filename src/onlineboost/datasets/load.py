@@ -23,8 +23,16 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from onlineboost.data.errors import DataError
 from onlineboost.datasets.catalogue import find_spec
-from onlineboost.datasets.dataset import Dataset
-from onlineboost.datasets.files import DataFile, PublicFile, data_cache, find_file, fingerprint, first_file, read_file
+from onlineboost.datasets.dataset import (
+    DataFile,
+    Dataset,
+    PublicFile,
+    data_cache,
+    find_file,
+    fingerprint,
+    first_file,
+    read_file,
+)
 
 
 def load_dataset(name: str, *, data_home: str | PathLike[str] | None = None, fetch: bool = False) -> Dataset:
@@ -170,7 +178,7 @@ def _data_of_arff(lines: Iterator[str]) -> Iterator[str]:
 
 
 SCHEMES = ("https",)
-QUIET, LONGEST = 30.0, 900.0  # seconds without a byte, and in all, after which a download is given up
+MAX_QUIET_SECONDS, MAX_SECONDS = 30.0, 900.0  # seconds without a byte, and in all, after which a download is given up
 PIECE = 1 << 16
 OFFLINE = "ONLINEBOOST_OFFLINE"
 
@@ -187,15 +195,15 @@ def download(url: str, into: IO[bytes], most: int, progress: Progress | None = N
     _check(url)
     begun, got = time.monotonic(), 0
     request = Request(url, headers={"User-Agent": "onlineboost"})
-    with build_opener(_CheckedRedirects).open(request, timeout=QUIET) as response:
+    with build_opener(_CheckedRedirects).open(request, timeout=MAX_QUIET_SECONDS) as response:
         said = response.headers.get("Content-Length")
         total = int(said) if said is not None and re.fullmatch(r"[0-9]{1,15}", said) else None
         while piece := response.read1(PIECE):  # what is there: a server may send it byte by byte
             got += len(piece)
             if got > most:
                 raise DataError(f"it has more than the {most:,} bytes that the file should have at most")
-            if time.monotonic() - begun > LONGEST:
-                raise DataError(f"it took longer than {LONGEST:.0f} seconds")
+            if time.monotonic() - begun > MAX_SECONDS:
+                raise DataError(f"it took longer than {MAX_SECONDS:.0f} seconds")
             into.write(piece)
             if progress is not None:
                 progress(got, total)

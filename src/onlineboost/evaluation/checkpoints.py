@@ -26,7 +26,7 @@ from onlineboost.data.errors import DataError
 from onlineboost.storage.atomic import PART, replacing
 from onlineboost.storage.errors import ModelFileError
 
-KEPT = 2  # checkpoints
+MAX_CHECKPOINTS = 2  # checkpoints
 NAME = "checkpoint-{rows:012d}.olb"
 NAMES = "checkpoint-*.olb"
 HEADER = ("label", "prediction")
@@ -137,7 +137,7 @@ class Checkpoints:
                 self._room.prepare()
                 before()
                 saved.write(self.folder / NAME.format(rows=rows))
-                for old in self.paths()[KEPT:]:
+                for old in self.paths()[MAX_CHECKPOINTS:]:
                     old.unlink(missing_ok=True)
             except BaseException as error:
                 self._error = error

@@ -64,7 +64,7 @@ class TailAccuracy(float):
         return float, (float(self),)  # as a copy, a number alone
 
 
-class Figures(ABC):
+class RunSummary(ABC):
     """The figures of a run, from how often its predictions were right in any part of the stream."""
 
     seconds: float
@@ -130,7 +130,7 @@ class Figures(ABC):
         low, high = interval(shares, np.diff(ends, prepend=0), level)
         return max(low, 0.0), min(high, 1.0)
 
-    def better_than(self, other: Figures, level: float = 0.95) -> tuple[float, float]:
+    def better_than(self, other: RunSummary, level: float = 0.95) -> tuple[float, float]:
         """An interval for how much more accurate this run is than another one over the same rows."""
         if len(other) != len(self):
             raise ValueError(f"the other run has {len(other):,} rows, and this one {len(self):,}")
@@ -147,7 +147,7 @@ class Figures(ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(Figures):
+class Result(RunSummary):
     """A prequential run: every prediction was made before its label was learned.
 
     Examples
@@ -288,7 +288,7 @@ class Counts:
 
 
 @dataclass(repr=False)
-class Tally(Figures):
+class Tally(RunSummary):
     """The figures of a run without its predictions and labels: memory does not grow with the stream."""
 
     right: Counts = field(default_factory=lambda: Counts(1))

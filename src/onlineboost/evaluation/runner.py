@@ -198,23 +198,17 @@ class LabelQueue:
 
     def before(self, row: int) -> Iterator[int]:
         """Rows to be learned before this one is predicted."""
-        if self._times is not None:
-            yield from self._due(self._times[row])
+        return iter(()) if self._times is None else self.due(self._times[row])
 
     def after(self, row: int) -> Iterator[int]:
         """This row has been predicted; the rows to be learned now."""
         now = row if self._times is None else self._times[row]
         heapq.heappush(self._waiting, (now + (self._delay[row] if np.ndim(self._delay) else self._delay), row))
-        if self._times is None:
-            yield from self._due(now)
+        return self.due(now) if self._times is None else iter(())
 
-    def _due(self, now: Any) -> Iterator[int]:
-        while self._waiting and self._waiting[0][0] <= now:
-            yield heapq.heappop(self._waiting)[1]
-
-    def rest(self) -> Iterator[int]:
-        """The stream has ended: all labels that had not arrived."""
-        while self._waiting:
+    def due(self, now: Any = None) -> Iterator[int]:
+        """Rows whose labels have come by now; None: all, since the stream has ended."""
+        while self._waiting and (now is None or self._waiting[0][0] <= now):
             yield heapq.heappop(self._waiting)[1]
 
 
@@ -258,7 +252,7 @@ class _RowByRow:
 
     def learn_rest(self) -> None:
         """The stream has ended: learn all rows that are left."""
-        self._learn(self._labels.rest())
+        self._learn(self._labels.due())
 
     def _rows(self, block: Block, weight: np.ndarray | None) -> Iterator[_Row]:
         X: Any = block.X if self._takes_tables else _as_numbers(self._model, block)

@@ -24,7 +24,7 @@ from onlineboost.report.page import (
     words,
 )
 
-MEASURES = {name: metric.title for name, metric in METRICS.items() if metric.about}
+SHOWN = {name: metric.title for name, metric in METRICS.items() if metric.about}
 
 
 def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str:
@@ -60,7 +60,7 @@ def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str
 
 def _table(records: Sequence[Record]) -> str:
     """A line for each model, the best first; a column of measures only where some model has them."""
-    shown = {name: text for name, text in MEASURES.items() if any(_measure(r, name) is not None for r in records)}
+    shown = {name: text for name, text in SHOWN.items() if any(_measure(r, name) is not None for r in records)}
     headings = ["", "last 20 %", "all rows", *shown.values(), "CPU seconds", "rows per CPU second"]
     best = max(record["tail"] for record in records)
     lines = ["<tr>" + "".join(f"<th>{heading}</th>" for heading in headings) + "</tr>"]
@@ -95,7 +95,7 @@ def _words(records: Sequence[Record]) -> list[str]:
     out = ["test, then train", "last 20 %"]
     if any(_interval(record) for record in records):
         out.append("interval")
-    out += [text for name, text in MEASURES.items() if any(_measure(r, name) is not None for r in records)]
+    out += [text for name, text in SHOWN.items() if any(_measure(r, name) is not None for r in records)]
     if any("edges" in record for record in records):
         out += ["learner", "edge"]
     if any("alphas" in record for record in records):

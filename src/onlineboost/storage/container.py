@@ -31,9 +31,9 @@ MAGIC = b"\x89OLB\r\n\x1a\n"  # as in PNG: a copy that changes line ends, or dro
 FORMAT = 1
 PREAMBLE = struct.Struct("<8sIIQII")  # magic, format, bytes of the header, of the file, crc of the header, crc of these
 ALIGN = 64
-MOST_HEADER = 1 << 26
-MOST_DIMENSIONS = 4
-MOST_EMPTY = 1 << 20  # rows of an array that takes no bytes
+MAX_HEADER_BYTES = 1 << 26
+MAX_DIMENSIONS = 4
+MAX_EMPTY_ROWS = 1 << 20  # rows of an array that takes no bytes
 DTYPES = {name: np.dtype(f"<{name}") for name in ("f8", "i8", "i4", "u2", "u1", "b1")}
 MAPPED = 1 << 20  # bytes from which on a mapped float64 array stays in the file until it is asked for
 
@@ -63,10 +63,10 @@ def write(file: BinaryIO, content: Any, arrays: Sequence[np.ndarray]) -> int:
     arrays = [np.ascontiguousarray(array).reshape(np.shape(array)) for array in arrays]
     listed = [[dtype_name(array), list(array.shape), crc32(_bytes(array))] for array in arrays]
     text = json.dumps({"arrays": listed, "content": content}, separators=(",", ":"), allow_nan=False).encode()
-    if len(text) > MOST_HEADER:
+    if len(text) > MAX_HEADER_BYTES:
         raise CannotSave(
             f"the labels, categories and settings of this model take {len(text) >> 20} MB as text, and a model file "
-            f"holds at most {MOST_HEADER >> 20} MB of them. Use fewer, or shorter ones"
+            f"holds at most {MAX_HEADER_BYTES >> 20} MB of them. Use fewer, or shorter ones"
         )
     places = _places(listed, len(text))
     size = places[-1].start + places[-1].nbytes if places else PREAMBLE.size + len(text)
@@ -156,9 +156,9 @@ def _read_preamble(file: BinaryIO, size: int, name: str) -> tuple[int, int]:
         )
     if version < 1:
         raise DamagedModelFile(f"{name}: there is no format {version}")
-    if header_bytes > MOST_HEADER:
+    if header_bytes > MAX_HEADER_BYTES:
         raise TooLargeHeader(
-            f"{name}: the header is said to have {header_bytes:,} bytes, and at most {MOST_HEADER:,} are read. No "
+            f"{name}: the header is said to have {header_bytes:,} bytes, and at most {MAX_HEADER_BYTES:,} are read. No "
             f"model needs as many: do not trust this file"
         )
     if size < file_bytes:
@@ -203,10 +203,10 @@ def _is_listed(given: Any) -> bool:
     if not (isinstance(given, list) and len(given) == 3 and isinstance(given[0], str) and given[0] in DTYPES):
         return False
     _, shape, crc = given
-    whole = [*shape, crc] if isinstance(shape, list) and len(shape) <= MOST_DIMENSIONS else [None]
+    whole = [*shape, crc] if isinstance(shape, list) and len(shape) <= MAX_DIMENSIONS else [None]
     if not all(type(number) is int and 0 <= number < 1 << 62 for number in whole):
         return False
-    return 0 < prod(shape) < 1 << 62 or max(shape) <= MOST_EMPTY
+    return 0 < prod(shape) < 1 << 62 or max(shape) <= MAX_EMPTY_ROWS
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class Reader:
         ((name, given),) = data.items()
         if name in self._more:
             return self._more[name](given)
-        own = getattr(self, f"_read_{name}", None) if name in OWN else None
+        own = getattr(self, f"_read_{name}", None) if name in WITH_METHOD else None
         if own is not None:
             return own(given)
         if name in BY_NAME:
@@ -173,7 +173,7 @@ class Reader:
         return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(_zone_of(zone))
 
 
-OWN = {"tuple", "frozenset", "dict", "array", "ndarray", "objects", "numpy", "random_state", "timestamp"}
+WITH_METHOD = {"tuple", "frozenset", "dict", "array", "ndarray", "objects", "numpy", "random_state", "timestamp"}
 
 
 def unknown(value: Any) -> CannotSave:

@@ -19,8 +19,7 @@ from onlineboost.contracts.state import nbytes
 from onlineboost.trees.binary import BinaryTrees, new_group
 from onlineboost.trees.compact import clear, compacted, join, packed, select, unpacked
 from onlineboost.trees.learner import new_walk
-from onlineboost.trees.new_columns import with_columns
-from onlineboost.trees.shrink import allotted, pack_nodes, widen
+from onlineboost.trees.shrink import allotted, pack_nodes, widen, with_columns
 from onlineboost.trees.state import N_LEAVES, N_LOST, N_NODES, PER_TREE, Forest, make_room, trees_of
 
 SUM = 1e-6  # by how much probabilities may miss 1

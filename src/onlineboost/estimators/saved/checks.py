@@ -27,7 +27,8 @@ from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key
 from onlineboost.estimators.checks import MOST_WEIGHT
 from onlineboost.estimators.model import Model
 from onlineboost.estimators.nearest_neighbours import MOST as MOST_NEIGHBOURS
-from onlineboost.estimators.saved.states import HOLDS, STATES, Holds
+from onlineboost.estimators.saved import states
+from onlineboost.estimators.saved.states import STATES, Holds
 from onlineboost.panel.dense import HEAVIEST
 from onlineboost.panel.state import N_CLASSES, ROWS, check_newton
 from onlineboost.trees.state import NOT_BORN, nominal_layout
@@ -37,7 +38,7 @@ MOST_ROUNDS = 1 << 62
 
 def check_model(name: str, model: Model) -> None:
     """Everything in the model of the estimator of this name."""
-    holds, chain, k = HOLDS[name], model.chain, model.k
+    holds, chain, k = states.holds(name), model.chain, model.k
     require(STATES.by_kind[type(chain)].name in holds.chain, "the chain is of another kind")
     require(0 <= chain.t < MOST_ROUNDS, "the number of rounds")
     check_columns(model.encoder, chain.t)
@@ -156,7 +157,7 @@ def check_numbers(numbers: Numbers, n_numeric: int) -> None:
 
 def check_segment(segment: Any, holds: Holds, model: Model, classes: int) -> None:
     booster, learners = segment.booster, segment.learners
-    require(STATES.by_kind[type(booster)].name == holds.booster, "the booster is of another kind")
+    require(holds.booster in ("", STATES.by_kind[type(booster)].name), "the booster is of another kind")
     require(STATES.by_kind[type(learners)].name in holds.learners, "the learners are of another kind")
     require(len(learners) == len(booster.scale), "the number of learners")
     if hasattr(booster, "born"):

@@ -20,7 +20,7 @@ from onlineboost.estimators.model import Model
 from onlineboost.estimators.registry import ENTRIES
 from onlineboost.estimators.saved.checks import check_model
 from onlineboost.estimators.saved.data import read_pending, write_pending
-from onlineboost.estimators.saved.states import STATES, finish, quick_copy
+from onlineboost.estimators.saved.states import STATES, add_boosters, finish, quick_copy
 from onlineboost.storage.atomic import replacing
 from onlineboost.storage.container import read, write
 from onlineboost.storage.errors import CannotSave, DamagedModelFile, ForeignModelFile, ModelFileError
@@ -221,6 +221,7 @@ def _write_model(writer: Writer, model: Any) -> Any:
             Writer().value(label)
     except CannotSave as error:
         raise CannotSave(f"the label {error}") from None
+    add_boosters()
     return STATES.write(writer, model)
 
 
@@ -239,6 +240,7 @@ def _read_estimator(reader: Reader, given: Any, models: list[Model]) -> Any:
     columns = {key: reader.value(value) for key, value in given["columns"].items()}
     require(columns.keys() <= set(OF_SCIKIT_LEARN), "what is known of the columns")
     if given["model"] is not None:
+        add_boosters()
         model = STATES.read(reader, given["model"], (Model,))
         check_model(name, model)
         n = len(model.encoder.names)

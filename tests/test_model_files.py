@@ -26,6 +26,7 @@ import onlineboost
 from helpers import mixed_stream, model_state, number_stream
 from make_golden_files import FOLDER, HALF, ROWS, digest, go_on
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier, OnlineMBBM, OzaBoost, storage
+from onlineboost.contracts.booster import BOOSTER
 from onlineboost.contracts.state import values
 from onlineboost.data.labels import object_array
 from onlineboost.files.states import STATES
@@ -510,7 +511,11 @@ def test_a_mapped_model_is_not_read_whole(tmp_path, monkeypatch):
 def test_the_page_tells_of_every_state_and_field():
     page = (Path(__file__).parents[1] / "docs" / "model-format.md").read_text(encoding="utf-8")
     for state in STATES.by_name.values():
+        if state.kind in BOOSTER.foreign:
+            continue  # of another test
         assert f"`{state.name}`" in page, state.name
         for field, kind in STATES.told(state).items():
+            if (state.name, field) == ("segment", "booster"):
+                kind = "|".join(name for name in kind.split("|") if STATES.by_name[name].kind not in BOOSTER.foreign)
             told = f"`{field}: {kind}`".replace("|", "\\|")  # in a table
             assert told in page, f"{state.name}: {told}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from helpers import forests, model_state, number_stream
 from make_golden_files import FOLDER, HALF, ROWS, go_on, golden_stream
 from onlineboost import AdaBoostOLM, OnlineBoostClassifier
 from onlineboost.chain.numbers import RANK, Numbers
-from onlineboost.contracts.schema import SHARED, Field, Grown, array, b1, f4, f8, i4, i8, leaves, part, whole
+from onlineboost.contracts.schema import SHARED, Field, Grown, array, b1, f4, f8, i4, i8, leaves, part, schema, whole
 from onlineboost.contracts.state import (
     StateError,
     along,
@@ -35,7 +35,8 @@ from onlineboost.contracts.state import (
 from onlineboost.files import states
 from onlineboost.files.fields import States
 from onlineboost.files.states import STATES
-from onlineboost.panel.newton import RIDGE, Newton
+from onlineboost.panel import panel
+from onlineboost.panel.newton import RIDGE, Newton, new_newton_work
 from onlineboost.panel.state import Panel, packed
 from onlineboost.trees.state import UNLIMITED
 
@@ -266,17 +267,44 @@ class WiderPanel(NamedTuple):
 def test_a_voice_that_is_added_to_the_panel_is_new_in_older_files():
     """Its state is as that of a new one, the combiner does not hear it yet, and what others have learned is there."""
     X, y, weight = golden_stream(120, seed=1)
-    panel = packed(OnlineBoostClassifier(2).partial_fit(X, y, sample_weight=weight)._model.chain.panel.state)
-    given = {name: value.reshape(-1).view(np.uint8) for name, value in arrays(panel).items()}
-    sizes = {"classes": len(panel.class_seen), "columns": len(panel.scale), "recent": 120}
+    learned = packed(OnlineBoostClassifier(2).partial_fit(X, y, sample_weight=weight)._model.chain.panel.state)
+    given = {name: value.reshape(-1).view(np.uint8) for name, value in arrays(learned).items()}
+    sizes = {"classes": len(learned.class_seen), "columns": len(learned.scale), "recent": 120}
     wider = made(WiderPanel, sizes, given)
     assert wider.drift.level.tolist() == [1.0] * sizes["classes"]
     assert wider.drift.rows.shape == (120, sizes["columns"])
-    np.testing.assert_array_equal(wider.newton.beta, np.append(panel.newton.beta, 0.0))
-    np.testing.assert_array_equal(wider.newton.A[:7, :7], panel.newton.A)
+    np.testing.assert_array_equal(wider.newton.beta, np.append(learned.newton.beta, 0.0))
+    np.testing.assert_array_equal(wider.newton.A[:7, :7], learned.newton.A)
     assert wider.newton.A[7].tolist() == [0.0] * 7 + [RIDGE]
     check(wider, sizes)
     file = states._flat(WiderPanel)
     assert [name for name, field in file.items() if field.since > 1] == ["drift.level", "drift.rows", "late"]
     with pytest.raises(StateError, match=r"the size of newton\.beta"):
         made(WiderPanel, sizes, {**given, "newton.beta": given["newton.beta"][:48]})
+
+
+def test_an_older_panel_goes_on_bit_for_bit_beside_a_voice_more_that_says_nothing(monkeypatch, tmp_path):
+    path = FOLDER / "format-1" / "online-boost, half.olb"
+    old = onlineboost.load(path)
+    want = go_on(old, HALF, ROWS, block=70)
+    own = schema(Panel)["newton"]
+    monkeypatch.setitem(schema(Panel), "newton", replace(own, called=(("voices", VOICES),)))
+    monkeypatch.setattr(panel, "new_newton_work", lambda voices, k: copied_as_zeros(new_newton_work(VOICES, k)))
+    leaves.cache_clear()
+    try:
+        new = onlineboost.load(path)
+        assert new._model.chain.panel.newton.beta[7:].tolist() == [0.0]
+        assert go_on(new, HALF, ROWS, block=70) == want
+        new.save(tmp_path / "new.olb")
+        again = onlineboost.load(tmp_path / "new.olb")
+        assert bits(again._model.chain.panel.newton) == bits(new._model.chain.panel.newton)
+        then, now = old._model.chain.panel.newton, new._model.chain.panel.newton
+        assert now.beta.tolist() == [*then.beta.tolist(), 0.0]
+        np.testing.assert_array_equal(now.A[:7, :7], then.A)
+    finally:
+        monkeypatch.undo()
+        leaves.cache_clear()
+
+
+def copied_as_zeros(work):
+    return type(work)(*map(np.zeros_like, work))

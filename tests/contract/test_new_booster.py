@@ -68,6 +68,9 @@ def test_every_program_knows_it_and_the_whole_contract_holds_for_it(house):
     done = call(house, *PYTEST, "tests/contract/test_contract.py", "-k", "smooth-boost")
     assert done.returncode == 0, done.stdout[-3000:]
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 50
+    done = call(house, *PYTEST, "tests/contract/test_saving.py", "-k", "smooth-boost and not is_listed")
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 10
 
 
 def test_it_keeps_to_the_rules_of_the_house(house):

@@ -14,9 +14,8 @@ from onlineboost.contracts.state import cut, mapped, nbytes
 from onlineboost.trees.binary import MINE, BinaryTrees, new_group
 from onlineboost.trees.compact import clear, compacted, join, packed, select, unpacked
 from onlineboost.trees.learner import new_walk
-from onlineboost.trees.new_columns import with_columns
 from onlineboost.trees.paths import Moves, moves
-from onlineboost.trees.shrink import allotted, pack_nodes, widen
+from onlineboost.trees.shrink import allotted, pack_nodes, widen, with_columns
 from onlineboost.trees.state import (
     N_LEAVES,
     N_LOST,

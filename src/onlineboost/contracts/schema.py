@@ -155,7 +155,13 @@ def is_state(kind: Any) -> bool:
 def schema(kind: type) -> dict[str, Field]:
     """The fields of a class, by its annotations."""
     names = getattr(kind, "_fields", None) or ([f.name for f in fields(kind)] if is_dataclass(kind) else None)
-    hints = get_type_hints(kind, include_extras=True)
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except NameError as error:
+        raise TypeError(
+            f"the annotations of {kind.__name__} name {error.name!r}, which {kind.__module__} does not know: define "
+            f"the class, and what its fields are annotated with, at the top level of a module"
+        ) from None
     return {name: _field(hints[name]) for name in names or hints}
 
 

@@ -24,7 +24,8 @@ from onlineboost.contracts.state import check, require
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.open_columns import COLUMNS
 from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key
-from onlineboost.files.states import HOLDS, STATES, Holds
+from onlineboost.files import states
+from onlineboost.files.states import STATES, Holds
 from onlineboost.panel.dense import HEAVIEST
 from onlineboost.panel.state import N_CLASSES, ROWS, check_newton
 from onlineboost.trees.state import NOT_BORN, nominal_layout
@@ -34,7 +35,7 @@ MOST_ROUNDS = 1 << 62
 
 def check_model(name: str, model: Model) -> None:
     """Everything in the model of the estimator of this name."""
-    holds, chain, k = HOLDS[name], model.chain, model.k
+    holds, chain, k = states.holds(name), model.chain, model.k
     require(chain.end.name in holds.chain, "the chain is of another kind")
     require(0 <= chain.t < MOST_ROUNDS, "the number of rounds")
     check_columns(model.encoder, chain.t)
@@ -144,7 +145,7 @@ def check_numbers(numbers: Numbers, n_numeric: int) -> None:
 
 def check_segment(segment: Any, holds: Holds, model: Model, classes: int) -> None:
     booster, learners = segment.booster, segment.learners
-    require(STATES.by_kind[type(booster)].name == holds.booster, "the booster is of another kind")
+    require(holds.booster in ("", STATES.by_kind[type(booster)].name), "the booster is of another kind")
     require(STATES.by_kind[type(learners)].name in holds.learners, "the learners are of another kind")
     require(len(learners) == len(booster.scale), "the number of learners")
     if hasattr(booster, "born"):

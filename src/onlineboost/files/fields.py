@@ -85,7 +85,7 @@ class States:
         if field.many:
             return [self.write(writer, state) for state in value]
         if field.is_array:
-            if value.dtype != field.dtype or value.ndim != len(field.axes or ()):
+            if field.dtype is not None and (value.dtype != field.dtype or value.ndim != len(field.axes or ())):
                 raise TypeError(f"an array {value.dtype} {value.shape} is not {field.told({})}: see its schema")
             return writer.array(value)
         kind = field.kinds[0]

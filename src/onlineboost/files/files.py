@@ -18,7 +18,7 @@ from onlineboost.chain.model import OF_THIS_PROCESS, Model
 from onlineboost.contracts.state import StateError, require
 from onlineboost.files.checks import check_model
 from onlineboost.files.data import read_pending, write_pending
-from onlineboost.files.states import STATES, finish, quick_copy
+from onlineboost.files.states import STATES, add_boosters, finish, quick_copy
 from onlineboost.registry import ENTRIES
 from onlineboost.storage.atomic import replacing
 from onlineboost.storage.container import read, write
@@ -220,6 +220,7 @@ def _write_model(writer: Writer, model: Any) -> Any:
             Writer().value(label)
     except CannotSave as error:
         raise CannotSave(f"the label {error}") from None
+    add_boosters()
     return STATES.write(writer, model)
 
 
@@ -238,6 +239,7 @@ def _read_estimator(reader: Reader, given: Any, models: list[Model]) -> Any:
     columns = {key: reader.value(value) for key, value in given["columns"].items()}
     require(columns.keys() <= set(OF_SCIKIT_LEARN), "what is known of the columns")
     if given["model"] is not None:
+        add_boosters()
         model = STATES.read(reader, given["model"], (Model,))
         check_model(name, model)
         n = len(model.encoder.names)

@@ -9,6 +9,7 @@ error of `save`, and of the contract suite.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
@@ -34,6 +35,7 @@ from onlineboost.chain.panel_stage import PanelStage
 from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.stacking import BEFORE, Stacking
+from onlineboost.contracts.booster import BOOSTER
 from onlineboost.contracts.schema import Field, array, b1, f8, leaves, schema, whole
 from onlineboost.contracts.state import copied, loaded, require, restore, values
 from onlineboost.data.encoder import Encoder
@@ -59,15 +61,15 @@ LATER = Field(since=2)
 class Holds(NamedTuple):
     """What the model of an estimator is made of: names of states."""
 
-    chain: tuple[str, ...]
-    booster: str
+    chain: tuple[str, ...] = ("chain",)
+    booster: str = ""  # any
     learners: tuple[str, ...] = ("trees",)
     watch: bool = False
     members: tuple[str, ...] = ()  # of which kinds, where not of any
 
 
 ANY = ("trees", "given", "members")
-HOLDS = {  # by the name of the estimator in the registry
+HOLDS = {  # by the name of the estimator in the registry; of others see `holds`
     "adaboost-olm": Holds(("chain", "panelled"), "olm", ANY, watch=True),
     "online-mbbm": Holds(("chain", "panelled"), "mbbm", ANY),
     "online-boost": Holds(("panelled",), "olm", ANY, watch=True),
@@ -81,6 +83,11 @@ HOLDS = {  # by the name of the estimator in the registry
     "least-squares": Holds(("chain",), "plain", ("members",), members=("linear", "cosines")),
     "refitted-trees": Holds(("chain",), "plain", ("members",), members=("refitted-trees",)),
 }
+
+
+def holds(name: str) -> Holds:
+    return HOLDS.get(name, Holds(learners=ANY))
+
 
 CopyTable = Callable[[tuple[int, str], np.ndarray], np.ndarray]  # a table, by its segment and name
 
@@ -194,6 +201,19 @@ def _make_tables(given: dict[str, Any]) -> Tables:
 
 
 STATES.add("potentials", Tables, _Potentials, recipe, _make_tables)
+
+
+def add_boosters() -> None:
+    """Those that have been defined since: a booster is saved as its fields say, under the name of its class."""
+    for kind in BOOSTER.types:
+        if kind not in STATES.by_kind and kind.__name__.lower() not in STATES.by_name:
+            STATES.add(kind.__name__.lower(), kind)
+    of_segment = STATES.by_name["segment"].fields
+    known = dict.fromkeys([*of_segment["booster"].kinds, *BOOSTER.types])
+    of_segment["booster"] = replace(
+        of_segment["booster"], kinds=tuple(kind for kind in known if kind in STATES.by_kind)
+    )
+
 
 # ------------------------------------------------------------------------------------------------------ chain and model
 

@@ -275,6 +275,16 @@ def laid_out(forest: Forest, offset: np.ndarray) -> Forest:
     return forest._replace(stats=stats, free_stats=alike(stats, np.int32), offset=offset)
 
 
+def with_columns(forest: Forest, numeric: int, nominal: int) -> Forest:
+    """The same trees with so many more columns of each kind, the last of their kind, in which nothing has been met."""
+    before, n = forest.n_numeric, forest.n_numeric + numeric
+    sizes = [*(np.diff(forest.offset) - 1).tolist(), *[0] * nominal]
+    features = forest.nodes["feature"][: forest.used[N_NODES]]
+    features[features >= before] += numeric  # nominal columns come after the numeric ones
+    birth = np.concatenate([forest.birth, np.full(nominal, -1, np.int64)])
+    return laid_out(forest, nominal_layout(n, sizes))._replace(birth=birth, n_numeric=n)
+
+
 @kernel
 def spread_out(old, n, old_offset, new, offset):
     """Copy n rows of statistics into others of another layout; `new` may be the same memory."""

@@ -23,7 +23,7 @@ from rich.table import Table
 from onlineboost import AdaBoostOLM, load_dataset
 from onlineboost._compile.jit import bare_kernel
 from onlineboost.chain.chain import BLOCK, Chain
-from onlineboost.chain.numbers import learn_believed
+from onlineboost.chain.clipping import learn_believed
 from onlineboost.contracts.learner import ask, find
 from onlineboost.contracts.rows import Rows, new_work
 from onlineboost.data.errors import DataError

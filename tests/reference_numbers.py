@@ -1,4 +1,4 @@
-"""The twin of chain/numbers.py: a numeric column that remembers every number it has shown."""
+"""The twin of chain/clipping.py: a numeric column that remembers every number it has shown."""
 
 import math
 

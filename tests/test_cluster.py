@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from contract.kinds import MEMBERS, TREE, every_estimator, every_kind, shortened
 from helpers import in_blocks, mixed_stream, number_stream
 from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OnlineBoostClassifier, OzaBoost
-from onlineboost.chain import notices
+from onlineboost.chain import reviews
 from onlineboost.chain.diary import RESTART
 from onlineboost.cli.main import main
 from onlineboost.cluster import Cluster, ClusterError, Here, each
@@ -109,7 +109,7 @@ def test_reviews_are_those_of_one_process(restart, stream):
 
 def test_new_columns_costs_and_a_memory_limit(stream, monkeypatch):
     """What changes the whole chain between two blocks, or is decided for all of it."""
-    monkeypatch.setattr(notices, "NOTICE", 64)
+    monkeypatch.setattr(reviews, "NOTICE", 64)
     X, y, weight = stream
     early = [{"a": row[1], "b": row[3]} for row in X[:150]]
     late = [{"a": row[1], "b": row[3], "c": row[4], "d": row[0]} for row in X[150:]]
@@ -127,7 +127,7 @@ def test_new_columns_costs_and_a_memory_limit(stream, monkeypatch):
 
 
 def test_a_result_has_all_that_was_noted_of_the_rows_on_their_way(stream, monkeypatch):
-    monkeypatch.setattr(notices, "NOTICE", 128)
+    monkeypatch.setattr(reviews, "NOTICE", 128)
     X, y, _ = stream
     settings = {"learner": TREE, "memory_limit": 60_000}
     one = AdaBoostOLM(6, **settings)

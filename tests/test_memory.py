@@ -42,7 +42,7 @@ from onlineboost import (
     OnlineMBBM,
     RefittedTrees,
 )
-from onlineboost.chain.shares import capacity
+from onlineboost.chain.memory_budget import capacity
 from onlineboost.estimators.memory import bytes_of
 from onlineboost.trees import shrink, tables
 from onlineboost.trees.compact import join, select

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helpers import assert_finite, number_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, load_dataset
-from onlineboost.chain.numbers import LARGEST, MEMORY, as_believed, learn_believed, new_numbers
+from onlineboost.chain.clipping import LARGEST, MEMORY, as_believed, learn_believed, new_numbers
 from reference_numbers import Column
 
 

@@ -13,7 +13,7 @@ import onlineboost
 from helpers import forests, model_state, number_stream
 from make_golden_files import FOLDER, HALF, ROWS, go_on, golden_stream
 from onlineboost import AdaBoostOLM, OnlineBoostClassifier
-from onlineboost.chain.numbers import RANK, Numbers
+from onlineboost.chain.clipping import RANK, Numbers
 from onlineboost.contracts.schema import SHARED, Field, Grown, array, b1, f4, f8, i4, i8, leaves, part, schema, whole
 from onlineboost.contracts.state import (
     StateError,

@@ -16,7 +16,7 @@ import onlineboost
 from contract.kinds import every_estimator, shortened
 from helpers import by_code, in_blocks, mixed_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
-from onlineboost.chain import notices
+from onlineboost.chain import reviews
 from onlineboost.chain.diary import EVENTS, EVERY, ROWS, new_diary
 from onlineboost.data.errors import DataError
 from onlineboost.estimators.panel_members import PanelMember
@@ -177,7 +177,7 @@ def test_columns_that_turn_up_are_events_and_have_importances():
 
 
 def test_memory_given_up_is_an_event_of_the_same_row_however_blocks_are_cut(monkeypatch):
-    monkeypatch.setattr(notices, "NOTICE", 256)
+    monkeypatch.setattr(reviews, "NOTICE", 256)
     X, y, weight = mixed_stream(400, seed=0)
     seen = []
     for block in (37, 400):

@@ -14,13 +14,12 @@ import numpy as np
 
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain import rows as single
+from onlineboost.chain.clipping import as_believed, learn_believed, more_numbers, new_numbers
 from onlineboost.chain.diary import new_diary
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.numbers import as_believed, learn_believed, more_numbers, new_numbers
 from onlineboost.chain.panel_stage import PanelStage
-from onlineboost.chain.place import HERE, Place
 from onlineboost.chain.segments import Segment
-from onlineboost.chain.stage import Block, End, Stage, Voter
+from onlineboost.chain.stage import HERE, Block, End, Place, Stage, Voter
 from onlineboost.chain.threads import flow
 from onlineboost.chain.visits import Visitor, Visits, any_waits
 from onlineboost.contracts.rows import Rows, new_rows

@@ -9,6 +9,9 @@ begin so long after a review that has not decided yet.
 When the next review is due depends on what the last one decides; it is not before that is done. Until it is known, a
 block that ends in the round in which it is done, which may be that of a review, takes a census along in any case. It
 is thrown away if it turns out not to be needed.
+
+`Notices` goes along as well: that trees go without something for lack of memory is an event of the history, once. It is
+looked at in rounds that depend on the stream alone, as seldom as people can bear, for a block has to end there.
 """
 
 from __future__ import annotations
@@ -17,10 +20,10 @@ from threading import Lock
 
 from onlineboost.chain import restarts
 from onlineboost.chain.chain import Chain
-from onlineboost.chain.diary import RESTART
-from onlineboost.chain.restarts import Census, Plan, Told, Watch
+from onlineboost.chain.diary import MEMORY, RESTART
+from onlineboost.chain.restarts import Census, Plan, Told, Watch, growing_period, rounds_to_multiple
 from onlineboost.chain.segments import Segment
-from onlineboost.chain.visits import Visit, Visitor
+from onlineboost.chain.visits import NOTHING, Visit, Visitor
 
 
 class Review(Visit):
@@ -141,3 +144,48 @@ class Reviews(Visitor):
         """A plan is carried out: the diary gets to know."""
         if plan is not None and len(plan.chosen):
             self.chain.diary.note(plan.at, RESTART, sorted(plan.chosen.tolist()))
+
+
+# ------------------------------------------------------------------------------------------ memory that is used up
+
+NOTICE = 2048  # rounds after which the chain is looked at;
+SELDOM, LONGEST = 4, 16_384  # they grow with the stream to t / SELDOM, or to this
+
+
+class Tally(Visit):
+    """The trees that have gone without something up to round t, which segments hand in one by one."""
+
+    question = "limited_trees"
+
+    def __init__(self, chain: Chain, t: int) -> None:
+        self.chain, self.t, self.trees = chain, t, 0
+
+    def after(self, segment: Segment) -> None:
+        self.trees += segment.learners.limited()
+
+    def answered(self, answers: list[int]) -> None:
+        self.trees = sum(answers)
+        self.leave()
+
+    def leave(self) -> None:
+        diary = self.chain.diary
+        if self.trees and not diary.limited:
+            diary.limited = True
+            diary.note(self.t, MEMORY, [self.trees])
+
+
+class Notices(Visitor):
+    """Looks at a chain with a memory limit while rows stream through it: see `Chain.stream`."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+
+    def rows(self, threads: int) -> int:
+        return _rounds_to_notice(self.chain.t)
+
+    def visit(self, before: int, after: int) -> Visit:
+        return Tally(self.chain, after) if _rounds_to_notice(after - 1) == 1 else NOTHING
+
+
+def _rounds_to_notice(t: int) -> int:
+    return rounds_to_multiple(t, growing_period(t, NOTICE, SELDOM, LONGEST))

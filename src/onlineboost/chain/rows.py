@@ -21,10 +21,10 @@ import numpy as np
 
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import bare_kernel, entry_kernel, unkept_kernel
+from onlineboost.chain.clipping import Numbers, believe_numbers, learn_numbers
 from onlineboost.chain.diary import EVERY
 from onlineboost.chain.experts import Combiner, best_expert, draw_expert, judge
 from onlineboost.chain.loops import hold_pass, is_foreign, learning_loop, predicting_loop
-from onlineboost.chain.numbers import Numbers, believe_numbers, learn_numbers
 from onlineboost.contracts.booster import BOOSTER, start, take_votes
 from onlineboost.contracts.learner import spare
 from onlineboost.contracts.rows import Rows, new_rows

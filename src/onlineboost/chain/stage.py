@@ -1,6 +1,6 @@
 """The stages of a model: what a block of rows goes through, one after the other.
 
-    clip       `numbers`: numbers beyond belief are cut
+    clip       `clipping`: numbers beyond belief are cut
     panel      `panel_stage`, if there is one: unlike learners side by side, whose votes the segments start from
     segments   `segments`: neighbouring weak learners and their booster, each adding to the votes
     end        `hedge`, `stacking` or `one_vs_all`: takes in the votes after each segment, says what is predicted
@@ -211,3 +211,38 @@ class End(Stage, ABC):
     @abstractmethod
     def asking(self, row: Any) -> Any:
         """A `rows.Asking` for this row."""
+
+
+class Place:
+    """In this process: what is done to the chain here is all there is to do."""
+
+    is_here = True
+    wanted = True  # whether someone wants to know what is predicted of rows that are learned
+
+    def stream(self, chain: Any, *rows: Any) -> int:
+        """`Chain.stream`."""
+        return chain.stream(*rows)  # type: ignore[no-any-return]
+
+    def whole(self, chain: Any) -> Any:
+        """The chain with all that was learned so far, to predict with."""
+        return chain
+
+    def rehearse(self, chain: Any, n_columns: int, k: int, combiner: Any) -> None:
+        chain.rehearse(n_columns, k, combiner)
+
+    def changed(self, what: str, *args: Any) -> None:
+        """The method `what` of the chain has been called with these, between two blocks."""
+
+    def carry_out(self, segments: Any, plan: Any) -> None:
+        """Start learners again as a review has decided (`restarts.Plan`)."""
+        for segment in segments:
+            plan.carry_out(segment)
+
+    def new_classes(self, k: int, columns: Any) -> None:
+        """There will be k classes from the coming block on."""
+
+    def settle(self) -> None:
+        """All rows of a call have been sent: until what is said of them is known, if someone wants to know."""
+
+
+HERE = Place()

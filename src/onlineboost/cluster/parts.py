@@ -20,9 +20,9 @@ import numpy as np
 
 from onlineboost.chain.chain import OF_THIS_PROCESS, SEGMENTS_PER_THREAD, Chain, block_size
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.memory_budget import limited_trees
 from onlineboost.chain.restarts import Plan, Told, told_by
 from onlineboost.chain.segments import Segment, even_work
-from onlineboost.chain.shares import limited_trees
 from onlineboost.chain.threads import flow
 from onlineboost.cluster.errors import Lost
 from onlineboost.cluster.tables import dumps, loads, pieces

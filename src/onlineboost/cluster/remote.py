@@ -14,7 +14,7 @@ import numpy as np
 
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.place import Place
+from onlineboost.chain.stage import Place
 from onlineboost.chain.visits import Visitor, any_waits
 from onlineboost.cluster.line import Line
 from onlineboost.cluster.parts import Change, Learned, Said, State

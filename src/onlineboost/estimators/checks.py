@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from onlineboost.chain.relative_weights import MOST_WEIGHT
+from onlineboost.chain.weights import MOST_WEIGHT
 from onlineboost.data.errors import DataError
 from onlineboost.data.labels import label_array, object_array
 from onlineboost.data.table import Table

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.chain.class_weights import weigh_classes
+from onlineboost.chain.weights import weigh_classes
 from onlineboost.data.errors import DataError
 from onlineboost.data.labels import Labels, stretches, written_as
 

@@ -18,8 +18,8 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.model import Model, compiled_by, is_new
-from onlineboost.chain.relative_weights import relative
 from onlineboost.chain.reviews import Reviews
+from onlineboost.chain.weights import relative
 from onlineboost.data.encoder import Encoded, Encoder, Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of, table_of_row

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost.chain.model import Model
-from onlineboost.chain.notices import Notices
-from onlineboost.chain.shares import (
+from onlineboost.chain.memory_budget import (
     Shares,
     capacity,
     full_trees,
@@ -20,6 +18,8 @@ from onlineboost.chain.shares import (
     trees_in_use,
     without_statistics,
 )
+from onlineboost.chain.model import Model
+from onlineboost.chain.reviews import Notices
 from onlineboost.data.encoder import Encoded, Encoder
 from onlineboost.data.open_columns import NewColumn
 from onlineboost.data.places import AT_ONCE, MET

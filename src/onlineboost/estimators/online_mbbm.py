@@ -11,8 +11,8 @@ import numpy as np
 from onlineboost.boosters.mbbm import CACHE_MEGABYTES, new_mbbm
 from onlineboost.boosters.potentials import Tables, build_tables
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.memory_budget import CACHE_PART
 from onlineboost.chain.model import Model
-from onlineboost.chain.shares import CACHE_PART
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree

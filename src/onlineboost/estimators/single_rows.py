@@ -16,12 +16,11 @@ import numpy as np
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.interrupt import Interrupt
 from onlineboost.chain.calibration import CalibrationPass, calibrate_row
-from onlineboost.chain.class_weights import weigh_classes
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.model import Model
 from onlineboost.chain.pending import Awaited, Pending, Ticket, as_it_came, checked_id
-from onlineboost.chain.relative_weights import MOST_WEIGHT, counted, mean_after
 from onlineboost.chain.rows import LearningRow, PredictingRow, can_go_alone, make_room
+from onlineboost.chain.weights import MOST_WEIGHT, counted, mean_after, weigh_classes
 from onlineboost.data.single import RowReader
 from onlineboost.data.warn import Remarks
 from onlineboost.estimators import learning, memory

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.memory_budget import forests_of
 from onlineboost.chain.model import Model
-from onlineboost.chain.shares import forests_of
 from onlineboost.data.errors import DataError
 from onlineboost.explain.columns import shown
 from onlineboost.explain.events import events

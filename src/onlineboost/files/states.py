@@ -23,13 +23,13 @@ from onlineboost.boosters.potentials.checks import LOSSES
 from onlineboost.boosters.potentials.tables import Method, Tables, build_tables, recipe
 from onlineboost.chain.calibration import HIGHEST, LOWEST
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.clipping import Numbers
 from onlineboost.chain.diary import Diary
 from onlineboost.chain.external import ExternalLearners
 from onlineboost.chain.hedge import BestLearner, Hedge
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
 from onlineboost.chain.members import MemberLearners
 from onlineboost.chain.model import Model
-from onlineboost.chain.numbers import Numbers
 from onlineboost.chain.one_vs_all import OneVsAllEnd
 from onlineboost.chain.panel_stage import PanelStage
 from onlineboost.chain.restarts import Plan, Watch

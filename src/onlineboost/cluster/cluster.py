@@ -17,7 +17,6 @@ from onlineboost.chain.chain import Chain
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of
 from onlineboost.cluster.remote import Remote
-from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.memory import remark_limit
 from onlineboost.estimators.settings import count
 
@@ -70,7 +69,7 @@ class Cluster:
         folder: str | PathLike[str] | None = None,
         engine: Engine | None = None,
     ) -> None:
-        if not isinstance(classifier, OnlineClassifier):
+        if isinstance(classifier, type) or not hasattr(classifier, "_new_chain"):
             brackets = f": {classifier.__name__}()" if isinstance(classifier, type) else ""
             raise ValueError(f"a cluster takes a classifier of this package, an object{brackets}; got {classifier!r}")
         if isinstance(engine, type):
@@ -179,7 +178,7 @@ class Cluster:
 
     def result(self) -> Any:
         """The classifier, with all that was learned so far; the run may go on."""
-        clf = type(self._front).__new__(type(self._front))
+        clf: Any = object.__new__(type(self._front))
         clf.__dict__ = self._front._without_lock()
         if self._remote is None:
             return deepcopy(clf)

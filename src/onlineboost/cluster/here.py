@@ -23,7 +23,7 @@ class Here:
 
     def reset(self, worker: dict[str, Any], epoch: int, state: State) -> Any:
         part = self.ask(worker, "of_state", state, epoch)
-        if isinstance(part, Part):
+        if not isinstance(part, Lost):
             worker["part"] = part
         return part
 

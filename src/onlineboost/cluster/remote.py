@@ -8,7 +8,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -132,8 +132,7 @@ def unpickled(state: State) -> Any:
 
 def gathered(chain: Chain) -> Chain:
     """A chain, here, with all that the parts have learned so far."""
-    assert isinstance(chain.place, Remote)
-    line = chain.place.line
+    line = cast(Remote, chain.place).line
     parts: list[Learned] = [unpickled(part) for part in line.ask("learned", line.folder)]  # all is known after this
     whole = Chain.__new__(Chain)
     whole.__dict__ = dict(chain.__dict__)

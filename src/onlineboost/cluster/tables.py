@@ -39,7 +39,7 @@ def loads(state: Any) -> Any:
 
 class _Pickler(pickle.Pickler):
     def reducer_override(self, thing: Any) -> Any:
-        if not isinstance(thing, TreeLearners):
+        if not hasattr(thing, "forest"):
             return NotImplemented
         fields = cut(thing.forest, tables_in_use(thing.forest))._asdict()
         for name in RECORDS:

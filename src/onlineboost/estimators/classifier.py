@@ -376,8 +376,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     # --------------------------------------------------------------------------------------------------- checks
 
     def _lock(self) -> ReadWriteLock:
-        lock: ReadWriteLock = self.__dict__.get("_lock_") or self.__dict__.setdefault("_lock_", ReadWriteLock())
-        return lock
+        return self.__dict__.get("_lock_") or self.__dict__.setdefault("_lock_", ReadWriteLock())  # type: ignore[no-any-return]
 
     def _tell(self, found: Remarks) -> None:
         remarks.tell(self.__dict__.setdefault("_told_", {}), found)

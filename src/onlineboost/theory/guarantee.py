@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import singledispatch
 from typing import Any, cast
 
 import numpy as np
@@ -164,14 +165,14 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossG
     >>> found.mistakes <= found.vote_bound
     True
     """
-    if not isinstance(clf, AdaBoostOLM | OnlineMBBM | OnlineBoostClassifier) or clf._fitted().k < 2:
+    if _theorems.dispatch(type(clf)) is _theorems.dispatch(object) or clf._fitted().k < 2:
         return None
     model = clf._fitted()
     if not model.chain.t or len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
         return None
     if model.chain.panel is not None:
         return loss_guarantee(clf, mistakes)
-    k, weights = model.k, model.chain.gather("weights")
+    weights = model.chain.gather("weights")
     wrong = np.rint(-model.chain.end.log_vs[0]).astype(int)
     edges = clf.edges_
     n, T = len(edges), model.chain.t
@@ -185,36 +186,53 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossG
         "best_expert": int(wrong.argmin()) + 1,
         "best_expert_mistakes": int(wrong.min()),
         "vote_bound": _vote_bound(clf.combiner, wrong, T, delta),
-        "sure": _sure(clf, edges, weights, k, delta),
     }
-    if isinstance(clf, AdaBoostOLM):
-        if clf.combiner == "hedge" and not _printed(clf):
-            # The theorem is about learners that never restart. Up to the first one that has, the chain is that of the
-            # paper, for nothing flows backwards; from there on, edges of 0 promise nothing.
-            lasting = np.where(np.maximum.accumulate(model.chain.gather("born")) == 0, edges, 0.0)
-            squares = model.chain.gather("squares") if _adapts(clf) else None
-            known["expert_bound"] = best_expert_bound(clf.loss, lasting, k, T, weights, squares)
-            known["edge_bound"] = hedge_bound(known["expert_bound"], n, T, delta)
-            steepness = None if squares is None else squares / T
-            known["edge_bound_from"] = _says_something_from(clf.loss, lasting, k, delta, steepness)
-        return Guarantee(**known)
-    gammas = clf.gammas_
-    known["gammas"] = float(gammas.min()), float(gammas.max())
+    return Guarantee(**known, **_theorems(clf, edges, weights, delta))
+
+
+@singledispatch
+def _theorems(clf: Any, edges: np.ndarray, weights: np.ndarray, delta: float) -> dict[str, Any]:
+    """What the theorems of a kind of booster say: fields of `Guarantee`. Others have none.
+
+    `sure` are learners whose expected edge is above 0: only losses whose weights are at most k - 1, and no restarts.
+    """
+    return {}
+
+
+@_theorems.register
+def _(clf: AdaBoostOLM, edges: np.ndarray, weights: np.ndarray, delta: float) -> dict[str, Any]:
+    chain, k = clf._fitted().chain, clf._fitted().k
+    n, T, born = len(edges), chain.t, chain.gather("born")
+    known: dict[str, Any] = {"sure": None}
+    if clf.loss == "logistic":
+        known["sure"] = int((sure_edges(edges, weights, -1.0, k - 1.0, delta)[born == 0] > 0.0).sum())
+    if clf.combiner == "hedge" and not _printed(clf):
+        # The theorem is about learners that never restart. Up to the first one that has, the chain is that of the
+        # paper, for nothing flows backwards; from there on, edges of 0 promise nothing.
+        lasting = np.where(np.maximum.accumulate(born) == 0, edges, 0.0)
+        squares = chain.gather("squares") if _adapts(clf) else None
+        known["expert_bound"] = best_expert_bound(clf.loss, lasting, k, T, weights, squares)
+        known["edge_bound"] = hedge_bound(known["expert_bound"], n, T, delta)
+        steepness = None if squares is None else squares / T
+        known["edge_bound_from"] = _says_something_from(clf.loss, lasting, k, delta, steepness)
+    return known
+
+
+@_theorems.register
+def _(clf: OnlineMBBM, edges: np.ndarray, weights: np.ndarray, delta: float) -> dict[str, Any]:
+    k, T, gammas = clf._fitted().k, clf._fitted().chain.t, clf.gammas_
+    known: dict[str, Any] = {"sure": None, "gammas": (float(gammas.min()), float(gammas.max()))}
     if clf.loss == "zero_one" and clf.potential == "exact":
-        known["potential"] = asymptotic_error(k, n, gammas)
+        known["sure"] = int((sure_edges(edges, weights, 1.0 - k, k - 1.0, delta) > 0.0).sum())
+        known["potential"] = asymptotic_error(k, len(edges), gammas)
         known["lost_promised"] = known["potential"] * T
         known["lost"] = known["lost_promised"] + float(((gammas - edges) * weights).sum()) / k
-    return Guarantee(**known)
+    return known
 
 
-def _sure(clf: AdaBoostOLM | OnlineMBBM, edges: np.ndarray, weights: np.ndarray, k: int, delta: float) -> int | None:
-    """How many learners have an expected edge above 0. Only losses whose weights are at most k - 1, and no restarts."""
-    if isinstance(clf, AdaBoostOLM) and clf.loss == "logistic":
-        lasting = clf._fitted().chain.gather("born") == 0
-        return int((sure_edges(edges, weights, -1.0, k - 1.0, delta)[lasting] > 0.0).sum())
-    if isinstance(clf, OnlineMBBM) and clf.loss == "zero_one" and clf.potential == "exact":
-        return int((sure_edges(edges, weights, 1.0 - k, k - 1.0, delta) > 0.0).sum())
-    return None
+@_theorems.register
+def _(clf: OnlineBoostClassifier, edges: np.ndarray, weights: np.ndarray, delta: float) -> dict[str, Any]:
+    return {}  # what holds behind a panel is in `loss_guarantee`
 
 
 def _vote_bound(combiner: str, wrong: np.ndarray, T: int, delta: float) -> float:

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 
-.PHONY: run test docs package fresh lock soak fuzz bench bench-quick bench-guard bench-docs clean
+.PHONY: run test coverage docs package fresh lock soak fuzz bench bench-quick bench-guard bench-docs clean
 
 run: $(VENV)/installed
 	$(BIN)/onlineboost run nursery
@@ -15,6 +15,15 @@ test: $(VENV)/installed-dev $(VENV)/tried-ray
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# How many lines quick tests reach with the compiler off, so that kernels count as all others; fails if they are fewer than
+# fail_under in pyproject.toml. Tests that need machine code, or too long without it, are marked `compiled`.
+COVERED := $(addprefix tests/test_,$(addsuffix .py,encoder labels table metrics files storage tally words registry folders \
+	forecasts fastmath losses experts costs evaluate tune report theory dispatch synthetic cli errors_page delayed)) \
+	$(addprefix tests/contract/test_,why.py remarks.py settings_after_fit.py)
+coverage: $(VENV)/installed-dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not compiled' \
+		--cov=onlineboost --cov-report=term:skip-covered $(COVERED)
 
 # The documentation as a site, in the folder site; a warning is an error.
 docs: $(VENV)/installed-docs

@@ -37,6 +37,7 @@ def asked(tables_for, s, i, y):
 
 
 @pytest.mark.parametrize(("i", "s"), [(0, [0, 0, 0]), (2, [1, 1, 0]), (3, [2, 0, 1])])
+@pytest.mark.slow
 def test_the_late_index_has_a_draw_too_many(i, s):
     """Learner i, counted from 0, is charged phi_{N-i}: the paper counts from 1."""
     state, rows, place = asked(5, s, i, y=1)

@@ -112,7 +112,7 @@ def test_a_reader_that_has_had_enough():
 # -------------------------------------------------------------------------------------------------------- terminals
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("command", [["datasets"], ["bounds", "--classes", "3", "--gamma", ".3", "--error", ".1"]])
 def test_a_terminal_with_few_characters(encoding, command):
     env = {"PYTHONIOENCODING": encoding, "LANG": "C", "LC_ALL": "C"}

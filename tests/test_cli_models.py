@@ -250,7 +250,7 @@ def feed(monkeypatch):
     return feed
 
 
-@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+@pytest.mark.parametrize("kind", ["ndjson", pytest.param("csv", marks=pytest.mark.slow)])
 def test_rows_from_a_pipe(kind, sources, tmp_path):
     """Labels are not known beforehand: the model is the one that is fed the blocks without `classes`."""
     done = pipe(

@@ -106,7 +106,17 @@ def test_class_counts_are_the_published_ones(name, counts):
 # ----------------------------------------------------------------------------------------------------- loaded
 
 
-@pytest.mark.parametrize("name", [name for name in dataset_names() if name != "covertype"])
+LARGE = ("isolet", "isolet617", "movement")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in LARGE else ())
+        for name in dataset_names()
+        if name != "covertype"
+    ],
+)
 def test_every_set_is_as_described(name):
     check_description(loaded(name))
 

@@ -72,8 +72,7 @@ def test_the_printed_gradient_steps_further_the_better_an_example_is_classified(
         assert steps == sorted(steps, reverse=not rising)
 
 
-@pytest.mark.parametrize("scale", [1.0, 4.0])
-@pytest.mark.parametrize("gamma", [Fraction(1, 10), Fraction(3, 10)], ids=float)
+@pytest.mark.parametrize(("gamma", "scale"), [(Fraction(1, 10), 1.0), (Fraction(3, 10), 4.0)])
 def test_online_mbbm_is_algorithm_1(gamma, scale):
     clf = OnlineMBBM.paper(float(gamma), 6, weight_scale=scale, random_state=SEED)
     said, wanted, twin = run_with_twin(

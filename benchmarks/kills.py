@@ -24,7 +24,7 @@ from pathlib import Path
 
 import click
 
-from onlineboost import registry as lookup
+from onlineboost import lookup
 from onlineboost.cli.main import main as command_line
 
 ROWS, EVERY = 6000, 300

@@ -29,8 +29,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from scaling import exponent
 
-from onlineboost import load_dataset
-from onlineboost import registry as lookup
+from onlineboost import load_dataset, lookup
 from onlineboost.data.table import Table
 from onlineboost.datasets.generated import synthetic_stream
 

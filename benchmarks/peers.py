@@ -86,7 +86,7 @@ OURS: dict[str, tuple[str, dict[str, Any]]] = {  # an estimator by its name, and
 def run_ours(name: str, stream: Stream, learners: int, show: Show, n_jobs: int = 1, seed: int = 0) -> Run:
     """Default settings but the number of learners, and what `OURS` says; `prequential`, as a user would."""
     from onlineboost import prequential
-    from onlineboost.registry import make
+    from onlineboost.lookup import make
 
     estimator, more = OURS[name]
     settings: dict[str, Any] = {"categorical_features": list(stream.nominal) or None, "n_jobs": n_jobs}

@@ -24,8 +24,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table as TextTable
 
-from onlineboost import load_dataset, prequential
-from onlineboost import registry as lookup
+from onlineboost import load_dataset, lookup, prequential
 from onlineboost.data.frames import as_table
 from onlineboost.evaluation import Metrics
 

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from onlineboost import HoeffdingTree, load
-from onlineboost import registry as lookup
+from onlineboost import HoeffdingTree, load, lookup
 from onlineboost.storage.container import FORMAT
 
 FOLDER = Path(__file__).parent / "golden_files"

@@ -31,8 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from helpers import arrays_of, panel_arrays
 from make_golden_files import FOLDER, golden_stream
-from onlineboost import AdaBoostOLM, LeastSquares, OnlineBoostClassifier, load
-from onlineboost import registry as lookup
+from onlineboost import AdaBoostOLM, LeastSquares, OnlineBoostClassifier, load, lookup
 from onlineboost.boosters.mbbm import CACHE_MEGABYTES
 from onlineboost.storage import ModelFileError
 from onlineboost.storage.container import ALIGN, MAGIC, PREAMBLE

@@ -13,8 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from helpers import number_stream
-from onlineboost import AdaBoostOLM, load_dataset, prequential
-from onlineboost import registry as lookup
+from onlineboost import AdaBoostOLM, load_dataset, lookup, prequential
 from onlineboost.cli.common import COMPARED, make_model
 from onlineboost.cli.main import COMMANDS, main
 from onlineboost.datasets.catalogue import dataset_names

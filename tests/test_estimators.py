@@ -26,8 +26,7 @@ from helpers import (
     plain,
     twins_of,
 )
-from onlineboost import AdaBoostOLM, EagerTrees, HoeffdingTree, NearestNeighbours, RefittedTrees
-from onlineboost import registry as lookup
+from onlineboost import AdaBoostOLM, EagerTrees, HoeffdingTree, NearestNeighbours, RefittedTrees, lookup
 from onlineboost._compile.random import SAMPLE, SETTING, uniform
 from onlineboost.registry import ENTRIES
 

@@ -42,7 +42,7 @@ ALL = """
 from numba import njit
 from numba.core import event
 from helpers import in_blocks, mixed_stream
-from onlineboost import registry as lookup
+from onlineboost import lookup
 
 compiled = event.RecordingListener()
 event.register("numba:compile", compiled)

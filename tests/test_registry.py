@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import onlineboost
-from onlineboost import registry
-from onlineboost import registry as lookup
+from onlineboost import lookup, registry
 
 FUNCTIONS = ["load", "load_dataset", "prequential", "tune"]
 

@@ -10,8 +10,7 @@ import pytest
 
 from contract.kinds import MEMBERS, every_estimator, every_kind, shortened
 from helpers import mixed_stream, model_state, number_stream
-from onlineboost import AdaBoostOLM, HoeffdingTree, one_row
-from onlineboost import registry as lookup
+from onlineboost import AdaBoostOLM, HoeffdingTree, lookup, one_row
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.contracts.rows import new_work

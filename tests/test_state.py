@@ -18,11 +18,11 @@ from onlineboost.contracts.schema import SHARED, Field, Grown, array, b1, f4, f8
 from onlineboost.contracts.state import (
     StateError,
     along,
-    arrays,
     between,
     bits,
     bytes_with,
     check,
+    check_fields,
     copied,
     cut,
     joined,
@@ -31,6 +31,8 @@ from onlineboost.contracts.state import (
     nbytes,
     resized,
     sizes_of,
+    up_to_date,
+    values,
 )
 from onlineboost.files import states
 from onlineboost.files.fields import States
@@ -70,6 +72,10 @@ class Whole(NamedTuple):
 
 
 SIZES = {"columns": 3, "classes": 2, "scores": 4, "learners": 5, "rows": 1}
+
+
+def arrays(state):
+    return {leaf.name: value for leaf, value in values(state) if isinstance(value, np.ndarray)}
 
 
 def whole_state():
@@ -149,6 +155,7 @@ def test_after_a_pickle_arrays_can_be_written_to_and_have_types_of_their_own():
         ({"alpha": None}, "alpha"),
         ({"X": np.full((1, 3), np.inf)}, "X"),
         ({"X": np.zeros(3)}, "X"),
+        ({"X": np.zeros((1, 3), np.float32)}, "X"),
         ({"total": Sums(np.array([0.0, -1e-300, 0.0]), np.zeros(3))}, "total.mass"),
         ({"maybe": np.zeros(4)}, "maybe"),
         ({"kind": 3}, "kind"),
@@ -171,6 +178,15 @@ def test_what_is_not_as_the_schema_says_is_named(change, what):
 def test_sizes_that_are_known_are_checked():
     with pytest.raises(StateError, match="shape"):
         check(whole_state(), {"classes": 3})
+
+
+def test_what_is_new_in_an_array_that_has_grown_has_its_default():
+    field = f8("learners", Grown(2, 3, 5), default=0.5, kinds=(np.ndarray,))
+    for width in (2, 3, 5):
+        now = up_to_date(field, np.zeros((4, width)))
+        assert now.tolist() == [[0.0] * width + [0.5] * (5 - width)] * 4
+    with pytest.raises(StateError, match="shape"):
+        check_fields([("odd", field, up_to_date(field, np.zeros((4, 4))))], {})
 
 
 def test_every_array_of_every_state_is_declared():

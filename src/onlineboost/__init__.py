@@ -14,21 +14,10 @@ from onlineboost.registry import ENTRIES as _ENTRIES
 
 if TYPE_CHECKING:  # for programs that read the code but do not run it
     from onlineboost.datasets import load_dataset as load_dataset
-    from onlineboost.estimators.adaboost_olm import AdaBoostOLM as AdaBoostOLM
-    from onlineboost.estimators.adaboost_ova import AdaBoostOVA as AdaBoostOVA
-    from onlineboost.estimators.best_tree import BestTree as BestTree
-    from onlineboost.estimators.hoeffding_tree import HoeffdingTree as HoeffdingTree
-    from onlineboost.estimators.one_vs_all import OneVsAll as OneVsAll
-    from onlineboost.estimators.online_boost import OnlineBoostClassifier as OnlineBoostClassifier
-    from onlineboost.estimators.online_mbbm import OnlineMBBM as OnlineMBBM
-    from onlineboost.estimators.oza_boost import OzaBoost as OzaBoost
-    from onlineboost.estimators.panel_members import EagerTrees as EagerTrees
-    from onlineboost.estimators.panel_members import LeastSquares as LeastSquares
-    from onlineboost.estimators.panel_members import NearestNeighbours as NearestNeighbours
-    from onlineboost.estimators.panel_members import RefittedTrees as RefittedTrees
     from onlineboost.evaluation.prequential import prequential as prequential
     from onlineboost.evaluation.tune import tune as tune
     from onlineboost.files.files import load as load
+    from onlineboost.registry import *  # noqa: F403
 
 __version__ = "0.2.0.dev0"
 

@@ -1,13 +1,25 @@
 """All estimators, a line each: what the package exports, and what the command line and the experiments know by name.
 
-Nothing heavy is imported here: a class is loaded when it is first asked for.
+Nothing heavy is imported here: a class is loaded when it is first asked for (`lookup`).
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from inspect import signature
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:  # for programs that read the code but do not run it
+    from onlineboost.estimators.adaboost_olm import AdaBoostOLM as AdaBoostOLM
+    from onlineboost.estimators.adaboost_ova import AdaBoostOVA as AdaBoostOVA
+    from onlineboost.estimators.best_tree import BestTree as BestTree
+    from onlineboost.estimators.hoeffding_tree import HoeffdingTree as HoeffdingTree
+    from onlineboost.estimators.one_vs_all import OneVsAll as OneVsAll
+    from onlineboost.estimators.online_boost import OnlineBoostClassifier as OnlineBoostClassifier
+    from onlineboost.estimators.online_mbbm import OnlineMBBM as OnlineMBBM
+    from onlineboost.estimators.oza_boost import OzaBoost as OzaBoost
+    from onlineboost.estimators.panel_members import EagerTrees as EagerTrees
+    from onlineboost.estimators.panel_members import LeastSquares as LeastSquares
+    from onlineboost.estimators.panel_members import NearestNeighbours as NearestNeighbours
+    from onlineboost.estimators.panel_members import RefittedTrees as RefittedTrees
 
 
 class Entry(NamedTuple):
@@ -63,39 +75,3 @@ ENTRIES = (
         is_member=True,
     ),
 )
-
-
-def names() -> tuple[str, ...]:
-    """The command-line names, in the order of the table.
-
-    Examples
-    --------
-    >>> names()[:2]
-    ('adaboost-olm', 'online-mbbm')
-    """
-    return tuple(entry.name for entry in ENTRIES)
-
-
-def load(name: str) -> type[Any]:
-    """The class with this command-line name."""
-    for entry in ENTRIES:
-        if entry.name == name:
-            return getattr(import_module(f"onlineboost.estimators.{entry.module}"), entry.class_name)  # type: ignore[no-any-return]
-    raise ValueError(f"{name!r} is not a model; there are {', '.join(names())}")
-
-
-def settings_of(name: str) -> tuple[str, ...]:
-    """The settings that this estimator has."""
-    return tuple(signature(load(name)).parameters)
-
-
-def make(name: str, **settings: Any) -> Any:
-    """A new estimator with those of the settings that it has; the others are left out. None: the estimator's default.
-
-    Examples
-    --------
-    >>> make("oza-boost", n_learners=5, gamma=0.1, random_state=None)
-    OzaBoost(n_learners=5)
-    """
-    own = settings_of(name)
-    return load(name)(**{key: value for key, value in settings.items() if key in own and value is not None})

@@ -18,7 +18,7 @@ except ImportError as error:
 
 import pandas as pd
 
-from onlineboost import registry as lookup
+from onlineboost import lookup
 from onlineboost.registry import ENTRIES
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from unittest.mock import patch
 from sklearn.naive_bayes import GaussianNB
 
 from contract.pairs import two_at_a_time
-from onlineboost import HoeffdingTree, predicting, words
-from onlineboost import registry as lookup
+from onlineboost import HoeffdingTree, lookup, predicting, words
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain import restarts
 from onlineboost.estimators.panel_members import PanelMember

@@ -31,9 +31,10 @@ def house(tmp_path_factory):
         if name != REGISTRY:
             assert not (root / name).exists()
             (root / name).write_text(text)
-    above, entry = FILES[REGISTRY].splitlines()
+    above, *lines = FILES[REGISTRY].splitlines()
+    (entry,) = (line for line in lines if line.startswith("    Entry("))
     registry = (root / REGISTRY).read_text()
-    registry = registry.replace("if TYPE_CHECKING:", f"if TYPE_CHECKING:\n{above}", 1)
+    registry = registry.replace("if TYPE_CHECKING:", f"if TYPE_CHECKING:\n    {above.strip()}", 1)
     (root / REGISTRY).write_text(registry.replace("ENTRIES = (", f"ENTRIES = (\n{entry}", 1))
     return root
 
@@ -52,8 +53,8 @@ def test_three_files_are_all_it_takes(house):
     ]
     assert changed == [
         "src/onlineboost/boosters/smooth.py",
-        "src/onlineboost/registry.py",
         "src/onlineboost/estimators/smooth_boost.py",
+        "src/onlineboost/registry.py",
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contract.kinds import APART, every_estimator, every_kind, every_two_words, words_of
 from contract.pairs import pairs_of, two_at_a_time
-from onlineboost import registry as lookup
+from onlineboost import lookup
 
 
 def met(kinds):

@@ -14,8 +14,7 @@ import pytest
 
 from contract.kinds import every_estimator
 from helpers import asked_meanwhile, frozen, in_blocks, mixed_stream, model_state
-from onlineboost import AdaBoostOLM
-from onlineboost import registry as lookup
+from onlineboost import AdaBoostOLM, lookup
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain.segments import Segment
 

@@ -14,7 +14,7 @@ import onlineboost
 from contract.kinds import every_estimator, every_kind, with_costs, with_learners_of_another_make
 from contract.test_contract import learned, small, stream  # noqa: F401
 from helpers import frozen, in_blocks, model_state, number_stream
-from onlineboost import registry as lookup
+from onlineboost import lookup
 from onlineboost.files.files import Room, take
 from onlineboost.files.files import frozen as frozen_copy
 from onlineboost.files.states import HOLDS, STATES

@@ -18,7 +18,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from onlineboost import registry as lookup
+from onlineboost import lookup
 from onlineboost.registry import ENTRIES
 
 err = Console(stderr=True)

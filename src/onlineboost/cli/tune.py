@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as TextTable
 
-from onlineboost import registry as lookup
+from onlineboost import lookup
 from onlineboost.cli.common import (
     address_of,
     check_apart,

@@ -42,11 +42,6 @@ def values(state: Any) -> Iterable[tuple[Leaf, Any]]:
     return zip(leaves(kind), _getter(kind)(state), strict=True)
 
 
-def arrays(state: Any) -> dict[str, np.ndarray]:
-    """All arrays, by their names in files."""
-    return {leaf.name: value for leaf, value in values(state) if isinstance(value, np.ndarray)}
-
-
 @cache
 def _plan(kind: type) -> tuple[tuple[str, Any], ...]:
     """The fields that are not shared, each with the class of the state that it holds, if it does."""
@@ -229,11 +224,12 @@ def _typed(name: str, field: Field, data: np.ndarray, sizes: Mapping[str, int]) 
     shape = next((one for one in shapes if data.size == math.prod(one) * field.dtype.itemsize), None)
     require(data.dtype == np.uint8 and shape is not None, f"the size of {name}")
     require(field.dtype.kind != "b" or data.max(initial=0) <= 1, name)
-    return up_to_date(field, data.reshape(-1).view(field.dtype).reshape(shape), sizes)
+    return up_to_date(field, data.reshape(-1).view(field.dtype).reshape(shape))
 
 
-def up_to_date(field: Field, value: np.ndarray, sizes: Mapping[str, int]) -> np.ndarray:
+def up_to_date(field: Field, value: np.ndarray) -> np.ndarray:
     """An array as it is now, where it was shorter in an older version."""
+    sizes = {axis: size for axis, size in zip(field.axes or (), value.shape, strict=False) if isinstance(axis, str)}
     if value.shape not in field.older_shapes(sizes):
         return value
     out: np.ndarray = field.new(sizes)
@@ -271,7 +267,7 @@ def check_fields(every: Iterable[tuple[str, Field, Any]], sizes: dict[str, int])
 
 def _check_shape(name: str, field: Field, value: Any, sizes: dict[str, int]) -> None:
     axes = ("learners",) if field.axes is None else field.axes
-    typed = isinstance(value, np.ndarray) and field.dtype in (None, value.dtype)
+    typed = isinstance(value, np.ndarray) and (field.dtype is None or field.dtype == value.dtype)
     if not typed or (field.dtype is not None and value.ndim != len(axes)):
         raise StateError(f"{name} is no array {field.told({})}")
     for axis, size in zip(axes, value.shape, strict=False):

@@ -114,15 +114,14 @@ class States:
                 raise DamagedModelFile(f"{where} is no list")
             return [self.read(reader, state, field.kinds) for state in data]
         if field.is_array:
-            return up_to_date(field, reader.array(data), {})
+            return up_to_date(field, reader.array(data))
         if field.kinds[0] is Any:
             return reader.value(data)
         return data if field.kinds[0] in (int, float, bool) else self.read(reader, data, field.kinds)
 
 
 def _check_names(name: str, given: Any, fields: Mapping[str, Field]) -> None:
-    """A file of an older version has none of the fields that came after it."""
-    if not isinstance(given, dict) or not given.keys() <= fields.keys():
-        raise DamagedModelFile(f"the fields of {name} are not those that they should be")
-    if any(fields[missing].since == 1 for missing in fields.keys() - given.keys()):
+    """Files of older versions lack fields that came after them, and no others."""
+    always = {field for field, own in fields.items() if own.since == 1}
+    if not (isinstance(given, dict) and always <= given.keys() <= fields.keys()):
         raise DamagedModelFile(f"the fields of {name} are not those that they should be")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost import registry as lookup
+from onlineboost import lookup
 from onlineboost.chain.model import OF_THIS_PROCESS, Model
 from onlineboost.contracts.state import StateError, require
 from onlineboost.files.checks import check_model

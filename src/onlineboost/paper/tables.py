@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onlineboost import registry as lookup
+from onlineboost import lookup
 
 # ------------------------------------------------------------------------------------------------------- what it prints
 

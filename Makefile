@@ -19,8 +19,8 @@ test: $(VENV)/installed-dev $(VENV)/tried-ray
 # How many lines quick tests reach with the compiler off, so that kernels count as all others; fails if they are fewer than
 # fail_under in pyproject.toml. Tests that need machine code, or too long without it, are marked `compiled`.
 COVERED := $(addprefix tests/test_,$(addsuffix .py,encoder labels table metrics files storage tally words registry folders \
-	forecasts fastmath losses experts costs evaluate tune report theory dispatch synthetic cli errors_page delayed)) \
-	$(addprefix tests/contract/test_,why.py remarks.py settings_after_fit.py)
+	forecasts fastmath losses experts evaluate report theory dispatch synthetic cli errors_page)) \
+	tests/contract/test_why.py tests/contract/test_contract.py::test_probabilities_are_probabilities
 coverage: $(VENV)/installed-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not compiled' \
 		--cov=onlineboost --cov-report=term:skip-covered $(COVERED)

@@ -33,6 +33,7 @@ def test_xlogx_is_continuous_at_zero(x):
 
 
 @given(st.floats(-700.0, 700.0))
+@pytest.mark.compiled  # machine code multiplies and adds without rounding in between
 def test_exp_is_the_exponential(x):
     assert exp(x) == pytest.approx(math.exp(x), rel=3e-14)
     assert exp(x / 35.0) == pytest.approx(math.exp(x / 35.0), rel=2e-15)

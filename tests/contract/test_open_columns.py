@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from contract.kinds import every_estimator, with_little_memory
 from helpers import frozen, model_state
 from onlineboost import AdaBoostOLM, HoeffdingTree
-from onlineboost.data.names import MOST_COLUMNS
+from onlineboost.data.columns import MAX_COLUMNS_OF_MODEL
 
 every_class = pytest.mark.parametrize("kind", every_estimator() + with_little_memory(), ids=str)
 
@@ -196,8 +196,8 @@ def test_learners_of_another_make_keep_their_columns():
 def test_there_is_an_end_to_columns():
     clf = HoeffdingTree().learn_one({"a": 1.0}, "o")
     with pytest.warns(UserWarning, match="more than 1000 different columns"):
-        clf.learn_one({f"user_{i}": 1.0 for i in range(MOST_COLUMNS + 5)}, "p")
-    assert clf.n_features_in_ == MOST_COLUMNS
+        clf.learn_one({f"user_{i}": 1.0 for i in range(MAX_COLUMNS_OF_MODEL + 5)}, "p")
+    assert clf.n_features_in_ == MAX_COLUMNS_OF_MODEL
     assert clf.predict_one({"a": 1.0}) == "o"
 
 

@@ -18,10 +18,10 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.threads import spread
 from onlineboost.contracts.booster import BOOSTER
 from onlineboost.contracts.state import restore
+from onlineboost.data.columns import NewColumn, no_new_columns
 from onlineboost.data.encoder import Encoder
+from onlineboost.data.errors import Remarks
 from onlineboost.data.labels import Labels
-from onlineboost.data.open_columns import NewColumn, no_new_columns
-from onlineboost.data.warn import Remarks
 from onlineboost.trees.state import Columns
 
 # Attributes of a classifier that are no part of its copies, pickles and files:

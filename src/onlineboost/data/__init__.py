@@ -3,9 +3,9 @@
 In the order of the data: `files` reads a file or a pipe block by block (`csv_files`, `parquet_files`, `ndjson_files`
 and what they offer, `source`), `table` is what comes out, `frames` makes the same of arrays and data frames, `values`
 says what a single value means, `encoder` and `labels` turn it into numbers (`places`: which nominal values are told
-apart, `names`: which columns are meant, `open_columns`: those that turn up later, `single`: one row at a time),
-`errors` are the words for what is wrong, `warn` points at the caller. Public are the names below. It may import
-`storage` and `_compile` only; all packages above it may import it.
+apart, `columns`: which columns are meant, and those that turn up later, `single`: one row at a time), `errors` are the
+words for what is wrong, and warnings that point at the caller. Public are the names below. It may import `storage` and
+`_compile` only; all packages above it may import it.
 """
 
 from importlib import import_module

@@ -20,24 +20,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost.data.errors import DataError
-from onlineboost.data.frames import as_table, named_row, numbers_of_values, rounded_names, row_in_order
-from onlineboost.data.names import (
-    MOST_COLUMNS,
+from onlineboost.data.columns import (
+    MAX_COLUMNS_OF_MODEL,
     Extra,
+    NewColumn,
     all_missing,
     digits_lost,
+    first_columns,
+    new_columns,
+    new_columns_of_row,
     no_known_column,
     other_names,
     positions,
     too_many_columns,
     unknown_left_out,
 )
-from onlineboost.data.open_columns import NewColumn, first_columns, new_columns, new_columns_of_row
+from onlineboost.data.errors import DataError, Remarks
+from onlineboost.data.frames import as_table, named_row, numbers_of_values, rounded_names, row_in_order
 from onlineboost.data.places import NOTHING, OWN, Column, Key, Met, begins_to_share, own_places, places_shared
 from onlineboost.data.table import Table
 from onlineboost.data.values import category_of, interned, rounded_columns
-from onlineboost.data.warn import Remarks
 
 
 @dataclass
@@ -282,7 +284,7 @@ class Encoder:
         """Of a block or a row with these names."""
         unknown = [name for name in given if name not in self._known]
         if learning:
-            return {"too many columns": too_many_columns} if unknown and len(self.names) >= MOST_COLUMNS else {}
+            return {"too many columns": too_many_columns} if unknown and len(self.names) >= MAX_COLUMNS_OF_MODEL else {}
         if len(unknown) == len(given):
             return {"no known column": partial(all_missing, given, self.names)}
         if not unknown:

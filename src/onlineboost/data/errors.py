@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from types import FrameType
 
 
 class DataError(ValueError):
@@ -58,3 +62,24 @@ def suggest(name: str, names: list[str]) -> str:
     """After "no column is named ...": the near names, or all of them."""
     shown = names if len(names) <= 20 else [*names[:19], "...", names[-1]]
     return did_you_mean(near_names(name, names)) or f" The columns are {', '.join(shown)}."
+
+
+# ------------------------------------------------------------------------------------------------------------- warnings
+
+
+PACKAGE = str(Path(__file__).parents[1]) + os.sep
+
+Remarks = dict[str, Callable[[], str]]
+"""What there is to say about data: cause -> the words, which are made where the cause has not been told before."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """`warnings.warn` for the line that called this package."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None:
+        level += 1
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            break
+        frame = frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost.data.encoder import Encoder, Kept
-from onlineboost.data.warn import Remarks
+from onlineboost.data.errors import Remarks
 
 NOT_PLAIN = (KeyError, TypeError, OverflowError, struct.error)
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain.model import Model
-from onlineboost.data.names import positions
-from onlineboost.data.open_columns import check_word
+from onlineboost.data.columns import check_word, positions
 from onlineboost.estimators import memory
 from onlineboost.estimators.checks import check_labels, seed_of
 

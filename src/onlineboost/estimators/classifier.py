@@ -22,10 +22,10 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.model import OF_THIS_PROCESS, Model
 from onlineboost.chain.pending import Awaited, Ticket
 from onlineboost.chain.threads import n_threads
+from onlineboost.data.errors import Remarks
 from onlineboost.data.frames import rows_of
 from onlineboost.data.labels import Labels
 from onlineboost.data.values import interned
-from onlineboost.data.warn import Remarks
 from onlineboost.estimators import learning, memory, remarks, single_rows
 from onlineboost.estimators.changes import note_change, ready
 from onlineboost.estimators.checks import check_columns

@@ -20,11 +20,11 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.model import Model, compiled_by, is_new
 from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.weights import relative
+from onlineboost.data.columns import NewColumn, check_word, stages
 from onlineboost.data.encoder import Encoded, Encoder, Kept
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of, table_of_row
 from onlineboost.data.labels import Labels, object_array, sorted_labels, stretches
-from onlineboost.data.open_columns import NewColumn, check_word, stages
 from onlineboost.estimators import memory
 from onlineboost.estimators.changes import ready_to_learn
 from onlineboost.estimators.checks import (

@@ -20,8 +20,8 @@ from onlineboost.chain.memory_budget import (
 )
 from onlineboost.chain.model import Model
 from onlineboost.chain.reviews import Notices
+from onlineboost.data.columns import NewColumn
 from onlineboost.data.encoder import Encoded, Encoder
-from onlineboost.data.open_columns import NewColumn
 from onlineboost.data.places import AT_ONCE, MET
 
 MemoryLimit = int | str | None

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from onlineboost.chain.model import Model
-from onlineboost.data.names import Extra
-from onlineboost.data.warn import Remarks, warn
+from onlineboost.data.columns import Extra
+from onlineboost.data.errors import Remarks, warn
 from onlineboost.estimators import memory
 
 SLOW = 10_000_000  # learners x classes x (classes + columns) from which on a row takes milliseconds

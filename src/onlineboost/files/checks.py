@@ -21,8 +21,8 @@ from onlineboost.chain.model import Model
 from onlineboost.chain.restarts import Plan, most_lag
 from onlineboost.chain.weights import MOST_WEIGHT
 from onlineboost.contracts.state import check, require
+from onlineboost.data.columns import COLUMNS
 from onlineboost.data.encoder import Encoder
-from onlineboost.data.open_columns import COLUMNS
 from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key
 from onlineboost.files import states
 from onlineboost.files.states import STATES, Holds

@@ -39,7 +39,7 @@ from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.learner import LEARNER
 from onlineboost.contracts.rows import Pass, new_rows, new_work
 
-LABEL, VOTE = 20, 21  # what a random number is for (see fastmath)
+LABEL, VOTE = 20, 21  # what a random number is for: `_compile.random` has the other numbers
 
 # --------------------------------------------------------------------------------------------- learners, adversaries
 

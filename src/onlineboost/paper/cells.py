@@ -69,19 +69,19 @@ def _loaded(name: str) -> Dataset:
     return load_dataset(name)
 
 
-# Packages that results do not depend on: they show results, or say what they should be. A new package counts.
-WITHOUT_EFFECT = ("cli", "cluster", "paper", "report", "theory")
+# What results do not depend on: it shows results, or says what they should be. Whatever is new counts.
+WITHOUT_EFFECT = ("__init__.py", "__main__.py", "cli", "cluster", "paper", "report", "theory")
 
 
-def packages_that_count() -> list[str]:
-    """The packages that results depend on."""
-    return [path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name not in WITHOUT_EFFECT]
+def what_counts() -> list[str]:
+    """The packages and modules that results depend on."""
+    return [path.name for path in ROOT.glob("*") if path.name not in WITHOUT_EFFECT]
 
 
 @cache
 def code_version() -> str:
     """A hash of the sources that results depend on: cells of another version are not mixed with ours."""
-    return source_hash(packages_that_count())
+    return source_hash(what_counts())
 
 
 # CPU seconds of a cell with 100 learners, to put long cells first and to tell the time left; only ratios matter.

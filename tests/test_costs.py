@@ -14,8 +14,8 @@ from helpers import asked_rows, assert_finite, in_blocks, lost_weight, mixed_str
 from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OnlineMBBM, load_dataset
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.chain.experts import Combiner, play
-from onlineboost.estimators import base
 from onlineboost.estimators import costs as costs_module
+from onlineboost.estimators import learning
 from onlineboost.estimators.costs import costs_of
 from onlineboost.theory import guarantee
 from reference import relative
@@ -26,7 +26,7 @@ every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
 
 def weights_as_they_are():
     """Not relative to their mean."""
-    return patch.object(base, "relative", lambda weight, mean, t: (weight, weight))
+    return patch.object(learning, "relative", lambda weight, mean, t: (weight, weight))
 
 
 def learned_state(clf):

@@ -10,11 +10,12 @@ import pytest
 
 from contract.kinds import MEMBERS, every_estimator, every_kind, shortened
 from helpers import mixed_stream, model_state, number_stream
-from onlineboost import AdaBoostOLM, HoeffdingTree, lookup, one_row
+from onlineboost import AdaBoostOLM, HoeffdingTree, lookup
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.contracts.rows import new_work
 from onlineboost.data import DataError
+from onlineboost.estimators import single_rows
 from soak.strikes import Struck, struck_after
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
@@ -201,7 +202,7 @@ def test_costs_that_change_in_place_are_noticed():
 
 
 def test_many_single_rows_join_what_threads_have_cut(monkeypatch):
-    monkeypatch.setattr(one_row, "ENOUGH", 20)
+    monkeypatch.setattr(single_rows, "ENOUGH", 20)
     X, y = number_stream(200)
     with shortened():
         clf = AdaBoostOLM(6, n_jobs=2).partial_fit(X[:100], y[:100])

@@ -21,11 +21,11 @@ from helpers import forest_of, forests, frozen, in_blocks, model_state, number_s
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, prequential
 from onlineboost._compile.interrupt import Interrupt
 from onlineboost.chain import chain
+from onlineboost.chain import model as online
 from onlineboost.chain.segments import Segment
 from onlineboost.chain.threads import flow, n_threads, spread
 from onlineboost.cli.main import main
 from onlineboost.data.labels import Labels, stretches
-from onlineboost.estimators import predicting as online
 from onlineboost.trees.compact import join, select
 from onlineboost.trees.state import PER_TREE
 from soak.strikes import Struck, struck_after

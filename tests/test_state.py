@@ -309,12 +309,12 @@ def test_an_older_panel_goes_on_bit_for_bit_beside_a_voice_more_that_says_nothin
     leaves.cache_clear()
     try:
         new = onlineboost.load(path)
-        assert new._model.chain.panel.newton.beta[7:].tolist() == [0.0]
+        assert new._model.chain.panel.state.newton.beta[7:].tolist() == [0.0]
         assert go_on(new, HALF, ROWS, block=70) == want
         new.save(tmp_path / "new.olb")
         again = onlineboost.load(tmp_path / "new.olb")
-        assert bits(again._model.chain.panel.newton) == bits(new._model.chain.panel.newton)
-        then, now = old._model.chain.panel.newton, new._model.chain.panel.newton
+        assert bits(again._model.chain.panel.state.newton) == bits(new._model.chain.panel.state.newton)
+        then, now = old._model.chain.panel.state.newton, new._model.chain.panel.state.newton
         assert now.beta.tolist() == [*then.beta.tolist(), 0.0]
         np.testing.assert_array_equal(now.A[:7, :7], then.A)
     finally:

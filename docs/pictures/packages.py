@@ -14,7 +14,7 @@ import vl_convert
 from PIL import Image
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT = 940, 1036
+WIDTH, HEIGHT = 940, 1074
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 INK, GREY, BLUE, ORANGE = "#1f2328", "#57606a", "#0969da", "#bc4c00"
 PUBLIC_FILL, PRIVATE_FILL, LATER_FILL = "#ddf4ff", "#f3f4f6", "#fff1e5"
@@ -27,8 +27,10 @@ ABOUT = {  # package: (public, what it does)
     "cluster": (True, "the chain spread over machines"),
     "evaluation": (True, "test, then train"),
     "datasets": (True, "streams to learn from"),
-    "estimators": (True, "the classifiers, their settings, the list of them all"),
-    "chain": (False, "all learners in order; experts, restarts, threads"),
+    "estimators": (True, "the classifiers and their settings"),
+    "explain": (False, "why a model says what it says"),
+    "files": (False, "models to files, and back"),
+    "chain": (False, "the stages of a model; experts, restarts, threads"),
     "boosters": (False, "costs, votes and weights"),
     "panel": (False, "unlike learners"),
     "trees": (False, "Hoeffding trees"),
@@ -66,7 +68,7 @@ def path_of_an_example() -> list[str]:
         text(20, 34, "The path of an example", 21, font_weight="bold"),
         box(20, 52, 900, 398, "none", BLUE, stroke_dasharray="6 5"),
         text(36, 80, "estimators", 17, font_weight="bold"),
-        text(150, 80, "the classifier that you call, such as AdaBoostOLM", 15, GREY),
+        text(150, 80, "the classifier that you call; behind a panel, the same from its votes on", 15, GREY),
         *station(36, 150, 142, 116, "data", ["turns the row", "into numbers"]),
         box(222, 98, 452, 336, PRIVATE_FILL),
         text(236, 124, "chain", 17, font_weight="bold"),

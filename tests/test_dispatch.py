@@ -16,7 +16,8 @@ from numba.core.errors import TypingError
 
 import onlineboost
 from onlineboost._compile.dispatch import Contract
-from onlineboost._compile.jit import config, inlined_kernel
+from onlineboost._compile.jit import inlined_kernel
+from onlineboost._compile.numba_internals import config
 from onlineboost.boosters.mbbm import Mbbm
 from onlineboost.boosters.olm import Olm
 from onlineboost.boosters.oza import Oza

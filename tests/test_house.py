@@ -16,6 +16,7 @@ import pytest
 import counts
 import onlineboost
 from onlineboost._compile.cache import WITH_KERNELS
+from onlineboost._compile.numba_internals import SUPPORTED
 from onlineboost.registry import ENTRIES
 
 ROOT = Path(__file__).parents[1]
@@ -148,6 +149,26 @@ def test_every_package_with_kernels_counts_for_the_cache():
     kernels = re.compile(r"^\s*@\w*kernel$", re.MULTILINE)
     with_kernels = {path.relative_to(SOURCE).parts[0] for path in MODULES if kernels.search(path.read_text())}
     assert with_kernels <= set(WITH_KERNELS)
+
+
+def private_of_numba(path):
+    """Where a module takes what Numba does not promise to keep: all of `numba.core` and llvmlite, names with `_`."""
+    for node in ast.walk(tree_of(path)):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{name}" for name in names]
+        for name in names:
+            first, *rest = name.split(".")
+            if first == "llvmlite" or (first == "numba" and (rest[:1] == ["core"] or any(r[0] == "_" for r in rest))):
+                yield f"{name_of(path)}:{node.lineno}: {name}"
+
+
+def test_what_is_private_of_numba_is_used_in_one_module():
+    """There, what is missing from another version of Numba is an error that names the versions which work."""
+    home = SOURCE / "_compile" / "numba_internals.py"
+    assert [found for path in MODULES + SCRIPTS if path != home for found in private_of_numba(path)] == []
+    assert len(list(private_of_numba(home))) > 9
+    assert f'"{SUPPORTED}"' in (ROOT / "pyproject.toml").read_text()
 
 
 # ------------------------------------------------------------------------------------------------- what is public

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -142,6 +143,31 @@ def test_every_kernel_is_compiled_by_a_decorator_of_one_module():
     """Numba's own decorators know nothing of the cache folder or of the GIL."""
     own = {"njit", "jit", "vectorize", "guvectorize", "cfunc"}
     assert [(path, function.name) for path, function in decorated(*own)] == []
+
+
+# ------------------------------------------------------------------------------------------------- another Numba
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        "del numba.core.compiler.CompileResult._rebuild",
+        "del numba.core.caching.Cache._index_key",
+        "del numba.core.imputils.impl_ret_borrowed",
+    ],
+)
+def test_a_numba_that_has_changed_inside_is_an_error_with_the_versions_that_work(gone):
+    told = run_script(
+        f"import numba.core.caching\n{gone}\n"
+        "try:\n    import onlineboost._compile.jit\nexcept ImportError as error:\n    print(error)"
+    )
+    assert re.fullmatch(r"onlineboost does not work with Numba .*: pip install 'numba>=[\d.]+,<[\d.]+'\n", told)
+
+
+def test_without_the_options_that_numba_does_not_promise_kernels_are_the_same_if_slower(tmp_path):
+    ask = "from onlineboost._compile import random\nprint(random.uniform(1, 2, 3, 4), random.child_key(5, 6))"
+    lacking = "from onlineboost._compile import numba_internals\nnumba_internals.CPUTargetOptions = object\n"
+    assert run_script(lacking + ask, NUMBA_CACHE_DIR=str(tmp_path)) == run_script(ask)
 
 
 @pytest.mark.skipif(not cache.USABLE or _jit.config.DISABLE_JIT, reason="no machine code is kept")

@@ -26,13 +26,11 @@ from typing import Any, cast
 
 from numba.extending import overload
 
-from onlineboost._compile.jit import CAN_STOP_COUNTING
+from onlineboost._compile.numba_internals import known
 
 # Machine code is inlined, not Numba's own representation of it (inline="always" for overloads): that took 1.5 times as
 # long to compile, was no faster, and where a kernel is called twice (`ask`, by Oza's booster) it gave wrong results.
-BUILT_IN: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-if CAN_STOP_COUNTING:
-    BUILT_IN["_nrt"] = False
+BUILT_IN: dict[str, Any] = {"nogil": True, "error_model": "numpy", **known(_nrt=False)}
 Function = Callable[..., Any]
 
 
@@ -67,7 +65,7 @@ class Contract:
             return getattr(function, "py_func", function)
 
         call.__name__, call.__doc__ = stub.__name__, stub.__doc__
-        overload(call, strict=False, jit_options=cast(Any, BUILT_IN | {"forceinline": not loops}))(choose)
+        overload(call, strict=False, jit_options=cast(Any, BUILT_IN | known(forceinline=not loops)))(choose)
         return call
 
     def optional(self, stub: Function, *, loops: bool = False) -> Function:

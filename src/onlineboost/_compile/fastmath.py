@@ -11,12 +11,11 @@ import math
 import struct
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-from onlineboost._compile.jit import bare_kernel, config, fused_kernel
+from onlineboost._compile.jit import bare_kernel, fused_kernel
+from onlineboost._compile.numba_internals import cgutils, config, ir
 
 if config.DISABLE_JIT:  # the same two functions for a run without the compiler
 

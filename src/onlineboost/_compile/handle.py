@@ -18,23 +18,27 @@ import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.datamodel import models
-from numba.core.imputils import impl_ret_borrowed
-from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
     infer_getattr,
     intrinsic,
     lower_getattr,
+    models,
     register_model,
     typeof_impl,
     unbox,
 )
 
-from onlineboost._compile.jit import config, entry_kernel, unkept_kernel
+from onlineboost._compile.jit import entry_kernel, unkept_kernel
+from onlineboost._compile.numba_internals import (
+    AttributeTemplate,
+    cgutils,
+    config,
+    entry_point,
+    impl_ret_borrowed,
+    ir,
+)
 
 ROOM = 8192  # bytes for the state; more are taken if it needs more
 
@@ -152,6 +156,5 @@ def compiled(kernel: Any, handle: Any, *args: Any) -> Any:
         if handle.kind not in _types:
             _types[handle.kind] = HandleType(typeof_impl(handle.parts, None))
         signature = (_types[handle.kind], *(types.int64 for _ in args))
-        kernel.compile(signature)
-        chosen = _chosen[kernel, handle.kind] = kernel.overloads[signature].entry_point
+        chosen = _chosen[kernel, handle.kind] = entry_point(kernel, signature)
     return chosen

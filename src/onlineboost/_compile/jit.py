@@ -8,37 +8,16 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from numba import njit
-from numba.core import config as _config
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.cpu import CPUTargetOptions
-from numba.core.registry import CPUDispatcher
 
 from onlineboost._compile.cache import USABLE, WAY_OUT, WHY_NOT, is_known
 from onlineboost._compile.kept import KeptKernel
+from onlineboost._compile.numba_internals import config, global_compiler_lock, keep_in, known, make_inner
 
-config: Any = _config  # its attributes are made at run time
-CAN_STOP_COUNTING = hasattr(CPUTargetOptions, "_nrt")  # Numba does not promise this option; without it all is slower
 F = TypeVar("F", bound=Callable[..., Any])
 
 if hasattr(os, "register_at_fork"):  # a fork waits for a thread that compiles: in the child that would never end
     unlock = global_compiler_lock.release
     os.register_at_fork(before=global_compiler_lock.acquire, after_in_parent=unlock, after_in_child=unlock)
-
-
-class InnerKernel(CPUDispatcher):
-    """A kernel for other kernels to call: it is compiled without what Python needs to call it, which takes time.
-
-    If Python calls it all the same, as tests do, it is compiled once more with that. (Numba itself would crash.)
-    """
-
-    _entry: Any = None
-
-    def __call__(self, *args: Any) -> Any:
-        if self._entry is None:
-            dropped = ("no_cpython_wrapper", "nopython")
-            options = {name: value for name, value in self.targetoptions.items() if name not in dropped}
-            self._entry = njit(**options)(self.py_func)
-        return self._entry(*args)
 
 
 def announce_compilation(what: str) -> None:
@@ -67,24 +46,23 @@ def _compile(
     entry: bool = False,
     kept: bool = True,
 ) -> F:
+    if config.DISABLE_JIT:
+        return function
     options: dict[str, Any] = {
         "nogil": True,
         "error_model": "numpy",
         "fastmath": fastmath,
         "inline": inline,
-        "forceinline": small,
-        "no_cfunc_wrapper": True,  # never handed over as a C function: saves a tenth of the time to compile
+        # never handed over as a C function: saves a tenth of the time to compile
+        **known(_nrt=counted, forceinline=small, no_cfunc_wrapper=True),
     }
-    inner = not entry and not config.DISABLE_JIT
-    if inner:
-        options["no_cpython_wrapper"] = True
-    if CAN_STOP_COUNTING:
-        options["_nrt"] = counted
+    if not entry:
+        options |= known(no_cpython_wrapper=True)
     made: Any = njit(**options)(function)  # type: ignore[call-overload]
-    if inner:
-        made.__class__ = InnerKernel
-    elif kept and USABLE and not config.DISABLE_JIT:
-        made._cache = KeptKernel(function)
+    if not entry:
+        make_inner(made)
+    elif kept and USABLE:
+        keep_in(made, KeptKernel(function))
     return made  # type: ignore[no-any-return]
 
 

@@ -21,26 +21,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import llvmlite
-import numba
-from numba.core import config
-from numba.core.caching import FunctionCache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
-
 from onlineboost._compile.cache import CACHE_DIR, WAY_OUT
 from onlineboost._compile.interrupt import Interrupt
+from onlineboost._compile.numba_internals import VERSIONS, MachineCode, config
 
 SUM = 32  # bytes of the checksum
 
 
-class KeptKernel(FunctionCache):
+class KeptKernel(MachineCode):
     """What Numba asks for the machine code of one kernel, and hands it to."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._py_func = function
-        self._cache_path = str(CACHE_DIR)
-        self._enabled = True
+        super().__init__(function, str(CACHE_DIR))
+        self.function = function
 
     def flush(self) -> None:
         """Nothing is kept back."""
@@ -52,7 +45,7 @@ class KeptKernel(FunctionCache):
 
     def _load(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
-        key = self._index_key(sig, target_context.codegen())
+        key = self.key_of(sig, target_context.codegen())
         path = self._path(key)
         try:
             data = path.read_bytes()
@@ -62,17 +55,15 @@ class KeptKernel(FunctionCache):
             _warn_once("%s is damaged (the checksum is wrong): it is compiled again and replaced", path)
             return None
         found, payload = pickle.loads(data[SUM:])
-        return CompileResult._rebuild(target_context, *payload) if found == key else None
+        return self.unpack(target_context, payload) if found == key else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the machine code for these types. If that cannot be done, nothing is lost but time."""
-        if not data.lifted and not data.library.has_dynamic_globals:
-            with Interrupt():
-                self._save(sig, data)
+        with Interrupt():
+            if packed := self.pack(sig, data):
+                self._save(*packed)
 
-    def _save(self, sig: Any, data: Any) -> None:
-        key = self._index_key(sig, data.codegen)
-        text = dumps((key, data._reduce()))
+    def _save(self, key: Any, text: bytes) -> None:
         path = self._path(key)
         part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}")
         try:
@@ -87,13 +78,8 @@ class KeptKernel(FunctionCache):
             _warn_once("machine code cannot be kept in %s (%s): make room there, or %s", CACHE_DIR, why, WAY_OUT)
 
     def _path(self, key: Any) -> Path:
-        function = self._py_func
-        made_by = (
-            numba.__version__,
-            llvmlite.__version__,
-            sys.implementation.cache_tag,
-            getattr(config, "BOUNDSCHECK", None),
-        )
+        function = self.function
+        made_by = (*VERSIONS, sys.implementation.cache_tag, getattr(config, "BOUNDSCHECK", None))
         what = repr((made_by, function.__module__, function.__qualname__, key))
         digest = hashlib.sha256(what.encode()).hexdigest()[:20]
         return CACHE_DIR / f"{function.__module__}.{function.__name__}-{digest}.nbc"

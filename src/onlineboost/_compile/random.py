@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlineboost._compile.jit import config, entry_kernel, small_kernel
+from onlineboost._compile.jit import entry_kernel, small_kernel
+from onlineboost._compile.numba_internals import config
 
 # What a random number is for.
 VOTE_TIE, EXPERT, SETTING, SAMPLE, MONTE_CARLO, COLUMNS, POISSON, RESTART = 1, 2, 3, 4, 5, 6, 7, 8

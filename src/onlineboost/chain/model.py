@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numba.core.errors import NumbaError
 
 from onlineboost._compile.cache import note_known
 from onlineboost._compile.jit import announce_compilation
+from onlineboost._compile.numba_internals import NumbaError
 from onlineboost.chain.calibration import ahead, calibrate
 from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
 from onlineboost.chain.diary import NEW_COLUMN

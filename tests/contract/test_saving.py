@@ -15,6 +15,7 @@ from contract.kinds import every_estimator, every_kind, with_costs, with_learner
 from contract.test_contract import learned, small, stream  # noqa: F401
 from helpers import frozen, in_blocks, model_state, number_stream
 from onlineboost import lookup
+from onlineboost.files.fields import kind_of
 from onlineboost.files.files import Room, take
 from onlineboost.files.files import frozen as frozen_copy
 from onlineboost.files.states import HOLDS, STATES
@@ -238,9 +239,9 @@ def test_what_a_model_holds_is_listed(kind):
         state = todo.pop()
         if isinstance(state, list | tuple) and not hasattr(state, "_fields"):
             todo += state
-        elif type(state).__module__.startswith("onlineboost") and type(state) not in met:
-            met.add(type(state))
-            assert type(state) in STATES.by_kind, f"{type(state)} is not in files/states.py"
-            todo += STATES.by_kind[type(state)].take(state).values()
+        elif type(state).__module__.startswith("onlineboost") and (known := kind_of(state)) not in met:
+            met.add(known)
+            assert known in STATES.by_kind, f"{known} is not in files/states.py"
+            todo += STATES.by_kind[known].take(state).values()
     assert len(met) >= 7
     assert {entry for entry in lookup.names()} == set(HOLDS)

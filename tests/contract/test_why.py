@@ -133,7 +133,8 @@ def test_paths_end_in_what_the_kernels_say(models):
     model = clf._model
     rows = model.chain.new_rows(model.encoder.read(X, learning=False).X, model.k, None, None).X
     straight = np.tile(np.eye(model.k), (len(X), 1, 1))
-    forest = model.chain.whole().learners.forest
+    (segment,) = model.chain.whole()
+    forest = segment.learners.forest
     np.testing.assert_allclose(moves(forest, 0, rows, straight).end, by_code(clf, clf.predict_proba(X)), atol=1e-9)
     plain = moves(forest._replace(leaf=0), 0, rows, straight)
     np.testing.assert_allclose(plain.start + plain.columns.sum(axis=1), plain.end, atol=1e-12)

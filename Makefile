@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 
-.PHONY: run test coverage docs package fresh lock soak fuzz bench bench-quick bench-guard bench-docs clean
+.PHONY: run test coverage docs package matrix fresh lock soak fuzz bench bench-quick bench-guard bench-docs clean
 
 run: $(VENV)/installed
 	$(BIN)/onlineboost run nursery
@@ -36,6 +36,11 @@ package: $(VENV)/installed-package
 	$(BIN)/python -m build -q
 	$(BIN)/python -m twine check --strict dist/*
 	PYTHONPATH=tests $(BIN)/python -m fresh.package dist
+
+# A quick part of the tests with the oldest and the newest Python, NumPy, Numba and scikit-learn, in new environments.
+# Pythons that are not on the PATH are named: make matrix MATRIX='--python /path/to/python3.13'
+matrix:
+	$(PYTHON) tests/matrix.py $(MATRIX)
 
 # All commands and blocks of the README, as they stand there, by a user who has nothing; five minutes.
 fresh:

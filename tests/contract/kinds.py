@@ -14,9 +14,10 @@ from unittest.mock import patch
 from sklearn.naive_bayes import GaussianNB
 
 from contract.pairs import two_at_a_time
-from onlineboost import HoeffdingTree, lookup, predicting, words
+from onlineboost import HoeffdingTree, lookup
 from onlineboost.chain import chain as chain_module
-from onlineboost.chain import restarts
+from onlineboost.chain import model, restarts
+from onlineboost.estimators import words
 from onlineboost.estimators.panel_members import PanelMember
 from onlineboost.panel.state import most_bytes, new_panel
 from onlineboost.registry import ENTRIES
@@ -50,7 +51,7 @@ APART = ({"loss", "gradient"}, {"loss", "potential"})  # words that some losses 
 PAYS_SOON = {"LEAST_ROWS": 2, "LEAST_VOTES": 10}
 SHORT = (
     (chain_module, PAYS_SOON),
-    (predicting, PAYS_SOON),
+    (model, PAYS_SOON),
     (restarts, {"PERIOD": 32, "LAG": 20, "LEAST_AGE": 60, "HEAD_START": 10, "GAP": 40, "FEWEST": 3, "RARELY": 4}),
 )
 

@@ -19,67 +19,33 @@ from rich.table import Table
 from onlineboost import OnlineBoostClassifier, load_dataset
 from onlineboost._compile.jit import bare_kernel
 from onlineboost.data.errors import DataError
-from onlineboost.panel import panel as members
+from onlineboost.panel.columns import COLUMNS, PERIOD, ROWS, learn_metric, refresh
+from onlineboost.panel.combiner import combine, learn_newton
 from onlineboost.panel.dense import densify
-from onlineboost.panel.eager import ask_eager, learn_eager
-from onlineboost.panel.least_squares import N_COSINES, curve, learn_squares
-from onlineboost.panel.metric import PERIOD, learn_metric, refresh
+from onlineboost.panel.member import learn, say
 from onlineboost.panel.neighbours import RECENT
-from onlineboost.panel.newton import combine, learn_newton
-from onlineboost.panel.refits import DUE, ask_refits, learn_refits
+from onlineboost.panel.panel import ask_panel, new_panel_work
+from onlineboost.panel.refits import DUE, refit
 from onlineboost.panel.refits import PARTS as REFIT_PARTS
-from onlineboost.panel.state import COLUMNS, ROWS, packed, room_for_rows
+from onlineboost.panel.state import MEMBERS, packed, room_for_rows
 
 
 @bare_kernel
 def dense_part(panel, x, k, y, work):
-    densify(panel.dense, panel.seed, x, panel.columns.total.mean, panel.used[COLUMNS], work.values, work.there)
-
-
-@bare_kernel
-def cosines_part(panel, x, k, y, work):
-    curve(panel.frequencies, panel.phases, panel.tilt, work.linear[1:], panel.used[COLUMNS], work.curved)
-
-
-@bare_kernel
-def scores_part(panel, x, k, y, work):
-    members.ask_least_squares(panel, panel.used[COLUMNS], k, work)
-
-
-@bare_kernel
-def linear_part(panel, x, k, y, work):
-    learn_squares(panel.linear, work.linear, 1 + panel.used[COLUMNS], work.said[0], k, y, 1.0, work.u)
-
-
-@bare_kernel
-def curved_part(panel, x, k, y, work):
-    n = 1 + N_COSINES + panel.used[COLUMNS]
-    learn_squares(panel.curved, work.curved, n, work.said[1], k, y, 1.0, work.u)
-
-
-@bare_kernel
-def ask_trees_part(panel, x, k, y, work):
-    ask_eager(panel.eager, work.eager, work.values, k, work.p)
-
-
-@bare_kernel
-def teach_trees_part(panel, x, k, y, work):
-    learn_eager(panel.eager, work.eager, panel.columns.pull, panel.used[COLUMNS], y, 1.0, panel.used[ROWS], panel.seed)
-
-
-@bare_kernel
-def neighbours_part(panel, x, k, y, work):
-    members.ask_neighbours(panel, panel.used[COLUMNS], k, work)
+    stats, row = panel.shared.stats, work.row
+    densify(stats.dense, stats.seed, x, stats.columns.total.mean, stats.used[COLUMNS], row.values, row.there)
 
 
 @bare_kernel
 def metric_part(panel, x, k, y, work):
-    learn_metric(panel.columns, work.values, work.there, panel.used[COLUMNS], y, 1.0)
+    stats, row = panel.shared.stats, work.row
+    learn_metric(stats.columns, row.values, row.there, stats.used[COLUMNS], y, 1.0)
 
 
 @bare_kernel
 def refresh_part(panel, x, k, y, work):
-    refresh(panel.columns, panel.used[COLUMNS], k, work.sums[0], work.sums[1], work.sums[2])
+    stats, sums = panel.shared.stats, work.row.sums
+    refresh(stats.columns, stats.used[COLUMNS], k, sums[0], sums[1], sums[2])
 
 
 @bare_kernel
@@ -88,29 +54,48 @@ def combiner_part(panel, x, k, y, work):
     learn_newton(panel.newton, work.newton, k, y, 1.0)
 
 
-@bare_kernel
-def ask_refits_part(panel, x, k, y, work):
-    ask_refits(panel.refits, work.refits, work.values, work.folded, k, work.p)
+REFITS = next(i for i, member in enumerate(MEMBERS) if member.name == "refits")
 
 
 @bare_kernel
 def refit_part(panel, x, k, y, work):
-    panel.refits.plan[DUE] = 0
-    scores, rows = panel.neighbours.scores.shape[0], panel.used[ROWS] - 1
-    learn_refits(panel.refits, work.refits, panel.neighbours, panel.used[COLUMNS], scores, k, rows, panel.seed)
+    stats, rows = panel.shared.stats, panel.shared.neighbours
+    panel.members.refits.plan[DUE] = 0
+    refit(
+        panel.members.refits,
+        work.members[REFITS],
+        rows,
+        stats.used[COLUMNS],
+        rows.scores.shape[0],
+        k,
+        stats.used[ROWS] - 1,
+        stats.seed,
+    )
+
+
+def said_by(i: int) -> Any:
+    @bare_kernel
+    def part(panel, x, k, y, work):
+        n = panel.shared.stats.used[COLUMNS]
+        say(panel.members[i], work.members[i], work.said[i], panel.shared, work.row, n, k)
+
+    return part
+
+
+def learned_by(i: int) -> Any:
+    @bare_kernel
+    def part(panel, x, k, y, work):
+        n = panel.shared.stats.used[COLUMNS]
+        learn(panel.members[i], work.members[i], panel.shared, work.row, n, k, y, 1.0)
+
+    return part
 
 
 PARTS = {
     "dense row": dense_part,
-    "cosines": cosines_part,
-    "cosines and scores": scores_part,
-    "linear learns": linear_part,
-    "cosines learn": curved_part,
-    "trees predict": ask_trees_part,
-    "trees learn, no split": teach_trees_part,
-    "refitted trees predict": ask_refits_part,
+    **{f"{member.name} predicts": said_by(i) for i, member in enumerate(MEMBERS)},
+    **{f"{member.name} learns": learned_by(i) for i, member in enumerate(MEMBERS)},
     f"a tree is fitted anew (every {RECENT // REFIT_PARTS} in the end)": refit_part,
-    "neighbours": neighbours_part,
     "metric learns": metric_part,
     f"metric is refreshed (every {PERIOD})": refresh_part,
     "combiner": combiner_part,
@@ -137,8 +122,8 @@ def measure(name: str, rows: int, times: int, parts: list[str]) -> dict[str, flo
     clf = OnlineBoostClassifier(5).partial_fit(data.X[:rows], data.y[:rows])
     model = clf._fitted()
     row, k = model.encoder.read(data.X[rows : rows + 1], learning=False).X[0], model.k
-    work = members.new_panel_work(room_for_rows(model.chain.panel.state, times + 2), k)
-    members.ask_panel(model.chain.panel.state, row[None], k, work, np.zeros((1, k)))
+    work = new_panel_work(room_for_rows(model.chain.panel.state, times + 2), k)
+    ask_panel(model.chain.panel.state, row[None], k, work, np.zeros((1, k)))
     out = {}
     for part in parts:
         loop = LOOPS[part]

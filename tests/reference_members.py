@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from onlineboost._compile.random import FREQUENCY, uniform
-from onlineboost.panel import dense, eager, least_squares, metric
+from onlineboost.panel import columns, cosines, dense, least_squares
+from onlineboost.panel import eager_trees as eager
 from reference_panel import EagerTree, LeastSquares, Panel, centred, frequencies, neighbours_vote
 from reference_refits import RefittedTrees, softmax
 
@@ -33,7 +34,7 @@ class Member(Panel):
         self.memory.append((self.values, y, weight))
         self.take(y, weight)
         self.columns.learn(self.values, self.there, y, weight)
-        if len(self.memory) <= metric.OFTEN or len(self.memory) % metric.PERIOD == 0:
+        if len(self.memory) <= columns.OFTEN or len(self.memory) % columns.PERIOD == 0:
             self.columns.refresh()
 
     def move(self, j, factor, shift):
@@ -92,9 +93,9 @@ class Linear(Member):
 class Cosines(Linear):
     def inputs(self):
         z = self.standardised(self.values)
-        phases = np.array([uniform(self.seed, FREQUENCY, m, -1) for m in range(least_squares.N_COSINES)])
+        phases = np.array([uniform(self.seed, FREQUENCY, m, -1) for m in range(cosines.N_COSINES)])
         waves = frequencies(self.seed, len(z), self.width) @ (z * self.tilt()) + 2.0 * np.pi * phases
-        return np.concatenate([[1.0], least_squares.HEIGHT * np.cos(waves), z])
+        return np.concatenate([[1.0], cosines.HEIGHT * np.cos(waves), z])
 
 
 class Refitted(Member):

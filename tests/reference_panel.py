@@ -14,7 +14,8 @@ import numpy as np
 
 import reference
 from onlineboost._compile.random import EAGER, FREQUENCY, uniform
-from onlineboost.panel import alarm, dense, eager, least_squares, metric, neighbours, newton, panel, recency
+from onlineboost.panel import columns, combiner, dense, least_squares, neighbours, panel, reset
+from onlineboost.panel import eager_trees as eager
 from reference_refits import RefittedTrees, softmax
 
 # ------------------------------------------------------------------------------------------------------ dense rows
@@ -154,7 +155,7 @@ class Metric:
             etas.append(eta if spread > 1e-12 else 0.0)
             self.pull[j] = eta / spread if spread > 1e-12 else 0.0
         for j, eta in enumerate(etas):
-            counts = eta > 0.0 and (self.n <= metric.MANY or eta > metric.NEGLIGIBLE * max(etas))
+            counts = eta > 0.0 and (self.n <= columns.MANY or eta > columns.NEGLIGIBLE * max(etas))
             self.weight[j] = math.sqrt(eta / self.variance[j]) if counts else 0.0
 
 
@@ -332,7 +333,7 @@ def neighbours_vote(distances, memory, many, k):
 class Newton:
     """Online Newton steps on -log p[y]."""
 
-    def __init__(self, beta, fade=newton.FADE, ridge=newton.RIDGE):
+    def __init__(self, beta, fade=combiner.FADE, ridge=combiner.RIDGE):
         self.beta, self.A, self.fade = np.array(beta), ridge * np.eye(len(beta)), fade
         self.ridge = ridge
 
@@ -354,7 +355,7 @@ def centred(logits):
 
 
 def logits_of(p):
-    return centred(np.log(np.array(p) + newton.LEAST))
+    return centred(np.log(np.array(p) + combiner.LEAST))
 
 
 # -------------------------------------------------------------------------------------------------------- the panel
@@ -373,7 +374,7 @@ class Panel:
         self.memory = []  # (values, y, weight) of all rows
         self.said = []  # scores of all rows
         self.refits = RefittedTrees(seed)
-        self.newton = Newton([1.0 / 7.0] * 7, ridge=newton.PANEL_RIDGE)
+        self.newton = Newton([1.0 / 7.0] * 7, ridge=combiner.PANEL_RIDGE)
         self.labels = []  # (y, weight) of all rows
         self.leads = [0.0]  # after each row, how far the frequencies of the labels are ahead
 
@@ -453,14 +454,14 @@ class Panel:
         k = len(self.p)
         own = sum(w for label, w in self.labels if label == y)
         frequency = (own + 1.0 / k) / (sum(w for _, w in self.labels) + 1.0)
-        slack = alarm.SLACK * math.log(k)
-        worst = max(alarm.WORST, alarm.ABOVE + math.log(k) + slack)
+        slack = reset.SLACK * math.log(k)
+        worst = max(reset.WORST, reset.ABOVE + math.log(k) + slack)
         step = min(-math.log(max(self.p[y], 1e-9)), worst) + math.log(frequency) - slack
         self.labels.append((y, weight))
         lead = self.leads[-1] + min(weight, 1.0) * step
-        self.leads.append(min(max(lead, 0.0), alarm.TOO_MUCH + alarm.SPARE))
-        calm = max(i for i, lead in enumerate(self.leads) if lead <= alarm.TOO_MUCH / 2.0)
-        return sum(lead > alarm.TOO_MUCH for lead in self.leads[calm:]) >= alarm.PATIENCE
+        self.leads.append(min(max(lead, 0.0), reset.TOO_MUCH + reset.SPARE))
+        calm = max(i for i, lead in enumerate(self.leads) if lead <= reset.TOO_MUCH / 2.0)
+        return sum(lead > reset.TOO_MUCH for lead in self.leads[calm:]) >= reset.PATIENCE
 
     def begun_anew(self):
         """One that knows the columns, and nothing else."""
@@ -486,7 +487,7 @@ class Panel:
         self.columns.learn(self.values, self.there, y, weight)
         self.scores.learn(self.folded, [True] * len(self.folded), y, weight)
         t = len(self.memory)
-        if t <= metric.OFTEN or t % metric.PERIOD == 0:
+        if t <= columns.OFTEN or t % columns.PERIOD == 0:
             self.columns.refresh()
             self.scores.refresh()
 
@@ -499,9 +500,9 @@ class Panelled(reference.AdaboostOLM):
         self.panel = panel_twin
         n = min(5, len(learners))
         self.ends = [len(learners) * (i + 1) // n for i in range(n)]
-        self.recent = [[] for _ in recency.FADES]
-        start = [1.0] + [0.0] * len(recency.FADES) + [0.15] * n
-        self.newtons = Newton(start), Newton(start, newton.SLOW_FADE)
+        self.recent = [[] for _ in combiner.FADES]
+        start = [1.0] + [0.0] * len(combiner.FADES) + [0.15] * n
+        self.newtons = Newton(start), Newton(start, combiner.SLOW_FADE)
         self.share, self.rounds, self.lost = np.full(4, 0.25), 0, np.zeros(5)
         self.begun = []  # rounds after which another panel took over
 
@@ -529,13 +530,13 @@ class Panelled(reference.AdaboostOLM):
             self.begun.append(self.rounds + 1)
         else:
             self.panel.learn(y, weight)
-        for combiner in self.newtons:
-            combiner.learn(logits, y, weight)
+        for newton in self.newtons:
+            newton.learn(logits, y, weight)
         self.rounds += 1
         self.lost -= weight * np.log(forecasts[:, y])
         share = self.share * forecasts[:-1, y] ** min(weight, 1.0)
         self.share = share / share.sum() * self.rounds / (self.rounds + 1) + 0.25 / (self.rounds + 1)
-        for i, fade in enumerate(recency.FADES):
+        for i, fade in enumerate(combiner.FADES):
             known = self.recent[i] + [0.0] * (k - len(self.recent[i]))
             self.recent[i] = [fade * v + (1.0 - fade) * (c == y) for c, v in enumerate(known)]
         return prediction

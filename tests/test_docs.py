@@ -35,8 +35,8 @@ OLD_NAMES = {
 }
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-of_what_is_there = pytest.mark.parametrize(  # new-booster.md has names and files that are yet to be written
-    "page", [page for page in PAGES if page.name != "new-booster.md"], ids=lambda page: page.name
+of_what_is_there = pytest.mark.parametrize(  # these two have names and files that are yet to be written
+    "page", [page for page in PAGES if page.name not in ("new-booster.md", "extend.md")], ids=lambda page: page.name
 )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from onlineboost import AdaBoostOLM, OnlineBoostClassifier
 from onlineboost._compile.jit import entry_kernel
-from onlineboost.panel.mixture import FORECASTS, learn_mixture, mix, new_forecasts, new_mixture
+from onlineboost.panel.combiner import FORECASTS, learn_mixture, mix, new_forecasts, new_mixture
 from onlineboost.theory import guarantee, mixture_bound
 
 

@@ -63,7 +63,7 @@ PLANTED = {
     "trees/state.py": "from onlineboost.chain.chain import Chain",
     "trees/split.py": "from onlineboost.boosters.losses import LOSSES",
     "boosters/olm.py": "from onlineboost.trees.state import Forest",
-    "panel/newton.py": "from onlineboost.boosters.losses import LOSSES",
+    "panel/combiner.py": "from onlineboost.boosters.losses import LOSSES",
     "chain/loops.py": "def lazily():\n    from onlineboost.estimators.classifier import Model",
 }
 

@@ -27,9 +27,9 @@ from onlineboost import (
     load,
 )
 from onlineboost._compile.random import child_key
-from onlineboost.panel.newton import LEAST
-from onlineboost.panel.panel import CURVED, LINEAR, NEAR, NEAREST, TREES, ask_panel, new_panel_work
-from onlineboost.panel.state import most_bytes
+from onlineboost.panel.combiner import LEAST
+from onlineboost.panel.panel import ask_panel, new_panel_work
+from onlineboost.panel.state import NAMES, most_bytes
 from reference_panel import centred
 
 SEED = 3
@@ -41,11 +41,11 @@ MEMBERS = {
     "refitted trees": (RefittedTrees(), twins.Refitted),
 }
 VOICES = {
-    TREES: EagerTrees(),
-    NEAREST: NearestNeighbours(n_neighbours=1),
-    NEAR: NearestNeighbours(n_neighbours=10),
-    LINEAR: LeastSquares(cosines=False),
-    CURVED: LeastSquares(),
+    "trees": EagerTrees(),
+    "nearest": NearestNeighbours(n_neighbours=1),
+    "nearest 10": NearestNeighbours(n_neighbours=10),
+    "linear": LeastSquares(cosines=False),
+    "cosines": LeastSquares(),
 }
 BOOSTERS = {
     "adaboost-olm": (AdaBoostOLM, {}),
@@ -100,8 +100,8 @@ def test_a_member_alone_is_its_voice_in_the_panel():
     for voice, member in VOICES.items():
         member = clone(member).set_params(random_state=SEED)
         p = member.partial_fit(X, y, sample_weight=weight).predict_proba(X[:40])
-        for own, said in zip(p, np.array(voices)[:, voice], strict=True):
-            least = 0.0 if voice in (LINEAR, CURVED) else LEAST
+        for own, said in zip(p, np.array(voices)[:, NAMES.index(voice)], strict=True):
+            least = 0.0 if voice in ("linear", "cosines") else LEAST
             np.testing.assert_allclose(centred(np.log(own + least)), said, atol=1e-12, err_msg=repr(member))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 
 import onlineboost
 from helpers import forests, model_state, number_stream
-from make_golden_files import FOLDER, HALF, ROWS, go_on, golden_stream
-from onlineboost import AdaBoostOLM, OnlineBoostClassifier
+from make_golden_files import FOLDER, HALF, ROWS, go_on
+from onlineboost import AdaBoostOLM
+from onlineboost._compile.jit import bare_kernel
 from onlineboost.chain.clipping import RANK, Numbers
 from onlineboost.contracts.schema import SHARED, Field, Grown, array, b1, f4, f8, i4, i8, leaves, part, schema, whole
 from onlineboost.contracts.state import (
@@ -38,8 +40,18 @@ from onlineboost.files import states
 from onlineboost.files.fields import States
 from onlineboost.files.states import STATES
 from onlineboost.panel import panel
-from onlineboost.panel.newton import RIDGE, Newton, new_newton_work
-from onlineboost.panel.state import Panel, packed
+from onlineboost.panel.combiner import RIDGE, new_newton_work
+from onlineboost.panel.member import MEMBER, Part
+from onlineboost.panel.state import (
+    MEMBERS,
+    Panel,
+    most_bytes,
+    packed,
+    panel_of,
+    read,
+    room_for_rows,
+    with_classes,
+)
 from onlineboost.trees.state import UNLIMITED
 
 PAIR = np.dtype([("left", np.int32), ("right", np.int32)])
@@ -271,32 +283,48 @@ class Drift(NamedTuple):
 VOICES = Grown(7, 8)
 
 
-class WiderPanel(NamedTuple):
-    """The panel with one voice more."""
-
-    used: Annotated[np.ndarray, i8(3)]
-    newton: Annotated[Newton, part(voices=VOICES)]
-    drift: Annotated[Drift, part(since=2)]
-    late: Annotated[np.ndarray, f8("voices of it", default=2.0, since=3)]
+@bare_kernel
+def start_drift(drift, shared, first, stop):
+    for j in range(first, stop):
+        drift.rows[0, j] = 1.0 + j
 
 
-def test_a_voice_that_is_added_to_the_panel_is_new_in_older_files():
+@bare_kernel
+def say_drift(drift, own, said, shared, row, n, k):
+    for c in range(k):
+        said[0, c] = drift.level[c]
+
+
+def test_a_voice_that_is_added_to_the_panel_is_new_in_older_files(changed, tmp_path):
     """Its state is as that of a new one, the combiner does not hear it yet, and what others have learned is there."""
-    X, y, weight = golden_stream(120, seed=1)
-    learned = packed(OnlineBoostClassifier(2).partial_fit(X, y, sample_weight=weight)._model.chain.panel.state)
-    given = {name: value.reshape(-1).view(np.uint8) for name, value in arrays(learned).items()}
-    sizes = {"classes": len(learned.class_seen), "columns": len(learned.scale), "recent": 120}
-    wider = made(WiderPanel, sizes, given)
-    assert wider.drift.level.tolist() == [1.0] * sizes["classes"]
-    assert wider.drift.rows.shape == (120, sizes["columns"])
-    np.testing.assert_array_equal(wider.newton.beta, np.append(learned.newton.beta, 0.0))
-    np.testing.assert_array_equal(wider.newton.A[:7, :7], learned.newton.A)
-    assert wider.newton.A[7].tolist() == [0.0] * 7 + [RIDGE]
-    check(wider, sizes)
-    file = states._flat(WiderPanel)
-    assert [name for name, field in file.items() if field.since > 1] == ["drift.level", "drift.rows", "late"]
+    MEMBER.implement(Drift, say=say_drift, start=start_drift)
+    drift = Part("drift", Drift, {7: "drift"}, field=part(since=2))
+    wider = panel_of("WiderPanel", [*MEMBERS, drift])
+    path = FOLDER / "format-1" / "online-boost, half.olb"
+    then = onlineboost.load(path)._model.chain.panel.state
+    changed.by_name["panel"] = changed.by_name["panel"]._replace(
+        fields=states._flat(wider), take=partial(states._take_flat, states._flat(wider)), make=partial(read, wider)
+    )
+    changed.by_kind[wider] = changed.by_name["panel"]
+    new = onlineboost.load(path)
+    now = new._model.chain.panel.state
+    assert type(now) is wider
+    assert now.members.drift.level.tolist() == [1.0] * len(then.shared.stats.class_seen)
+    assert now.members.drift.rows[0].tolist() == [1.0 + j for j in range(len(then.shared.scale.scale))]
+    np.testing.assert_array_equal(now.newton.beta, np.append(then.newton.beta, 0.0))
+    np.testing.assert_array_equal(now.newton.A[:7, :7], then.newton.A)
+    assert now.newton.A[7].tolist() == [0.0] * 7 + [RIDGE]
+    learned = bits(now)
+    assert all(learned[name] == value for name, value in bits(then).items() if not name.startswith("newton."))
+    file = states._flat(wider)
+    assert [name for name in file if name not in states._flat(Panel)] == ["drift.level", "drift.rows"]
+    new.save(tmp_path / "new.olb")
+    assert bits(onlineboost.load(tmp_path / "new.olb")._model.chain.panel.state) == learned
+    given = {name: value.reshape(-1).view(np.uint8) for name, value in arrays(packed(then)).items()}
     with pytest.raises(StateError, match=r"the size of newton\.beta"):
-        made(WiderPanel, sizes, {**given, "newton.beta": given["newton.beta"][:48]})
+        made(wider, {}, {"newton.beta": given["newton.beta"][:48]})
+    assert most_bytes(now, 4) > most_bytes(then, 4)
+    assert type(with_classes(room_for_rows(now, 5000), 9)) is wider
 
 
 def test_an_older_panel_goes_on_bit_for_bit_beside_a_voice_more_that_says_nothing(monkeypatch, tmp_path):

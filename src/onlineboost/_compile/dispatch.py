@@ -77,9 +77,38 @@ class Contract:
         """An optional kernel that goes through a block in one call."""
         return self.optional(stub, loops=True)
 
-    def implement(self, kind: type, *functions: Function) -> None:
-        """State type `kind` does it with these functions, each named after the kernel it implements."""
-        given = {function.__name__: function for function in functions}
+    def each(self, kernel: Function, together: int = 1) -> Function:
+        """A kernel that calls this one for every state of a tuple, in order; types that leave it out are skipped.
+
+        The first `together` arguments are tuples: each call gets one entry of theirs, and all of the others. It is
+        written out for every type of tuple, so that a tuple may hold states of different types.
+        """
+        name = kernel.__name__
+
+        def call(states: Any, *args: Any) -> None:
+            for own in zip(states, *args[: together - 1], strict=True):
+                kernel(*own, *args[together - 1 :])
+
+        def choose(states: Any, *args: Any) -> Function:
+            names = [f"a{i}" for i in range(1 + len(args))]
+            own, rest = names[:together], names[together:]
+            kinds = [getattr(one, "instance_class", None) for one in states.types]
+            calls = [
+                f"kernel({', '.join([f'{one}[{i}]' for one in own] + rest)})"
+                for i, kind in enumerate(kinds)
+                if kind is not None and self.implements(kind, name)
+            ]
+            made: dict[str, Any] = {"kernel": kernel}
+            exec(f"def each_{name}({', '.join(names)}):\n    " + "\n    ".join(calls or ["return"]), made)
+            return cast(Function, made[f"each_{name}"])
+
+        call.__name__ = f"each_{name}"
+        overload(call, strict=False, jit_options=cast(Any, BUILT_IN | {"forceinline": True}))(choose)
+        return call
+
+    def implement(self, kind: type, *functions: Function, **named: Function) -> None:
+        """State type `kind` does it with these functions, each named after the kernel it implements, or given by it."""
+        given = {function.__name__: function for function in functions} | named
         if unknown := given.keys() - self._chosen.keys():
             raise TypeError(f"{', '.join(sorted(unknown))}: not a kernel of a {self.name}; {self._names()}")
         if missing := self._chosen.keys() - self._defaults.keys() - given.keys():

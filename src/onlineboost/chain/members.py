@@ -6,7 +6,7 @@ and go on with its state, in which there is room then for all rows of the block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,24 +16,23 @@ from onlineboost.chain.learners import Learners
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
 from onlineboost.contracts.state import loaded, nbytes
-from onlineboost.panel.members.member import Member, new_member_work, start_numbers
+from onlineboost.panel.panel import begin, new_panel_work
 from onlineboost.panel.paths import column_weights
 from onlineboost.panel.state import (
     N_CLASSES,
-    Ground,
     most_bytes,
-    new_ground,
-    new_member,
+    new_state,
     own_sizes,
     packed,
     room_for_rows,
     settings_of,
     with_classes,
+    with_offset,
     with_room,
     with_sizes,
 )
 
-MOST_NEIGHBOURS = 64  # that a member asks: they are sorted one by one
+Member = Any  # a panel of one member: one of `panel.state.ALONE`
 NOBODY = -1  # number of a learner that is not to be asked
 
 
@@ -58,8 +57,8 @@ class MemberLearners(Learners):
         return len(self.members)
 
     def open(self, rows: Rows) -> tuple[Any, Any]:
-        widest = max(self.members, key=lambda member: len(member.ground.columns.centre))
-        return widest._replace(number=NOBODY), new_member_work(widest, rows.k)
+        widest = max(self.members, key=lambda member: len(member.shared.stats.columns.centre))
+        return widest._replace(number=NOBODY), new_panel_work(widest, rows.k)
 
     def supply(self, state: Any, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any) -> Any:
         if i == len(self.members):
@@ -79,27 +78,25 @@ class MemberLearners(Learners):
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         for i, member in enumerate(self.members):
-            wanted = member.ground.dense.n_numbers + sum(sizes)
-            self.members[i] = with_room(member, columns=min(wanted, member.ground.most))
+            stats = member.shared.stats
+            self.members[i] = with_room(member, columns=min(stats.dense.n_numbers + sum(sizes), stats.most))
 
     def new_columns(self, numeric: int, nominal: int) -> None:
         """A member goes on without them, as the panel does."""
-        for i, member in enumerate(self.members):
-            dense = member.ground.dense
-            ground = member.ground._replace(dense=dense._replace(offset=dense.offset + numeric))
-            self.members[i] = member._replace(ground=ground)
+        self.members = [with_offset(member, numeric) for member in self.members]
 
     def settings(self) -> dict[str, np.ndarray]:
         return {}
 
     def restart(self, i: int, t: int, settings: dict[str, float]) -> None:
         old = self.members[i]
-        dense = old.ground.dense
-        ground = new_ground(len(dense.origin), len(dense.place), child_key(old.ground.seed, t))
-        ground = ground._replace(dense=ground.dense._replace(offset=dense.offset))
-        fresh = _started(new_member(type(old), ground, **settings_of(old)))
-        sizes = {**own_sizes(fresh), "columns": own_sizes(old)["columns"]}
-        self.members[i] = with_classes(with_sizes(fresh, sizes), int(old.ground.used[N_CLASSES]))
+        stats, sizes = old.shared.stats, own_sizes(old)
+        n_numeric, n_nominal = len(stats.dense.origin), len(stats.dense.place)
+        fresh = new_state(type(old), n_numeric, n_nominal, child_key(stats.seed, t), settings_of(old))
+        begin(fresh)
+        fresh = with_offset(fresh, stats.dense.offset - n_numeric)
+        fresh = with_sizes(fresh, {**own_sizes(fresh), "columns": sizes["columns"]})
+        self.members[i] = with_classes(fresh, int(stats.used[N_CLASSES]))
 
     def tidy(self) -> None:
         """Nothing is left behind."""
@@ -109,20 +106,17 @@ class MemberLearners(Learners):
 
     def column_weights(self, place: int, n_columns: int) -> np.ndarray | None:
         """In proportion to what columns count in its metric."""
-        return column_weights(self.members[place].ground, n_columns)
+        return column_weights(self.members[place].shared.stats, n_columns)
 
     def most_bytes(self, k: int) -> int:
         return sum(most_bytes(member, k) for member in self.members)
 
 
-def _started(member: Member) -> Member:
-    start_numbers(member)
-    return member
-
-
 def new_members(
-    make: Callable[[Ground], Member], n_numeric: int, n_nominal: int, seeds: Sequence[int], k: int
+    kind: type, settings: Mapping[str, int], n_numeric: int, n_nominal: int, seeds: Sequence[int], k: int
 ) -> MemberLearners:
-    """A member for each of these seeds, with k classes."""
-    grounds = [new_ground(n_numeric, n_nominal, seed) for seed in seeds]
-    return MemberLearners([with_classes(_started(make(ground)), k) for ground in grounds])
+    """A member of this kind for each of these seeds, with k classes."""
+    members = [new_state(kind, n_numeric, n_nominal, seed, settings) for seed in seeds]
+    for member in members:
+        begin(member)
+    return MemberLearners([with_classes(member, k) for member in members])

@@ -12,8 +12,8 @@ from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain.stage import Stage
 from onlineboost.contracts.rows import Rows
 from onlineboost.contracts.state import nbytes
-from onlineboost.panel.alarm import PATIENCE
 from onlineboost.panel.panel import PanelWork, ask_row, begin, clipped_votes, learn_asked, new_panel_work
+from onlineboost.panel.reset import PATIENCE
 from onlineboost.panel.state import (
     Panel,
     begun_anew,
@@ -23,6 +23,7 @@ from onlineboost.panel.state import (
     room_for_rows,
     rows_left,
     with_classes,
+    with_offset,
     with_room,
 )
 
@@ -159,13 +160,12 @@ class PanelStage(Stage):
         self.state = with_classes(self.state, k)
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
-        wanted = self.state.dense.n_numbers + sum(sizes)
-        self.state = with_room(self.state, columns=min(wanted, self.state.most))
+        stats = self.state.shared.stats
+        self.state = with_room(self.state, columns=min(stats.dense.n_numbers + sum(sizes), stats.most))
 
     def new_columns(self, numeric: int, nominal: int) -> None:
         """The panel goes on without them: the trees behind it alone see columns that turn up later."""
-        dense = self.state.dense
-        self.state = self.state._replace(dense=dense._replace(offset=dense.offset + numeric))
+        self.state = with_offset(self.state, numeric)
 
     def nbytes(self) -> dict[str, int]:
         return {"panel": nbytes(self.state)}

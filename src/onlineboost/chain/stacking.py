@@ -25,35 +25,35 @@ from onlineboost.chain.stage import Block, End, Voter
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
 from onlineboost.contracts.state import copied, nbytes
-from onlineboost.panel.dense import HEAVIEST, LIGHTEST
-from onlineboost.panel.mixture import (
+from onlineboost.panel.combiner import (
     CHAIN,
     COMBINED,
+    FADE,
+    FADES,
     FORECASTS,
+    LEAST,
     PANEL,
     SLOW,
-    Mixture,
-    learn_mixture,
-    mix,
-    new_forecasts,
-    new_mixture,
-)
-from onlineboost.panel.newton import (
-    FADE,
-    LEAST,
     SLOW_FADE,
+    Mixture,
     Newton,
     NewtonWork,
     centre,
     combine,
+    learn_mixture,
     learn_newton,
+    learn_recency,
     logits_of,
+    mix,
+    new_forecasts,
+    new_mixture,
     new_newton,
     new_newton_work,
+    new_recency,
     softmax,
 )
-from onlineboost.panel.panel import NAMES
-from onlineboost.panel.recency import FADES, learn_recency, new_recency
+from onlineboost.panel.dense import HEAVIEST, LIGHTEST
+from onlineboost.panel.state import NAMES
 
 FIFTHS = 5
 START = 1  # place in StackPass.votes: of the panel 0, at the head of the chain 1, after fifth i 1 + i

@@ -12,19 +12,14 @@ import numpy as np
 from onlineboost.boosters.plain import Plain
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.hedge import Hedge
-from onlineboost.chain.members import MOST_NEIGHBOURS, MemberLearners, new_members
+from onlineboost.chain.members import MemberLearners, new_members
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
 from onlineboost.estimators.settings import Names, count, yes_or_no
-from onlineboost.panel.members.cosines import CosinesMember
-from onlineboost.panel.members.eager_trees import EagerMember
-from onlineboost.panel.members.least_squares import LinearMember
-from onlineboost.panel.members.member import Member
-from onlineboost.panel.members.nearest_neighbours import NeighboursMember
-from onlineboost.panel.members.refitted_trees import RefitsMember
-from onlineboost.panel.state import Ground, new_member
+from onlineboost.panel.neighbours import MOST_NEIGHBOURS
+from onlineboost.panel.state import ALONE
 from onlineboost.trees.state import Columns
 
 
@@ -41,12 +36,13 @@ class PanelMember(OnlineClassifier):
     random_state: Any = 0
 
     @abstractmethod
-    def _member(self, ground: Ground) -> Member:
-        """One with these settings, before its first row."""
+    def _kind(self) -> tuple[str, dict[str, int]]:
+        """Which one it is, by its name in files, and its settings."""
 
     def _members(self, columns: Columns, seeds: Sequence[int], k: int) -> MemberLearners:
         """One for each seed."""
-        return new_members(self._member, columns.n_numeric, len(columns.nominal_sizes), seeds, k)
+        name, settings = self._kind()
+        return new_members(ALONE[name], settings, columns.n_numeric, len(columns.nominal_sizes), seeds, k)
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         segment = Segment(self._members(columns, [seed], k), Plain(seed, 1, 0, np.ones(1)))
@@ -76,8 +72,8 @@ class EagerTrees(PanelMember):
     ['low', 'high']
     """
 
-    def _member(self, ground: Ground) -> EagerMember:
-        return new_member(EagerMember, ground)
+    def _kind(self) -> tuple[str, dict[str, int]]:
+        return "eager-trees", {}
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -106,11 +102,11 @@ class NearestNeighbours(PanelMember):
 
     n_neighbours: int = 4
 
-    def _member(self, ground: Ground) -> NeighboursMember:
+    def _kind(self) -> tuple[str, dict[str, int]]:
         many = count("n_neighbours", self.n_neighbours)
         if many > MOST_NEIGHBOURS:
             raise ValueError(f"n_neighbours must be at most {MOST_NEIGHBOURS}, got {self.n_neighbours!r}")
-        return new_member(NeighboursMember, ground, many=many)
+        return "nearest-neighbours", {"many": many}
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -140,8 +136,8 @@ class LeastSquares(PanelMember):
 
     cosines: bool = True
 
-    def _member(self, ground: Ground) -> LinearMember | CosinesMember:
-        return new_member(CosinesMember if yes_or_no("cosines", self.cosines) else LinearMember, ground)
+    def _kind(self) -> tuple[str, dict[str, int]]:
+        return "cosines" if yes_or_no("cosines", self.cosines) else "linear", {}
 
 
 class RefittedTrees(PanelMember):
@@ -165,5 +161,5 @@ class RefittedTrees(PanelMember):
     ['low', 'high']
     """
 
-    def _member(self, ground: Ground) -> RefitsMember:
-        return new_member(RefitsMember, ground)
+    def _kind(self) -> tuple[str, dict[str, int]]:
+        return "refitted-trees", {}

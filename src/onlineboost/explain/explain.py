@@ -15,7 +15,7 @@ from onlineboost.data.errors import DataError
 from onlineboost.explain.columns import in_stream_order, name_of, shown, value_of
 from onlineboost.explain.explanation import Explanation
 from onlineboost.explain.importances import moves_of
-from onlineboost.panel.paths import eager_masses, said_by_panel
+from onlineboost.panel.paths import said_by_panel, tellers_of
 from onlineboost.panel.state import Panel
 from onlineboost.trees.paths import children, tree_of
 from onlineboost.trees.state import LeafRule
@@ -83,7 +83,7 @@ def _add_panel(
 ) -> np.ndarray:
     """What the panel and the last labels add; of the columns, (columns, k)."""
     k, beta = end.recency.shape[1], end.newton.beta
-    said = said_by_panel(panel, x, k, eager_masses(panel, k))
+    said = said_by_panel(panel, x, k, tellers_of(panel, k))
     for name, voice in said.undivided():
         _add(others, f"panel: {name}", beta[0] * voice)
     cut = said.cut - (said.cut + said.columns.sum(axis=0) + said.voices.sum(axis=0)).mean()

@@ -21,11 +21,9 @@ from onlineboost.chain.stacking import Stacking
 from onlineboost.chain.stage import Voter
 from onlineboost.data.errors import DataError
 from onlineboost.explain.columns import in_stream_order
-from onlineboost.panel.paths import column_weights, eager_masses, said_by_panel
+from onlineboost.panel.paths import TOLD, column_weights, said_by_panel, tellers_of
 from onlineboost.panel.state import Panel
 from onlineboost.trees.paths import Moves
-
-TOLD = ("trees", "linear")  # voices of the panel that tell which columns move them
 
 
 class NotTold(DataError, AttributeError):
@@ -68,10 +66,10 @@ def moves_of(voter: Voter, X: np.ndarray, directions: np.ndarray) -> Moves | Non
 def _of_panel(panel: Panel, X: np.ndarray, y: np.ndarray, towards: np.ndarray) -> np.ndarray:
     """What each column does for the panel's votes, summed over these rows."""
     k = towards.shape[1]
-    masses, weights = eager_masses(panel, k), column_weights(panel, X.shape[1])
+    tellers, weights = tellers_of(panel, k), column_weights(panel.shared.stats, X.shape[1])
     total = np.zeros(X.shape[1])
     for x, label, direction in zip(X, y, towards, strict=True):
-        said = said_by_panel(panel, x[None, :], k, masses, leave_out=int(label))
+        said = said_by_panel(panel, x[None, :], k, tellers, leave_out=int(label))
         whole = [voice @ direction for name, voice in said.undivided() if name not in TOLD]
         total += said.columns @ direction + weights * max(0.0, sum(whole))
     return total

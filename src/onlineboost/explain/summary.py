@@ -13,7 +13,7 @@ from onlineboost.data.errors import DataError
 from onlineboost.explain.columns import shown
 from onlineboost.explain.events import events
 from onlineboost.explain.importances import importances
-from onlineboost.panel.panel import NAMES
+from onlineboost.panel.state import NAMES
 
 MOST_NAMES, TOP = 12, 5
 

@@ -1,7 +1,7 @@
 """Could a model that was read have been learned? Kernels do not check their indices: what they go by is checked here.
 
 What can be told of a state by itself is checked when it is made: types, shapes and ranges by its schema, trees by
-`trees.compact`, members by `panel.state`.
+`trees.compact`, panels by `panel.state`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.clipping import COUNT, HIGH, LOW, Numbers
 from onlineboost.chain.external import ExternalLearners
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
-from onlineboost.chain.members import MOST_NEIGHBOURS, MemberLearners
+from onlineboost.chain.members import MemberLearners
 from onlineboost.chain.model import Model
 from onlineboost.chain.restarts import Plan, most_lag
 from onlineboost.chain.weights import MOST_WEIGHT
@@ -62,24 +62,24 @@ def check_model(name: str, model: Model) -> None:
 
 def check_panelled(chain: Any, model: Model) -> None:
     """The panel, which has learned the rows since it last began anew, and the combiners behind the chain."""
-    panel, end = chain.panel.state, chain.end
+    panel, stats, end = chain.panel.state, chain.panel.state.shared.stats, chain.end
     counts, begun = panel.alarm.counts, panel.alarm.rounds
     require(((begun >= 0) & (begun <= chain.t)).all(), "when the panel has begun anew")
     require(((np.diff(begun) < 0) | (begun[1:] == 0)).all(), "when the panel has begun anew")
-    require(panel.used[N_CLASSES] == model.k, "the classes of the panel")
-    require(panel.used[ROWS] == chain.t - begun[0], "the rows of the panel")
-    heaviest = HEAVIEST * int(panel.used[ROWS]) * (1.0 + 1e-9)  # sums are rounded
+    require(stats.used[N_CLASSES] == model.k, "the classes of the panel")
+    require(stats.used[ROWS] == chain.t - begun[0], "the rows of the panel")
+    heaviest = HEAVIEST * int(stats.used[ROWS]) * (1.0 + 1e-9)  # sums are rounded
     require(((counts >= 0.0) & (counts <= heaviest)).all(), "the labels that the panel has learned")
-    check_dense(panel, model)
+    check_dense(stats, model)
     for newton in (end.newton, end.slow):
         check_newton(newton)
     share = end.mixture.share
     require((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6, "the shares of the mixture")
 
 
-def check_dense(ground: Any, model: Model) -> None:
+def check_dense(stats: Any, model: Model) -> None:
     """The columns of a panel or a member are the first of the model, which knows all values that it knows."""
-    dense, sizes = ground.dense, model.encoder.sizes
+    dense, sizes = stats.dense, model.encoder.sizes
     require(len(dense.origin) <= dense.offset == model.chain.n_numeric, "the columns of the panel")
     require(len(dense.place) <= len(sizes), "the columns of the panel")
     known = zip(dense.place, sizes, strict=False)
@@ -166,10 +166,9 @@ def check_members(learners: MemberLearners, holds: Holds, model: Model, classes:
     kinds = {STATES.by_kind[type(member)].name for member in learners.members}
     require(len(kinds) == 1 and kinds <= set(holds.members or kinds), "the learners are of another kind")
     for member in learners.members:
-        ground = member.ground
-        require(ground.used[N_CLASSES] == classes and 0 <= ground.used[ROWS] <= model.chain.t, "the rows of a member")
-        check_dense(ground, model)
-        require(1 <= getattr(member, "many", 1) <= MOST_NEIGHBOURS, "the neighbours of a member")
+        stats = member.shared.stats
+        require(stats.used[N_CLASSES] == classes and 0 <= stats.used[ROWS] <= model.chain.t, "the rows of a member")
+        check_dense(stats, model)
 
 
 def check_trees(learners: TreeLearners, holds: Holds, model: Model, classes: int) -> None:

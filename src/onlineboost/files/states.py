@@ -42,15 +42,9 @@ from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
 from onlineboost.files.data import add_columns
 from onlineboost.files.fields import States
-from onlineboost.panel.members.cosines import CosinesMember
-from onlineboost.panel.members.eager_trees import EagerMember
-from onlineboost.panel.members.least_squares import LinearMember
-from onlineboost.panel.members.nearest_neighbours import NeighboursMember
-from onlineboost.panel.members.refitted_trees import RefitsMember
-from onlineboost.panel.mixture import Mixture
-from onlineboost.panel.newton import Newton
-from onlineboost.panel.recency import RECENCY
-from onlineboost.panel.state import N_CLASSES, Panel, packed, read
+from onlineboost.panel.columns import N_CLASSES
+from onlineboost.panel.combiner import RECENCY, Mixture, Newton
+from onlineboost.panel.state import ALONE, Panel, packed, read
 from onlineboost.storage.errors import DamagedModelFile
 from onlineboost.trees import compact
 from onlineboost.trees.state import RECORDS, Forest
@@ -124,10 +118,6 @@ class _Given:
     started: Annotated[np.ndarray, b1("learners")]
 
 
-class _Members:
-    members: list[EagerMember | NeighboursMember | LinearMember | CosinesMember | RefitsMember]
-
-
 def _take_forest(learners: TreeLearners) -> dict[str, Any]:
     return compact.packed(learners.forest)
 
@@ -148,7 +138,7 @@ STATES.add(
     lambda own: {"learners": own.learners, "n_classes": own.k, "started": own.started},
     lambda given: ExternalLearners(given["learners"], given["n_classes"], given["started"]),
 )
-STATES.add("members", MemberLearners, _Members)
+STATES.add("members", MemberLearners, {"members": Field(kinds=tuple(ALONE.values()), many=True)})
 
 
 def _flat(kind: type) -> dict[str, Field]:
@@ -169,12 +159,8 @@ def add_flat(name: str, kind: type) -> None:
     STATES.add(name, kind, fields, partial(_take_flat, fields), partial(read, kind), fresh=True)
 
 
-add_flat("panel", Panel)
-add_flat("eager-trees", EagerMember)
-add_flat("nearest-neighbours", NeighboursMember)
-add_flat("linear", LinearMember)
-add_flat("cosines", CosinesMember)
-add_flat("refitted-trees", RefitsMember)
+for name, kind in {"panel": Panel, **ALONE}.items():
+    add_flat(name, kind)
 
 # ----------------------------------------------------------------------------------------------------------- boosters
 
@@ -313,7 +299,7 @@ def _make_stacked(given: dict[str, Any]) -> Chain:
     end = Stacking(given["n_learners"])
     end.newton, end.slow = Newton(given["beta"], given["A"]), Newton(given["slow_beta"], given["slow_A"])
     end.mixture, end.recency = Mixture(given["share"], given["lost"]), given["recency"]
-    k = given["panel"].used[N_CLASSES]
+    k = given["panel"].shared.stats.used[N_CLASSES]
     if len(end.newton.beta) != BEFORE + len(end.ends) or end.recency.shape[1] != k:
         raise DamagedModelFile("the combiner is not that of the chain")
     return _made(given, given["segments"], end, PanelStage(given["panel"]))

@@ -11,7 +11,7 @@ numbers since the last look, origin and unit do not fit any more
 * if the range of all numbers is more than ODD times as wide: the first ones were glitches. This is judged up to the
   first look after SURE numbers at which the column varies. Later glitches do not get here: see `chain.numbers`.
 
-They are then taken from the range since the last look, and what was known of the column starts again (`ground`).
+They are then taken from the range since the last look, and what was known of the column starts again (`columns`).
 A nominal value becomes a 1 in a column of its own. These are given away in the order in which the values come; once
 there are no more, values share them, with a sign, by a hash. A missing value becomes the mean of the column. Of more
 than WIDE numeric columns those beyond are added to the first ones, in turn, each with a sign that is drawn: column c to

@@ -1,74 +1,47 @@
-"""Eager trees: they split as soon as a leaf has met two classes, by cuts that are drawn at random.
+"""Eager trees as a member of the panel: what they say of a row, how they learn it, and why they say so.
 
-A leaf keeps the weights of its classes and the numbers of its last rows, by turns. As soon as these rows are of two
-classes, CUTS columns are drawn in proportion to (range among the rows) x (weight of the column), a threshold each
-between the ends of the range, and the cut of least impurity is made (Gini's: no logarithms, and no less accurate). The
-rows go on to the children, and with them the weights of the classes: nothing is forgotten at a split.
-
-The rows themselves are in a memory that all trees share; those that have left it are of no use for a split any more. A
-tree that has no room for a split starts again. The trees have room for different numbers of nodes, so that they do not
-all do so at the same time.
+`eager_trees` has what they are, and how they grow.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from onlineboost._compile.fastmath import bits_float, float_bits
-from onlineboost._compile.jit import bare_kernel, small_kernel
-from onlineboost._compile.random import EAGER, uniform
-from onlineboost.contracts.schema import f4, i4, i8
-from onlineboost.panel.dense import HEAVIEST, HUGE, LIGHTEST, ROOM, moved
-
-N_TREES = 24
-ROWS = 16  # a leaf remembers
-CLASSES = 8  # a leaf counts; of more, the lightest are forgotten
-CUTS = 8  # drawn for a split
-NODES = 8192  # of a tree at most
-MEMORY = 8192  # rows in the memory
-SAME = 1e-9  # cuts whose impurities differ by less are equally good, and the first one is made
-PRIOR = 0.01  # weight that each class has in every leaf from the start
-WRAP = 0x7FFFFFFF
-
-SPLIT, LINK = 0, 1  # the two numbers of a node: the bits of its threshold, and `link`
-COLUMN_BITS = 16
-N_NODES, N_LEAVES = 0, 1  # Eager.used
-
-
-class Eager(NamedTuple):
-    """All trees, and their memory."""
-
-    nodes: Annotated[np.ndarray, i8(N_TREES, "nodes", 2)]
-    labels: Annotated[np.ndarray, i4(N_TREES, "leaves", CLASSES, below="classes")]
-    weights: Annotated[np.ndarray, f4(N_TREES, "leaves", CLASSES, low=0.0, high=HUGE)]  # 0: no class
-    rows: Annotated[np.ndarray, i4(N_TREES, "leaves", ROWS, below="rows")]  # numbers of rows
-    met: Annotated[np.ndarray, i4(N_TREES, "leaves", low=0, high=2 * ROWS - 1)]  # rows that the leaf has been given
-    used: Annotated[np.ndarray, i8(N_TREES, 2, default=1)]
-    values: Annotated[np.ndarray, f4("memory", "columns", low=-HUGE, high=HUGE)]
-    y: Annotated[np.ndarray, i4("memory", below="classes")]
-    weight: Annotated[np.ndarray, f4("memory", low=LIGHTEST / ROOM, high=HEAVIEST * ROOM)]
+from onlineboost._compile.jit import bare_kernel
+from onlineboost.contracts.state import require
+from onlineboost.panel import columns
+from onlineboost.panel.combiner import LEAST
+from onlineboost.panel.dense import moved
+from onlineboost.panel.eager_trees import (
+    CLASSES,
+    COLUMN_BITS,
+    LINK,
+    MEMORY,
+    N_LEAVES,
+    N_NODES,
+    N_TREES,
+    NODES,
+    PRIOR,
+    ROWS,
+    SPLIT,
+    WRAP,
+    Eager,
+    EagerWork,
+    column_of,
+    first_of,
+    gather_rows,
+    push_row,
+    split,
+)
+from onlineboost.panel.member import MEMBER, Part, Room
 
 
-class EagerWork(NamedTuple):
-    """Scratch for one row."""
-
-    leaf: np.ndarray  # int64 (trees,) node that the row is in
-    turn: np.ndarray  # int64 (trees,) trees that something is to be done with
-    rows: np.ndarray  # int64 (ROWS,) places in the memory
-    numbers: np.ndarray  # int64 (ROWS,) their numbers
-    kind: np.ndarray  # int64 (ROWS,) which of the classes at hand
-    weights: np.ndarray  # float64 (ROWS,) their weights
-    labels: np.ndarray  # int64 (ROWS,) the classes at hand
-    mass: np.ndarray  # float64 (ROWS,) their weights
-    left: np.ndarray  # float64 (ROWS,) and those on the left of a cut
-    low: np.ndarray  # float32 (dense columns,)
-    high: np.ndarray
-    share: np.ndarray  # float64 (dense columns,) sums of range x weight up to this column
-
-
-def new_eager_work(columns: int) -> EagerWork:
+def new_eager_work(eager: Eager, sizes: Mapping[str, int]) -> EagerWork:
+    columns = sizes["columns"]
     rows, numbers, kind, labels = (np.empty(ROWS, np.int64) for _ in range(4))
     low, high = np.empty(columns, np.float32), np.empty(columns, np.float32)
     weights, mass, left = np.empty(ROWS), np.empty(ROWS), np.empty(ROWS)
@@ -76,27 +49,11 @@ def new_eager_work(columns: int) -> EagerWork:
     return EagerWork(leaf, turn, rows, numbers, kind, weights, labels, mass, left, low, high, share)
 
 
-@small_kernel
-def link(column, first):
-    """What a node splits on, -1 for a leaf, and the first of its two children, or the leaf's place in the tables."""
-    return (first << COLUMN_BITS) | (column + 1)
-
-
-@small_kernel
-def column_of(node):
-    return (node[LINK] & ((1 << COLUMN_BITS) - 1)) - 1
-
-
-@small_kernel
-def first_of(node):
-    return node[LINK] >> COLUMN_BITS
-
-
 @bare_kernel
-def ask_eager(eager, work, values, k, p):
-    """The mean over the trees of what the row's leaf says, in p[:k]."""
-    find_leaves(eager, work, values)
-    base = 0.0
+def say(eager, work, said, shared, row, n, k):
+    """The mean over the trees of what the row's leaf says."""
+    find_leaves(eager, work, row.values)
+    p, base = said[0], 0.0
     for c in range(k):
         p[c] = 0.0
     for tree in range(N_TREES):
@@ -145,8 +102,8 @@ def remember_row(eager, values, n, y, weight, t):
 
 
 @bare_kernel
-def move_eager(eager, j, factor, shift):
-    """What was v in dense column j is v * factor + shift from here on: in the memory, and in thresholds."""
+def move(eager, shared, j, n, k, factor, shift):
+    """In the memory, and in thresholds."""
     for at in range(eager.values.shape[0]):
         eager.values[at, j] = moved(eager.values[at, j], factor, shift)
     for tree in range(N_TREES):
@@ -157,8 +114,17 @@ def move_eager(eager, j, factor, shift):
 
 
 @bare_kernel
-def learn_eager(eager, work, column_weight, n, y, weight, t, seed):
-    """All trees learn row t, which has been remembered, in the leaves that `ask_eager` found."""
+def learn(eager, work, shared, row, n, k, y, weight):
+    """All trees learn the row in the leaves that `say` found."""
+    stats = shared.stats
+    t = stats.used[columns.ROWS]
+    remember_row(eager, row.values, n, y, weight, t)
+    learn_row(eager, work, stats.columns.pull, n, y, weight, t, stats.seed)
+
+
+@bare_kernel
+def learn_row(eager, work, column_weight, n, y, weight, t, seed):
+    """Row t, which has been remembered."""
     n_mixed = 0
     for tree in range(N_TREES):
         place = first_of(eager.nodes[tree, work.leaf[tree]])
@@ -190,14 +156,6 @@ def count_class(labels, weights, y, weight):
 
 
 @bare_kernel
-def push_row(rows, met, place, number):
-    rows[met[place] % ROWS] = number
-    met[place] += 1
-    if met[place] >= 2 * ROWS:  # the turns go on, and the number stays small
-        met[place] -= ROWS
-
-
-@bare_kernel
 def is_mixed(weights):
     several = 0
     for i in range(CLASSES):
@@ -205,156 +163,102 @@ def is_mixed(weights):
     return several > 1
 
 
-@bare_kernel
-def gather_rows(eager, work, tree, place, t):
-    """The leaf's rows that are still in the memory, oldest first, into `work`: how many classes and rows there are."""
-    met = eager.met[tree, place]
-    n_rows = kinds = 0
-    for turn in range(max(0, met - ROWS), met):
-        number = eager.rows[tree, place, turn % ROWS]
-        age = ((t & WRAP) - number) & WRAP
-        if age >= MEMORY:
-            continue
-        row = (t - age) % MEMORY
-        kind = 0
-        while kind < kinds and work.labels[kind] != eager.y[row]:
-            kind += 1
-        if kind == kinds:
-            work.labels[kinds] = eager.y[row]
-            work.mass[kinds] = 0.0
-            kinds += 1
-        work.mass[kind] += eager.weight[row]
-        work.weights[n_rows] = eager.weight[row]
-        work.rows[n_rows], work.numbers[n_rows], work.kind[n_rows] = row, number, kind
-        n_rows += 1
-    return kinds, n_rows
+def split_of(nodes: np.ndarray) -> tuple[Any, Any]:
+    """The column that nodes split on, -1 for a leaf, and the first child or the leaf's place: `link` undone."""
+    link = nodes[..., LINK]
+    return (link & ((1 << COLUMN_BITS) - 1)) - 1, link >> COLUMN_BITS
 
 
-@bare_kernel
-def split(eager, work, tree, at, kinds, n_rows, column_weight, n, t, seed):
-    """Make the best of the cuts that are drawn, if there is one."""
-    total = weigh_ranges(eager.values, work, n_rows, column_weight, n)
-    if total <= 0.0:
-        return
-    best, best_column, best_threshold = 1e300, -1, 0.0
-    for cut in range(CUTS):
-        column = drawn_column(work.share, n, total * uniform(seed, EAGER, tree, 2 * CUTS * t + 2 * cut))
-        low, high = np.float64(work.low[column]), np.float64(work.high[column])
-        threshold = low + (high - low) * uniform(seed, EAGER, tree, 2 * CUTS * t + 2 * cut + 1)
-        found = impurity(eager.values, work, kinds, n_rows, column, threshold)
-        if found < best - SAME:
-            best, best_column, best_threshold = found, column, threshold
-    limit = NODES // 2 + (NODES // 2) * (tree + 1) // N_TREES
-    if eager.used[tree, N_NODES] + 2 > limit:
-        start_again(eager, tree)
-        return
-    impurity(eager.values, work, kinds, n_rows, best_column, best_threshold)  # for work.left
-    grow(eager, work, tree, at, kinds, n_rows, best_column, best_threshold)
+def check_trees(eager: Eager, shared: Any) -> None:
+    """Every node leads to two nodes after it, or to a leaf of the tables."""
+    column, first = split_of(eager.nodes)
+    n_nodes, n_leaves = eager.used[:, N_NODES, None], eager.used[:, N_LEAVES, None]
+    at = np.arange(column.shape[1])
+    good = (n_nodes >= 1) & (n_nodes <= len(at)) & (n_nodes == 2 * n_leaves - 1)
+    require(good.all(), "the nodes of a tree")
+    inner = (first > at) & (first + 1 < n_nodes) & (column < shared.stats.used[columns.COLUMNS])
+    leaf = (first >= 0) & (first < n_leaves)
+    require((np.where(column >= 0, inner, leaf) | (at >= n_nodes)).all(), "the nodes of a tree")
 
 
-@bare_kernel
-def weigh_ranges(values, work, n_rows, column_weight, n):
-    """Ends of all columns among the rows at hand, and the sums of range x weight; returns the whole sum."""
-    low, high = work.low, work.high
-    first = values[work.rows[0]]
-    for j in range(n):
-        low[j] = high[j] = first[j]
-    for i in range(1, n_rows):
-        widen_ends(low, high, values[work.rows[i]], n)
-    total = 0.0
-    for j in range(n):
-        total += (np.float64(high[j]) - np.float64(low[j])) * column_weight[j]
-        work.share[j] = total
-    return total
+def masses_of(eager: Eager, k: int) -> list[np.ndarray]:
+    """Weights of the classes below every node, (nodes, k) for each tree."""
+    out = []
+    for tree in range(N_TREES):
+        nodes = eager.nodes[tree, : eager.used[tree, N_NODES]]
+        column, first = split_of(nodes)
+        mass = np.zeros((len(nodes), k))
+        leaf = np.flatnonzero(column < 0)
+        for c in range(CLASSES):
+            np.add.at(mass, (leaf, eager.labels[tree, first[leaf], c]), eager.weights[tree, first[leaf], c])
+        levels, level = [], np.zeros(1, np.int64)
+        while (level := level[column[level] >= 0]).size:
+            levels.append(level)
+            level = np.concatenate([first[level], first[level] + 1])
+        for level in reversed(levels):
+            mass[level] = mass[first[level]] + mass[first[level] + 1]
+        out.append(mass)
+    return out
 
 
-@small_kernel
-def widen_ends(low, high, row, n):
-    for j in range(n):
-        low[j] = row[j] if row[j] < low[j] else low[j]
-        high[j] = row[j] if row[j] > high[j] else high[j]
+def tell(eager: Eager, shared: Any, k: int) -> Any:
+    """By paths, as in `trees.paths`.
+
+    The mean distribution of the trees goes from that of the roots to that of the leaves, and the logits follow in
+    proportion.
+    """
+    masses = masses_of(eager, k)
+    return lambda own, row, n, leave_out: told_columns(eager, masses, row.values, n, k, leave_out)
 
 
-@bare_kernel
-def drawn_column(share, n, level):
-    """The first column whose sum is above `level`: by bisection."""
-    low, high = 0, n - 1
-    while low < high:
-        middle = (low + high) // 2
-        if share[middle] > level:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+def told_columns(
+    eager: Eager, masses: list[np.ndarray], values: np.ndarray, n: int, k: int, leave_out: int
+) -> np.ndarray:
+    """What each dense column adds to the logits of the trees' mean distribution, (dense columns, k)."""
+    change, start = np.zeros((n, k)), np.zeros(k)
+    for tree, mass in enumerate(masses):
+        nodes, at = eager.nodes[tree], 0
+        p = distribution(mass[0], None, k, leave_out)
+        start += p
+        while (link := split_of(nodes[at]))[0] >= 0:
+            column, threshold = int(link[0]), nodes[at, SPLIT : SPLIT + 1].view(np.float64)[0]
+            at = int(link[1]) + int(values[column] > threshold)
+            after = distribution(mass[at], p, k, leave_out)
+            change[column] += after - p
+            p = after
+    start, change = start / N_TREES, change / N_TREES
+    end = start + change.sum(axis=0)
+    far = np.abs(end - start) > 1e-9
+    slope = np.where(
+        far, np.log((end + LEAST) / (start + LEAST)) / np.where(far, end - start, 1.0), 1.0 / (end + LEAST)
+    )
+    logits = slope * change
+    centred: np.ndarray = logits - logits.mean(axis=1, keepdims=True)
+    return centred
 
 
-@bare_kernel
-def impurity(values, work, kinds, n_rows, column, threshold):
-    """Gini's, of the classes on both sides of a cut, times their weight; work.left gets the weights on the left."""
-    for kind in range(kinds):
-        work.left[kind] = 0.0
-    for i in range(n_rows):
-        work.left[work.kind[i]] += work.weights[i] if values[work.rows[i], column] <= threshold else 0.0
-    left = right = left_squares = right_squares = 0.0
-    for kind in range(kinds):
-        rest = max(0.0, work.mass[kind] - work.left[kind])
-        left += work.left[kind]
-        right += rest
-        left_squares += work.left[kind] * work.left[kind]
-        right_squares += rest * rest
-    return (left - left_squares / max(left, 1e-30)) + (right - right_squares / max(right, 1e-30))
+def distribution(mass: np.ndarray, before: np.ndarray | None, k: int, leave_out: int) -> np.ndarray:
+    """The distribution of a node; without the row's own weight it may know nothing, and says what its parent does."""
+    if leave_out >= 0:
+        mass = mass.copy()
+        mass[leave_out] = max(0.0, mass[leave_out] - 1.0)
+        if mass.sum() <= 0.0 and before is not None:
+            return before
+    shares: np.ndarray = (mass + PRIOR) / (mass.sum() + PRIOR * k)
+    return shares
 
 
-@bare_kernel
-def start_again(eager, tree):
-    """A single leaf that knows nothing."""
-    for at in range(eager.used[tree, N_NODES]):
-        eager.nodes[tree, at, SPLIT] = eager.nodes[tree, at, LINK] = 0
-    for place in range(eager.used[tree, N_LEAVES]):
-        clear_rows(eager, tree, place)
-        for i in range(CLASSES):
-            eager.weights[tree, place, i] = 0.0
-            eager.labels[tree, place, i] = 0
-    eager.used[tree, N_NODES] = eager.used[tree, N_LEAVES] = 1
-
-
-@bare_kernel
-def clear_rows(eager, tree, place):
-    eager.met[tree, place] = 0
-    for i in range(ROWS):
-        eager.rows[tree, place, i] = 0
-
-
-@bare_kernel
-def grow(eager, work, tree, at, kinds, n_rows, column, threshold):
-    """Split node `at`: its place in the tables of leaves goes to the first child. work.left belongs to this cut."""
-    nodes, used = eager.nodes[tree], eager.used[tree]
-    children, place, other = used[N_NODES], first_of(nodes[at]), used[N_LEAVES]
-    used[N_NODES] += 2
-    used[N_LEAVES] += 1
-    nodes[children, LINK], nodes[children + 1, LINK] = link(-1, place), link(-1, other)
-    nodes[at, LINK], nodes[at, SPLIT] = link(column, children), float_bits(threshold)
-    share_classes(eager, work, tree, place, other, kinds)
-    clear_rows(eager, tree, place)
-    clear_rows(eager, tree, other)
-    for i in range(n_rows):
-        leaf = place if eager.values[work.rows[i], column] <= threshold else other
-        push_row(eager.rows[tree, leaf], eager.met[tree], leaf, work.numbers[i])
-
-
-@bare_kernel
-def share_classes(eager, work, tree, place, other, kinds):
-    """Share the classes of a leaf between two, each as its rows at hand fall; all rows, for one that has none."""
-    left = mass = 0.0
-    for kind in range(kinds):
-        left += work.left[kind]
-        mass += work.mass[kind]
-    for i in range(CLASSES):
-        label, weight = eager.labels[tree, place, i], eager.weights[tree, place, i]
-        share = left / mass
-        for kind in range(kinds):
-            if work.labels[kind] == label and work.mass[kind] > 0.0:
-                share = min(1.0, work.left[kind] / work.mass[kind])
-        for leaf, part in ((place, weight * share), (other, weight * (1.0 - share))):
-            eager.weights[tree, leaf, i] = part
-            eager.labels[tree, leaf, i] = label if eager.weights[tree, leaf, i] > 0.0 else 0
+MEMBER.implement(Eager, move, say, learn)
+EAGER = Part(
+    "eager",
+    Eager,
+    {0: "trees"},
+    new_eager_work,
+    rooms=(
+        Room("memory", MEMORY, 512),
+        Room("nodes", NODES, 1024, 2, lambda eager: int(eager.used[:, N_NODES].max()), start=1),
+    ),
+    sizes={"leaves": lambda sizes: sizes["nodes"] // 2 + 1},
+    check=check_trees,
+    tell=tell,
+)

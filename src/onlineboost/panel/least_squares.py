@@ -1,38 +1,38 @@
-"""Recursive least squares: linear scores of the classes, one target per class, and random cosines for what is curved.
+"""Recursive least squares: linear scores of the classes, one target per class.
 
-Two of them learn side by side: one from [1, z], one from [1, 128 cosines, z]. z are the columns in units of their
-spread, clipped. The cosines are of z times the root of each column's eta^2 (`metric`): waves run along what matters.
-With P the inverse of the faded sum of x x' (at first I: a ridge of 1) and u = P x, a row with weight w moves the
-scores' coefficients W by Newton's step:
+They learn from [1, z]; z are the columns in units of their spread, clipped. With P the inverse of the faded sum of x x'
+(at first I: a ridge of 1) and u = P x, a row with weight w moves the scores' coefficients W by Newton's step:
 
     W_c += (1[c = y] - W_c x) w u / (f + w x' u)
     P   <- (P - w u u' / (f + w x' u)) / f
 
 f < 1 forgets. In directions that no row has for long, P would grow without end; its diagonal is kept below MOST.
+
+The same with random cosines beside the columns is `cosines`. The scores of both are columns for other members: those of
+the first FOLD classes, which all others share. What these columns count is learned as that of the columns is.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.jit import bare_kernel, entry_kernel, fused_kernel, summing_kernel
-from onlineboost._compile.random import FREQUENCY, uniform
-from onlineboost.contracts.schema import f8
+from onlineboost._compile.jit import bare_kernel, fused_kernel, summing_kernel
+from onlineboost.contracts.schema import f8, part
+from onlineboost.contracts.state import require
+from onlineboost.panel.columns import CONSTANT, SHARPEST, Metric, learn_metric, refresh
+from onlineboost.panel.combiner import centre
 from onlineboost.panel.dense import LARGEST
-from onlineboost.panel.newton import centre
+from onlineboost.panel.member import MEMBER, OUTSIDE, Part, wide
 
 FORGET = 0.9995
 CLIP = 5.0  # of z
-N_COSINES = 128
-HEIGHT = 0.35  # of the cosines
-SPREAD = 1.0  # variance of the frequencies, times the number of columns
 MOST = 8.0  # of the diagonal of P, which starts at 1
 SHARPNESS = 5.0  # logits per unit of a score
-
-_SIN = tuple((-1.0) ** i * (2.0 * math.pi) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(8))
+FOLD = 32  # classes whose scores are columns of their own; beyond, they share these
+ON_COLUMNS, ON_COSINES = range(2)  # of two scores of a class
 
 
 def identity(shape: tuple[int, int]) -> np.ndarray:
@@ -40,26 +40,29 @@ def identity(shape: tuple[int, int]) -> np.ndarray:
 
 
 class LeastSquares(NamedTuple):
-    """One of the two."""
+    """What they have learned."""
 
-    P: Annotated[
-        np.ndarray, f8("inputs", "inputs", low=-1e3 * MOST, high=1e3 * MOST, default=identity)
-    ]  # lower triangle
+    # lower triangle
+    P: Annotated[np.ndarray, f8("inputs", "inputs", low=-1e3 * MOST, high=1e3 * MOST, default=identity)]
     W: Annotated[np.ndarray, f8("classes", "inputs", low=-LARGEST, high=LARGEST)]
 
 
-@bare_kernel
-def draw_frequency(seed, feature, column, width):
-    """Of one cosine and one column: normal, by Box and Muller. `width` is the number of columns."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(seed, FREQUENCY, 2 * feature, column)))
-    turn = 2.0 * math.pi * uniform(seed, FREQUENCY, 2 * feature + 1, column)
-    return math.sqrt(SPREAD / width) * radius * math.cos(turn)
+class Scale(NamedTuple):
+    """Shared: the columns in units of their spread."""
+
+    scale: Annotated[np.ndarray, f8("columns", low=0.0, high=SHARPEST)]
 
 
-@entry_kernel
-def start_phases(seed, phases):
-    for m in range(phases.size):
-        phases[m] = uniform(seed, FREQUENCY, m, -1)
+class SquaresWork(NamedTuple):
+    """Scratch for one row."""
+
+    x: np.ndarray  # float64 (inputs,) [1, z], or [1, cosines, z]
+    u: np.ndarray  # float64 (inputs,)
+    scores: np.ndarray  # float64 (k,)
+
+
+def new_squares_work(inputs: int, k: int) -> SquaresWork:
+    return SquaresWork(np.ones(inputs), np.zeros(inputs), np.zeros(k))
 
 
 @bare_kernel
@@ -78,53 +81,6 @@ def start_input_again(squares, at, n, k):
     for c in range(k):
         squares.W[c, at] = 0.0
     start_input(squares, at)
-
-
-@bare_kernel
-def start_frequencies(frequencies, column, seed, width):
-    """The frequencies, in turns, of a column that is in use from here on."""
-    for m in range(N_COSINES):
-        frequencies[column, m] = draw_frequency(seed, m, column, width) / (2.0 * math.pi)
-
-
-@bare_kernel
-def standardise(values, centre_of, scale, n, z):
-    """z[:n]: the columns in units of their spread, clipped."""
-    for j in range(n):
-        z[j] = min(max((values[j] - centre_of[j]) * scale[j], -CLIP), CLIP)
-
-
-@fused_kernel
-def cosine(turns):
-    """cos(2 pi turns), to 1e-11: a polynomial, so that loops over it vectorise."""
-    t = turns + 0.25
-    t -= math.floor(t + 0.5)  # -1/2 ... 1/2; sin(2 pi t)
-    t = t if abs(t) <= 0.25 else math.copysign(0.5, t) - t
-    s = t * t
-    value = _SIN[7]
-    value = value * s + _SIN[6]
-    value = value * s + _SIN[5]
-    value = value * s + _SIN[4]
-    value = value * s + _SIN[3]
-    value = value * s + _SIN[2]
-    value = value * s + _SIN[1]
-    value = value * s + _SIN[0]
-    return value * t
-
-
-@bare_kernel
-def curve(frequencies, phases, tilt, z, n, out):
-    """out[1:] = [cosines, z], from z[:n]. Frequencies are in turns."""
-    cosines, plain = out[1:], out[1 + N_COSINES :]
-    for m in range(N_COSINES):
-        cosines[m] = phases[m]
-    for j in range(n):
-        plain[j] = z[j]
-        tilted = z[j] * tilt[j]
-        if tilted != 0.0:
-            add_scaled(cosines, frequencies[j], tilted, N_COSINES)
-    for m in range(N_COSINES):
-        cosines[m] = HEIGHT * cosine(cosines[m])
 
 
 @fused_kernel
@@ -198,3 +154,132 @@ def shrink(P, i, n):
     for j in range(i + 1, n):
         P[j, i] *= factor
     P[i, i] = 0.5 * P[i, i] if P[i, i] > 0.0 else 1.0
+
+
+# ------------------------------------------------------------------------------------------------------ shared: a scale
+
+
+@bare_kernel
+def standardise(scale, own, shared, row, n, k):
+    """z[:n]: the columns in units of their spread, clipped."""
+    centre_of = shared.stats.columns.centre
+    for j in range(n):
+        row.z[j] = min(max((row.values[j] - centre_of[j]) * scale.scale[j], -CLIP), CLIP)
+
+
+@bare_kernel
+def move_scale(scale, shared, j, n, k, factor, shift):
+    scale.scale[j] = 0.0
+
+
+@bare_kernel
+def rescale(scale, owners, shared, row, n, k):
+    """1 / sd, one for all values of a nominal column together."""
+    dense, variance = shared.stats.dense, shared.stats.columns.variance
+    for q in range(dense.place.shape[0]):
+        owners[q] = 0.0
+    for j in range(dense.n_numbers, n):
+        owners[dense.owner[j]] += variance[j]
+    for j in range(n):
+        spread = variance[j] if j < dense.n_numbers else owners[dense.owner[j]]
+        scale.scale[j] = 1.0 / math.sqrt(spread) if spread > CONSTANT else 0.0
+
+
+MEMBER.implement(Scale, prepare=standardise, move=move_scale, refreshed=rescale)
+SCALE = Part("scale", Scale, field=OUTSIDE, new_work=lambda state, sizes: np.zeros(sizes["width"]))
+
+
+# -------------------------------------------------------------------------------------------- shared: what scores count
+
+
+@bare_kernel
+def learn_scores(metric, own, shared, row, n, k, y, weight):
+    learn_metric(metric, row.folded, own, 2 * min(k, FOLD), y, weight)
+
+
+@bare_kernel
+def refresh_scores(metric, own, shared, row, n, k):
+    refresh(metric, 2 * min(k, FOLD), k, row.sums[0], row.sums[1], row.sums[2])
+
+
+def new_classes(metric: Metric, old: int, k: int) -> None:
+    """Their scores have been 0 all the time."""
+    new = slice(2 * min(old, FOLD), 2 * min(k, FOLD))
+    metric.total.mass[new] = metric.total.mass[0]
+    metric.by_class.mass[:, new] = metric.by_class.mass[:, :1]
+
+
+MEMBER.implement(Metric, learn=learn_scores, refreshed=refresh_scores)
+SCORES = Part(
+    "scores",
+    Metric,
+    field=part(columns="scores"),
+    new_work=lambda state, sizes: np.ones(2 * FOLD),  # no score is missing
+    sizes={"scores": lambda sizes: 2 * min(sizes["classes"], FOLD)},
+    new_classes=new_classes,
+)
+
+
+# --------------------------------------------------------------------------------------------------------------- linear
+
+
+@bare_kernel
+def start_linear(squares, shared, first, stop):
+    for j in range(first, stop):
+        start_input(squares, 1 + j)
+
+
+@bare_kernel
+def move_linear(squares, shared, j, n, k, factor, shift):
+    start_input_again(squares, 1 + j, 1 + n, k)
+
+
+@bare_kernel
+def say_linear(squares, own, said, shared, row, n, k):
+    for j in range(n):
+        own.x[1 + j] = row.z[j]
+    say_scores(squares, own, said[0], row.folded, ON_COLUMNS, 1 + n, k)
+
+
+@bare_kernel
+def say_scores(squares, own, logits, folded, which, inputs, k):
+    """Centred logits, and the scores as columns."""
+    score(squares, own.x, inputs, k, own.scores)
+    logits_of_scores(own.scores, k, logits)
+    for j in range(min(k, FOLD)):
+        folded[2 * j + which] = 0.0
+    for c in range(k):
+        folded[2 * (c % FOLD) + which] += own.scores[c]
+
+
+@bare_kernel
+def learn_linear(squares, own, shared, row, n, k, y, weight):
+    learn_squares(squares, own.x, 1 + n, own.scores, k, y, weight, own.u)
+
+
+def check_squares(squares: LeastSquares, shared: Any) -> None:
+    require((np.diagonal(squares.P) >= 0.0).all(), "the least squares of the panel")
+
+
+def tell_linear(squares: LeastSquares, shared: Any, k: int) -> Any:
+    """Its score is a sum over the columns."""
+
+    def told(own: SquaresWork, row: Any, n: int, leave_out: int) -> np.ndarray:
+        parts = SHARPNESS * squares.W[:k, 1 : 1 + n] * own.x[None, 1 : 1 + n]
+        return (parts - parts.mean(axis=0)).T
+
+    return told
+
+
+MEMBER.implement(LeastSquares, start=start_linear, move=move_linear, say=say_linear, learn=learn_linear)
+LINEAR = Part(
+    "linear",
+    LeastSquares,
+    {4: "linear"},
+    lambda state, sizes: new_squares_work(1 + sizes["columns"], sizes["classes"]),
+    logits=True,
+    field=part(inputs="linear"),
+    sizes={"linear": wide(1)},
+    check=check_squares,
+    tell=tell_linear,
+)

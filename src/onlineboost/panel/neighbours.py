@@ -1,6 +1,6 @@
-"""Nearest neighbours among the last RECENT rows, in the columns' own metric (`metric`).
+"""Nearest neighbours among the last RECENT rows, in the columns' own metric (`columns`).
 
-Three voices: the nearest row and the nearest four by the columns, and the nearest twelve by the columns and the scores
+Three voices: the nearest row and the nearest ten by the columns, and the nearest twelve by the columns and the scores
 of least squares, which say what the columns mean together. A neighbour at squared distance d counts exp(-d / mean d).
 The rows are stored by columns, in single precision, so that the processor compares several rows at once.
 
@@ -10,17 +10,22 @@ rows that are no farther by the other columns than the nearest rows by all of th
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.fastmath import exp
 from onlineboost._compile.jit import bare_kernel, fused_kernel, small_kernel
-from onlineboost.contracts.schema import f4, i4
+from onlineboost.contracts.schema import f4, i4, whole
+from onlineboost.panel.columns import ROWS
 from onlineboost.panel.dense import HEAVIEST, HUGE, LIGHTEST, ROOM, moved
+from onlineboost.panel.least_squares import FOLD
+from onlineboost.panel.member import MEMBER, OUTSIDE, Part, Room
 
 RECENT = 4096
 FEW, SOME, MANY = 1, 10, 12
+MOST_NEIGHBOURS = 64  # they are sorted one by one
 FOUR = 4  # columns compared at once
 GROUPS = 256  # rows with the same number modulo this are looked at together when the nearest are picked
 MINOR = 0.25  # a column tells little if its eta^2 is less than so much of the mean,
@@ -30,13 +35,27 @@ FAR = np.float32(1e30)
 FAR_BITS = int(FAR.view(np.int32))
 
 
-class Neighbours(NamedTuple):
-    """The rows."""
+class LastRows(NamedTuple):
+    """Shared: the rows."""
 
     values: Annotated[np.ndarray, f4("columns", "recent", low=-HUGE, high=HUGE)]
     scores: Annotated[np.ndarray, f4("scores", "recent", low=-1e4 * HUGE, high=1e4 * HUGE)]
     y: Annotated[np.ndarray, i4("recent", below="classes")]
     weight: Annotated[np.ndarray, f4("recent", low=LIGHTEST / ROOM, high=HEAVIEST * ROOM)]
+
+
+class Neighbours(NamedTuple):
+    """How many neighbours each voice asks; the last one goes by the scores too."""
+
+    few: Annotated[int, whole(saved=False, default=FEW)]
+    some: Annotated[int, whole(saved=False, default=SOME)]
+    many: Annotated[int, whole(saved=False, default=MANY)]
+
+
+class Nearest(NamedTuple):
+    """How many neighbours are asked, where there is one voice, which goes by the columns alone."""
+
+    many: Annotated[int, whole(1, MOST_NEIGHBOURS, default=1)]
 
 
 class NeighboursWork(NamedTuple):
@@ -273,19 +292,51 @@ def vote(neighbours, work, found, k, p):
 
 
 @bare_kernel
-def remember_neighbour(neighbours, values, n, scores, n_scores, y, weight, t):
-    """Row number t takes the place of the oldest."""
-    at = t % RECENT
-    for j in range(neighbours.values.shape[0]):
-        neighbours.values[j, at] = values[j] if j < n else 0.0
-    for j in range(neighbours.scores.shape[0]):
-        neighbours.scores[j, at] = scores[j] if j < n_scores else 0.0
-    neighbours.y[at] = y
-    neighbours.weight[at] = weight
+def say(member, near, said, shared, row, n, k):
+    """Three voices: two by the columns, one by the scores too."""
+    rows, metric, n_rows = shared.neighbours, shared.stats.columns, min(shared.stats.used[ROWS], RECENT)
+    start_distances(near, rows.values, row.values, metric, n, n_rows)
+    found = nearest(near, rows.values, row.values, metric.weight, n_rows, member.some)
+    vote(rows, near, min(found, member.few), k, said[0])
+    vote(rows, near, found, k, said[1])
+    add_scores(near, rows.scores, row.folded, shared.scores.weight, 2 * min(k, FOLD), n_rows)
+    found = nearest(near, rows.values, row.values, metric.weight, n_rows, member.many)
+    vote(rows, near, found, k, said[2])
 
 
 @bare_kernel
-def move_neighbours(neighbours, j, factor, shift):
-    """What was v in dense column j is v * factor + shift from here on."""
-    for row in range(neighbours.values.shape[1]):
-        neighbours.values[j, row] = moved(neighbours.values[j, row], factor, shift)
+def say_nearest(member, near, said, shared, row, n, k):
+    rows, metric, n_rows = shared.neighbours, shared.stats.columns, min(shared.stats.used[ROWS], RECENT)
+    start_distances(near, rows.values, row.values, metric, n, n_rows)
+    found = nearest(near, rows.values, row.values, metric.weight, n_rows, member.many)
+    vote(rows, near, found, k, said[0])
+
+
+@bare_kernel
+def remember(rows, own, shared, row, n, k, y, weight):
+    """The row takes the place of the oldest."""
+    at, n_scores = shared.stats.used[ROWS] % RECENT, 2 * min(k, FOLD)
+    for j in range(rows.values.shape[0]):
+        rows.values[j, at] = row.values[j] if j < n else 0.0
+    for j in range(rows.scores.shape[0]):
+        rows.scores[j, at] = row.folded[j] if j < n_scores else 0.0
+    rows.y[at] = y
+    rows.weight[at] = weight
+
+
+@bare_kernel
+def move_rows(rows, shared, j, n, k, factor, shift):
+    for at in range(rows.values.shape[1]):
+        rows.values[j, at] = moved(rows.values[j, at], factor, shift)
+
+
+def new_work(member: Any, sizes: Mapping[str, int]) -> NeighboursWork:
+    return new_neighbours_work(sizes["recent"], max(sizes["columns"], 2 * FOLD), member.many)
+
+
+MEMBER.implement(LastRows, learn=remember, move=move_rows)
+MEMBER.implement(Neighbours, say)
+MEMBER.implement(Nearest, say=say_nearest)
+LAST_ROWS = Part("neighbours", LastRows, rooms=(Room("recent", RECENT, 512),))
+NEIGHBOURS = Part("nearest", Neighbours, {1: "nearest", 2: "nearest 10", 3: "nearest 12"}, new_work, field=OUTSIDE)
+NEAREST = Part("nearest", Nearest, {0: "nearest"}, new_work, field=OUTSIDE)

@@ -16,16 +16,22 @@ part in PARTS of the rows is new, so that the cost of a row stays the same.
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, small_kernel
 from onlineboost._compile.random import REFIT, uniform
 from onlineboost.contracts.schema import f4, i4, i8
+from onlineboost.contracts.state import require
+from onlineboost.panel.columns import COLUMNS as IN_USE
+from onlineboost.panel.columns import ROWS
+from onlineboost.panel.combiner import softmax
 from onlineboost.panel.dense import HUGE, moved
+from onlineboost.panel.least_squares import FOLD
+from onlineboost.panel.member import MEMBER, Part
 from onlineboost.panel.neighbours import RECENT
-from onlineboost.panel.newton import softmax
 
 TREES = 32
 DEPTH = 4
@@ -78,8 +84,8 @@ class RefitsWork(NamedTuple):
     total: np.ndarray  # float64 (k,) the votes of all trees for one row
 
 
-def new_refits_work(recent: int, columns: int, k: int) -> RefitsWork:
-    n = NODES // 4
+def new_refits_work(refits: Refits, sizes: Mapping[str, int]) -> RefitsWork:
+    n, recent, k = NODES // 4, sizes["recent"], sizes["classes"]
     return RefitsWork(
         np.empty((recent, k), np.float32),
         np.empty((recent, SKETCHES + 1), np.float32),
@@ -87,7 +93,7 @@ def new_refits_work(recent: int, columns: int, k: int) -> RefitsWork:
         np.empty(recent, np.int32),
         np.zeros((COLUMNS, recent), np.uint8),
         np.empty((COLUMNS, BINS - 1), np.float32),
-        np.empty(columns, np.int64),
+        np.empty(sizes["columns"] + 2 * FOLD, np.int64),
         np.empty(LOOKED_AT, np.float32),
         np.empty((AT_ONCE, n, BINS, SKETCHES + 1), np.float32),
         np.empty((n, SKETCHES + 1)),
@@ -99,9 +105,9 @@ def new_refits_work(recent: int, columns: int, k: int) -> RefitsWork:
 
 
 @bare_kernel
-def ask_refits(refits, work, values, scores, k, p):
-    """Probabilities p[:k] of a row by all trees."""
-    total = work.total
+def say(refits, work, said, shared, row, n, k):
+    """Probabilities of a row by all trees."""
+    total, values, scores = work.total, row.values, row.folded
     for c in range(k):
         total[c] = 0.0
     for tree in range(TREES):
@@ -112,16 +118,22 @@ def ask_refits(refits, work, values, scores, k, p):
             at = 2 * at + (1 if value > refits.thresholds[tree, at] else 0)
         for c in range(k):
             total[c] += refits.votes[tree, at, c]
-    softmax(total, k, p)
+    softmax(total, k, said[0])
 
 
 @bare_kernel
-def learn_refits(refits, work, rows, n, n_scores, k, t, seed):
-    """Row t, which `ask_refits` was asked about, is among the remembered `rows` now: fit a tree if one is due."""
+def learn(refits, work, shared, row, n, k, y, weight):
+    """The row is among those that are remembered now: fit a tree if one is due."""
+    t, rows = shared.stats.used[ROWS], shared.neighbours
     for c in range(k):
         refits.said[t % RECENT, c] = work.total[c]
-    if t + 1 < refits.plan[DUE]:
-        return
+    if t + 1 >= refits.plan[DUE]:
+        refit(refits, work, rows, n, min(2 * min(k, FOLD), rows.scores.shape[0]), k, t, shared.stats.seed)
+
+
+@bare_kernel
+def refit(refits, work, rows, n, n_scores, k, t, seed):
+    """After row t the oldest tree makes way for a new one."""
     n_rows = min(t + 1, RECENT)
     tree = refits.plan[NEXT]
     refits.plan[NEXT] = (tree + 1) % TREES
@@ -139,8 +151,9 @@ def learn_refits(refits, work, rows, n, n_scores, k, t, seed):
 
 
 @bare_kernel
-def move_refits(refits, rows, j, factor, shift, n_rows, k):
-    """What was v in dense column j is v * factor + shift from here on, as it is in the remembered rows already."""
+def move(refits, shared, j, n, k, factor, shift):
+    """In the rows that are remembered it is so already."""
+    rows, n_rows = shared.neighbours, min(shared.stats.used[ROWS], RECENT)
     for tree in range(TREES):
         for at in range(NODES):
             if refits.columns[tree, at] == j:
@@ -370,3 +383,18 @@ def put_in(refits, work, rows, tree, n_rows, k):
     for row in range(n_rows):
         for c in range(k):
             refits.said[row, c] += votes[work.node[row], c]
+
+
+def check_refits(refits: Refits, shared: Any) -> None:
+    """Every node above the lowest level is a leaf, or goes by a column or a score that there is."""
+    at, rows, scores = refits.columns, int(shared.stats.used[ROWS]), len(shared.neighbours.scores)
+    known = ((at >= 0) & (at < shared.stats.used[IN_USE])) | ((at >= SCORES) & (at < SCORES + scores))
+    known[:, NODES // 2 :] = False
+    require((known | (at == NONE)).all(), "the nodes of a tree")
+    soon = max(SOONEST, RECENT // PARTS)
+    good = 0 <= refits.plan[NEXT] < TREES and rows < refits.plan[DUE] <= rows + soon
+    require(good, "the tree that is fitted next")
+
+
+MEMBER.implement(Refits, move, say, learn)
+REFITS = Part("refits", Refits, {6: "refitted trees"}, new_refits_work, check=check_refits)

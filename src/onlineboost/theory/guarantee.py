@@ -15,7 +15,7 @@ from onlineboost.chain.stacking import Stacking
 from onlineboost.estimators.adaboost_olm import AdaBoostOLM
 from onlineboost.estimators.online_boost import OnlineBoostClassifier
 from onlineboost.estimators.online_mbbm import OnlineMBBM
-from onlineboost.panel.mixture import NAMES
+from onlineboost.panel.combiner import FORECAST_NAMES
 from onlineboost.theory.planning import first_where
 from onlineboost.theory.upper_bounds import HEDGE_RATE, best_expert_bound, hedge_bound, olm_bound
 from onlineboost.theory.weak_learning import sure_edges
@@ -39,7 +39,8 @@ def mixture_bound(losses: Sequence[float], T: int, switches: int = 0) -> float:
     True
     """
     best = losses[0] if switches else min(losses)
-    return best + math.log(len(NAMES)) + math.log(max(T, 1)) + switches * math.log(len(NAMES) * max(T, 1))
+    n = len(FORECAST_NAMES)
+    return best + math.log(n) + math.log(max(T, 1)) + switches * math.log(n * max(T, 1))
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def loss_guarantee(clf: Any, mistakes: int) -> LossGuarantee:
     chain = clf._fitted().chain
     *losses, lost = cast(Stacking, chain.end).mixture.lost.tolist()
     bound = mixture_bound(losses, chain.t)
-    known = dict(zip(NAMES, losses, strict=True))
+    known = dict(zip(FORECAST_NAMES, losses, strict=True))
     bounds = bound, bound / math.log(2.0)
     return LossGuarantee(type(clf).__name__, chain.t, chain.n_learners, int(mistakes), known, lost, *bounds)
 

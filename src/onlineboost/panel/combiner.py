@@ -9,6 +9,17 @@ With L_h the logits of voice h (centred: they add up to 0 over the classes) and 
 
 A sum of logits is a product of distributions: voices that see different things add up, those that repeat each other
 share what one of them is worth. docs/theory.md has the regret against the best fixed coefficients.
+
+Behind the chain there are two more voices, which labels have come lately: labels often come in runs, and no column says
+so. They are two frequencies of the classes that fade, one fast (hardly more than the last label) and one slowly.
+
+What is predicted is a mixture of a few forecasts, which is never much worse than the best of them. Forecast m gives
+probabilities p_m, and has a share v_m of the mixture p = sum_m v_m p_m. When the label y of round t is known,
+
+    v_m <- v_m p_m[y] / p[y]                    Bayes
+    v_m <- (1 - a) v_m + a / M, a = 1 / (t + 1)     no share is ever lost
+
+The log losses of T rounds then add up to at most those of the best forecast, and log M + log T (docs/theory.md).
 """
 
 from __future__ import annotations
@@ -21,7 +32,7 @@ import numpy as np
 from onlineboost._compile.fastmath import exp, log
 from onlineboost._compile.jit import bare_kernel, small_kernel
 from onlineboost.contracts.schema import f8
-from onlineboost.panel.dense import HUGE
+from onlineboost.panel.dense import HUGE, ROOM
 
 FADE = 0.998  # f: what a slope still counts in A one row later
 SLOW_FADE = 0.9998  # likewise, for coefficients that hardly move any more after a while
@@ -142,3 +153,69 @@ def solve(A, b, x, root):
         for m in range(i + 1, n):
             value -= root[m, i] * x[m]
         x[i] = value / root[i, i]
+
+
+# ---------------------------------------------------------------------------------------- which labels have come lately
+
+FADES = (0.3, 0.9)  # what a label still counts one row later
+RECENCY = f8(len(FADES), "classes", low=0.0, high=ROOM)
+
+
+def new_recency(classes: int) -> np.ndarray:
+    """float64 (fades, classes)."""
+    return np.zeros((len(FADES), classes))
+
+
+@bare_kernel
+def learn_recency(recency, k, y):
+    for i in range(len(FADES)):
+        for c in range(k):
+            recency[i, c] = FADES[i] * recency[i, c] + (1.0 - FADES[i] if c == y else 0.0)
+
+
+# ----------------------------------------------------------------------------------------------- a mixture of forecasts
+
+COMBINED, SLOW, PANEL, CHAIN = range(4)  # the forecasts
+FORECASTS = 4
+FORECAST_NAMES = "the combiner", "the slow combiner", "the panel alone", "the chain alone"
+
+
+class Mixture(NamedTuple):
+    """Shares of the forecasts, and what they have lost."""
+
+    share: Annotated[np.ndarray, f8(FORECASTS, low=0.0, high=1.0)]
+    lost: Annotated[np.ndarray, f8(FORECASTS + 1)]  # sums of -log p[y], by weight; the last one is that of the mixture
+
+
+def new_mixture() -> Mixture:
+    return Mixture(np.full(FORECASTS, 1.0 / FORECASTS), np.zeros(FORECASTS + 1))
+
+
+def new_forecasts(k: int) -> np.ndarray:
+    """Scratch for one row: probabilities by each forecast, and by the mixture."""
+    return np.empty((FORECASTS + 1, k))
+
+
+@bare_kernel
+def mix(mixture, forecasts, k):
+    """The last row of the forecasts from those before it."""
+    for c in range(k):
+        p = 0.0
+        for m in range(FORECASTS):
+            p += mixture.share[m] * forecasts[m, c]
+        forecasts[FORECASTS, c] = p
+
+
+@bare_kernel
+def learn_mixture(mixture, forecasts, y, weight, t):
+    """The label of round t, which `mix` was asked about. No row moves the shares by more than one of weight 1 does."""
+    share, lost = mixture.share, mixture.lost
+    for m in range(FORECASTS + 1):
+        lost[m] -= weight * math.log(forecasts[m, y])
+    mass, power = 0.0, min(weight, 1.0)
+    for m in range(FORECASTS):
+        share[m] *= math.pow(forecasts[m, y], power)
+        mass += share[m]
+    a = 1.0 / (t + 1.0)
+    for m in range(FORECASTS):
+        share[m] = (1.0 - a) * share[m] / mass + a / FORECASTS

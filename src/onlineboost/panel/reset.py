@@ -1,4 +1,4 @@
-"""When the panel is of no use any more: the frequencies of the labels would have done better.
+"""The reset test: the panel is of no use any more if the frequencies of the labels would have done better.
 
 Let p be what the panel says of a row, and q the frequencies of the labels that it has learned. With every label y of
 weight w,
@@ -33,7 +33,7 @@ SLACK = 0.3  # in parts of the log loss of guessing, log k
 KEPT = 16  # rounds that are remembered
 
 
-class Alarm(NamedTuple):
+class ResetTest(NamedTuple):
     """How the panel does beside the frequencies of the labels."""
 
     lead: Annotated[np.ndarray, f8(1, low=0.0, high=TOO_MUCH + SPARE)]
@@ -43,20 +43,20 @@ class Alarm(NamedTuple):
 
 
 @bare_kernel
-def is_lost(alarm, p, k, y, weight):
+def should_reset(test, p, k, y, weight):
     """Whether the panel, which has said p[:k] of a row of class y, should begin anew."""
-    counts, total = alarm.counts, 1.0
+    counts, total = test.counts, 1.0
     for c in range(k):
         total += counts[c]
     frequency = (counts[y] + 1.0 / k) / total
     guess = math.log(float(k))
     loss = min(-math.log(max(p[y], 1e-9)), max(WORST, (1.0 + SLACK) * guess + ABOVE))
     step = loss + math.log(frequency) - SLACK * guess
-    lead = min(max(0.0, alarm.lead[0] + min(weight, 1.0) * step), TOO_MUCH + SPARE)
-    alarm.lead[0] = lead
+    lead = min(max(0.0, test.lead[0] + min(weight, 1.0) * step), TOO_MUCH + SPARE)
+    test.lead[0] = lead
     if lead > TOO_MUCH:
-        alarm.late[0] += 1
+        test.late[0] += 1
     elif lead <= 0.5 * TOO_MUCH:
-        alarm.late[0] = 0
+        test.late[0] = 0
     counts[y] += weight
-    return alarm.late[0] >= PATIENCE
+    return test.late[0] >= PATIENCE

@@ -13,7 +13,7 @@ A state is a NamedTuple, or a dataclass, of arrays, numbers and other states:
 An axis is a number, or a name: what has the same name is as long. What follows from it is in `contracts.state`.
 
 A field that is added to a state says `since` which version of the state it is there, and its `default`. Then files of
-all versions before can be read (`estimators.saved`).
+all versions before can be read (`files`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from helpers import mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, lookup
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import entry_kernel
+from onlineboost.chain.rows import PredictingRow
 from onlineboost.contracts.rows import new_work
 from onlineboost.data import DataError
 from onlineboost.estimators import single_rows
@@ -253,3 +256,19 @@ def test_a_handle_sees_the_arrays_it_was_made_of():
     work.p[0] = 5.0
     assert compiled(add_up, handle, 0)(handle, 1) == 15.0
     assert work.p.tolist() == [5.0, 2.0, 2.0, 2.0, 2.0, 2.0]
+
+
+def test_what_single_rows_need_is_gone_with_the_model():
+    """No cycle keeps it, and its caches, until the garbage collector comes."""
+    X, y = number_stream(60)
+    gc.collect()
+    gc.disable()
+    try:
+        for name in ("adaboost-olm", "online-mbbm", "one-vs-all", "best-tree"):
+            clf = lookup.make(name, n_learners=3).partial_fit(X[:40], y[:40])
+            row = PredictingRow(clf._model.chain, X.shape[1], clf._model.k)
+            kept = weakref.ref(row)
+            del row
+            assert kept() is None, name
+    finally:
+        gc.enable()

@@ -208,7 +208,7 @@ class AskingExperts(Asking):
         walk = self.ask(combiner)
         if walk < 0:
             return -1
-        rows = self.row.rows
+        rows = self.rows
         if combiner is Combiner.WEIGHTED:
             return int(expert_mass(self.hedge.log_v, rows.experts, rows.k).argmax(axis=1)[0])
         return rows.experts.item(walk - 1)  # type: ignore[no-any-return]
@@ -217,9 +217,8 @@ class AskingExperts(Asking):
         walk = self.ask(combiner)
         if walk < 0:
             return None
-        row = self.row
-        codes, p = self.hedge.forecast(Block(row.rows, None, combiner, None), walk, self.booster)
-        row.y[:] = codes
+        codes, p = self.hedge.forecast(Block(self.rows, None, combiner, None), walk, self.booster)
+        self.y[:] = codes
         return p
 
 

@@ -266,8 +266,8 @@ class AskingClasses(Asking):
             prepare(t)
             send(t)
             self.end.sum_up(j, rows, self.said)
-        choose(*self.said, self.row.y)
-        return self.row.y.item()  # type: ignore[no-any-return]
+        choose(*self.said, self.y)
+        return self.y.item()  # type: ignore[no-any-return]
 
     def forecast(self, combiner: Combiner) -> np.ndarray | None:
-        return None if self.code(combiner) < 0 else probabilities(self.said, self.row.y)
+        return None if self.code(combiner) < 0 else probabilities(self.said, self.y)

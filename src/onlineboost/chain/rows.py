@@ -226,10 +226,13 @@ class LearningRow(Row):
 
 
 class Asking(ABC):
-    """How an end of a chain predicts a row that lies in a `Row`."""
+    """How an end of a chain predicts a row that lies in a `Row`, which refers to it: it does not refer back.
+
+    In a cycle they would be kept, with caches of many megabytes, until the garbage collector comes.
+    """
 
     def __init__(self, row: Row) -> None:
-        self.row, self.chain = row, row.chain
+        self.chain, self.rows, self.y = row.chain, row.rows, row.y
         self.look = partial(_look, compiled(look, row.ends, 0, 0), row.ends)
 
     @abstractmethod
@@ -238,7 +241,7 @@ class Asking(ABC):
 
     @abstractmethod
     def forecast(self, combiner: Combiner) -> np.ndarray | None:
-        """Probabilities (1, k), and the code in `row.y`; None: a number is not finite."""
+        """Probabilities (1, k), and the code in `y`; None: a number is not finite."""
 
 
 def _look(kernel: Any, handle: Any, combiner: Combiner, t: int) -> int:

@@ -376,7 +376,7 @@ class AskingStack(Asking):
         self.steps = [preparing(held), *steps, partial(compiled(ask_block, handle, 0), handle)]
 
     def code(self, combiner: Combiner) -> int:
-        return -1 if self.forecast(combiner) is None else self.row.y.item()  # type: ignore[no-any-return]
+        return -1 if self.forecast(combiner) is None else self.y.item()  # type: ignore[no-any-return]
 
     def forecast(self, combiner: Combiner) -> np.ndarray | None:
         t = self.chain.t + 1

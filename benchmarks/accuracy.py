@@ -21,7 +21,7 @@ from rich.table import Table
 
 from onlineboost import load_dataset, prequential
 from onlineboost.datasets.catalogue import describe_datasets
-from onlineboost.paper.tables import make_model
+from onlineboost_paper.tables import make_model
 
 ONCE = ("isolet", "movement", "covertype", "shuttle")  # large: one order unless asked for
 LEFT_OUT = ("nursery5", "isolet617")

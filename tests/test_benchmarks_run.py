@@ -287,7 +287,7 @@ def test_paper_effects_compares_order_by_order(tmp_path):
     assert float(change) == pytest.approx(100 * (printed - base).mean(), abs=0.051)
     for order in range(2):
         X, y = first_rows("balance", 100, order)
-        settings = importlib.import_module("onlineboost.paper.tables").make_model("adaboost-olm", "paper", 3, order)
+        settings = importlib.import_module("onlineboost_paper.tables").make_model("adaboost-olm", "paper", 3, order)
         assert base[order] == prequential(settings.set_params(vote="cost"), X, y).tail_accuracy()
 
 

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from onlineboost.cli.main import main
-from onlineboost.cli.reproduce import orders_of
-from onlineboost.paper import tables as paper_tables
+from onlineboost_paper import tables as paper_tables
+from onlineboost_paper.command import orders_of
 
 TINY = ["--datasets", "balance", "--systems", "adaolm,dt,default", "--learners", "10"]
 

@@ -11,11 +11,10 @@ import pytest
 
 from onlineboost import HoeffdingTree, load_dataset, prequential
 from onlineboost.data.errors import DataError
-from onlineboost.paper import cells as paper_cells
-from onlineboost.paper import tables as paper_tables
-from onlineboost.paper.cells import Cell, Clock, Store, expected_cost, plan, run_cells
-from onlineboost.paper.summary import is_below, summarise, table_one
-from onlineboost.paper.tables import find_system, make_model
+from onlineboost_paper import cells as paper_cells
+from onlineboost_paper import tables as paper_tables
+from onlineboost_paper.cells import Cell, Clock, Store, expected_cost, plan, run_cells
+from onlineboost_paper.tables import find_system, is_below, make_model, summarise, table_one
 
 # Table 1 as printed: accuracy and seconds of DT, OLB, AdaOLM and the best MB.
 TABLE_1 = {

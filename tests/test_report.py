@@ -18,8 +18,6 @@ from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, preq
 from onlineboost.cli.common import COMPARED
 from onlineboost.cli.main import main
 from onlineboost.evaluation.records import critical_difference, mean_ranks
-from onlineboost.paper.cells import Cell
-from onlineboost.paper.summary import summarise
 from onlineboost.report import (
     CurveDisplay,
     ExpertsDisplay,
@@ -28,10 +26,12 @@ from onlineboost.report import (
     charts,
     comparison_page,
     displays,
-    reproduction_page,
 )
 from onlineboost.report.charts import Look, learning_curves
-from onlineboost.report.page import colour, ranking
+from onlineboost.report.page import colour
+from onlineboost_paper.cells import Cell
+from onlineboost_paper.report_page import ranking, reproduction_page
+from onlineboost_paper.tables import summarise
 
 mpl.use("Agg")
 CHROMIUM = next(

@@ -14,7 +14,7 @@ import vl_convert
 from PIL import Image
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT = 940, 1074
+WIDTH, HEIGHT = 940, 1036
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 INK, GREY, BLUE, ORANGE = "#1f2328", "#57606a", "#0969da", "#bc4c00"
 PUBLIC_FILL, PRIVATE_FILL, LATER_FILL = "#ddf4ff", "#f3f4f6", "#fff1e5"
@@ -22,7 +22,6 @@ PUBLIC_FILL, PRIVATE_FILL, LATER_FILL = "#ddf4ff", "#f3f4f6", "#fff1e5"
 ABOUT = {  # package: (public, what it does)
     "cli": (False, "the command line"),
     "report": (True, "charts, and pages in HTML"),
-    "paper": (False, "the paper's experiments"),
     "theory": (True, "bounds, edges, and how many learners and examples to plan for"),
     "cluster": (True, "the chain spread over machines"),
     "evaluation": (True, "test, then train"),

@@ -12,21 +12,21 @@ from onlineboost.cli.common import friendly_errors, friendly_warnings
 
 # Name: (module, what `onlineboost --help` says, which is the first sentence of the command's own help).
 COMMANDS = {
-    "bounds": ("bounds", "How many weak learners and examples does an error rate take?"),
-    "compare": ("run", "Test-then-train several models on the same SOURCE, in the same order."),
-    "datasets": ("datasets", "List the data sets that `run` and `compare` know by name."),
+    "bounds": (".bounds", "How many weak learners and examples does an error rate take?"),
+    "compare": (".run", "Test-then-train several models on the same SOURCE, in the same order."),
+    "datasets": (".datasets", "List the data sets that `run` and `compare` know by name."),
     "potential": (
-        "bounds",
+        ".bounds",
         "Draw phi_N(0), the error rate of OnlineMBBM, against the number of classes: the paper's figure.",
     ),
-    "predict": ("saved_model", "Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL."),
-    "reproduce": ("reproduce", "Run the paper's experiments and put our tables beside its own."),
+    "predict": (".saved_model", "Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL."),
+    "reproduce": ("onlineboost_paper.command", "Run the paper's experiments and put our tables beside its own."),
     "run": (
-        "run",
+        ".run",
         "Test-then-train one model on SOURCE: the name of a data set, a .csv, .parquet or .ndjson file, or - (a pipe).",
     ),
-    "show": ("saved_model", "Tell what is in a saved MODEL: its kind, settings, columns, classes and size."),
-    "tune": ("tune", "Tune a model's settings on SOURCE by successive halving."),
+    "show": (".saved_model", "Tell what is in a saved MODEL: its kind, settings, columns, classes and size."),
+    "tune": (".tune", "Tune a model's settings on SOURCE by successive halving."),
 }
 
 
@@ -39,7 +39,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command = getattr(import_module(f"onlineboost.cli.{COMMANDS[name][0]}"), name)
+        command = getattr(import_module(COMMANDS[name][0], "onlineboost.cli"), name)
         assert isinstance(command, click.Command)
         return command
 

@@ -1,10 +1,9 @@
 """Pictures of runs, public: displays for notebooks, the paper's figures, and whole HTML pages; all by matplotlib.
 
 The displays follow scikit-learn: make one with ``from_results`` or ``from_estimator``, draw it with ``plot``. Pages
-need no network: `comparison_page` shows models on one stream, `reproduction_page` the paper's experiments.
-`draw_potentials` draws the paper's figure. All need the extra ``onlineboost[report]``, and are loaded when first asked
-for. Inside, `charts` draws for pages, `page` has their look and tables, `comparison` and `reproduction` put them
-together, `displays` is for notebooks. May be imported by `cli`.
+need no network: `comparison_page` shows models on one stream. `draw_potentials` draws the paper's figure. All need the
+extra ``onlineboost[report]``, and are loaded when first asked for. Inside, `charts` draws for pages, `page` has their
+look and tables, `comparison` puts them together, `displays` is for notebooks. May be imported by `cli`.
 """
 
 from importlib import import_module
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from onlineboost.report.charts import draw_potentials
     from onlineboost.report.comparison import comparison_page
     from onlineboost.report.displays import CurveDisplay, ExpertsDisplay, LearnersDisplay, SpeedDisplay
-    from onlineboost.report.reproduction import reproduction_page
 
 __all__ = [
     "CurveDisplay",
@@ -23,7 +21,6 @@ __all__ = [
     "SpeedDisplay",
     "comparison_page",
     "draw_potentials",
-    "reproduction_page",
 ]
 
 _HOME = {
@@ -33,7 +30,6 @@ _HOME = {
     "SpeedDisplay": "displays",
     "comparison_page": "comparison",
     "draw_potentials": "charts",
-    "reproduction_page": "reproduction",
 }
 
 

@@ -55,7 +55,7 @@ def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str
     if experts := charts.expert_weights(records, look, boosters):
         pairs = "".join(f"<div><h3>{escape(system)}</h3>{chart}</div>" for system, chart in experts.items())
         body.append(section("Which part of the chain is trusted", EXPERTS, f'<div class="pair">{pairs}</div>'))
-    return page(title, "".join(body) + words(*_words(records)))
+    return page(title, "".join(body) + words(_words(records)))
 
 
 def _table(records: Sequence[Record]) -> str:

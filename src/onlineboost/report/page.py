@@ -1,15 +1,14 @@
-"""What pages share: their look, sections, tables with coloured cells, a ranking, and what their words mean.
+"""What pages share: their look, sections, tables with coloured cells, and what their words mean.
 
 A page is one file that needs no network, and has no script: it fits a phone and a printer, and dark screens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from onlineboost.evaluation.metrics import METRICS
-from onlineboost.evaluation.records import critical_difference, mean_ranks
 
 # The colours of all pictures and tables: they stay apart for the colour-blind.
 OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#000000")  # strongest first
@@ -90,10 +89,6 @@ WORDS = {
     "weight of a vote (alpha)": "How much the vote of a learner counts. Below 0, the opposite of what it says counts.",
     "expert": "Expert 10 is the vote of the first 10 learners together: a shorter chain inside the long one.",
     "Hedge": "The algorithm that decides which expert to follow: an expert loses weight with every mistake it makes.",
-    "mean rank": "On each data set the best system has rank 1, the next rank 2, and so on; ties share their ranks. The "
-    "mean of these over the data sets.",
-    "critical difference": "How far two mean ranks have to be apart before it is more than chance (Nemenyi's test at "
-    "95 %, as in Demšar 2006). With few data sets it is large.",
 }
 
 # What the parts of a page show.
@@ -135,9 +130,9 @@ def table(lines: Sequence[str]) -> str:
     return f'<div class="scroll" tabindex="0"><table>{"".join(lines)}</table></div>'
 
 
-def words(*names: str) -> str:
+def words(names: Iterable[str], meanings: Mapping[str, str] = WORDS) -> str:
     """A part of a page that says what these words mean."""
-    lines = "".join(f"<dt>{name}</dt><dd>{WORDS[name]}</dd>" for name in names)
+    lines = "".join(f"<dt>{name}</dt><dd>{meanings[name]}</dd>" for name in names)
     return f'<section id="words"><h2>Words</h2>\n<dl>{lines}</dl></section>\n'
 
 
@@ -164,41 +159,3 @@ def colour(share: float, dark: bool = False) -> str:
 def shade(share: float) -> str:
     """The style of a cell of a table that has this colour, on light paper and on dark."""
     return f'style="--light:{colour(share)};--dark:{colour(share, dark=True)}"'
-
-
-def legend(low: str, middle: str, high: str, note: str) -> str:
-    """The scale of the colours of a table."""
-    stops = [", ".join(colour(i / 10, dark) for i in range(-10, 11)) for dark in (False, True)]
-    bar = f'<i style="--light:{stops[0]};--dark:{stops[1]}" title="{middle}"></i>'
-    return f'<div class="legend"><span>{low}</span>{bar}<span>{high}</span><span>{note}</span></div>'
-
-
-# -------------------------------------------------------------------------------------------------------- ranking
-
-
-def ranking(scores: Mapping[str, Mapping[str, float]]) -> str:
-    """A part of a page that ranks the systems over the data sets; empty if there are too few of either."""
-    if len(scores) < 2:
-        return ""
-    ranks, n = mean_ranks(scores)
-    if len(ranks) < 2:
-        return ""
-    distance = critical_difference(len(ranks), n)
-    first = next(iter(ranks.values()))
-    lines = ["<tr><th></th><th>mean rank</th><th></th><th>behind the first?</th></tr>"]
-    place = 100.0 / len(ranks)  # per cent of the line that a rank takes
-    band = (
-        f'<i style="left:{place * (first - 1):.1f}%;width:{min(place * distance, 100 - place * (first - 1)):.1f}%"></i>'
-    )
-    for system, rank in ranks.items():
-        behind = "" if rank == first else "yes" if rank - first > distance else "not clear"
-        lines.append(
-            f'<tr><th class="row">{escape(system)}</th><td><b>{rank:.2f}</b></td><td><span class="track">{band}'
-            f'<b style="left:{place * (rank - 1):.1f}%"></b></span></td><td>{behind}</td></tr>'
-        )
-    text = (
-        f"Mean ranks by accuracy on the last 20 %, over {n} data sets; 1 would be the best on every one. The critical "
-        f"difference is <b>{distance:.2f}</b>: two systems whose mean ranks are closer than that cannot be told apart "
-        "by these data sets. The grey band is as wide as that, from the first on."
-    )
-    return section("Ranking over the data sets", text, table(lines))

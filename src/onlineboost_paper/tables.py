@@ -1,13 +1,18 @@
-"""The paper's tables (Jung, Goetz, Tewari 2017): the numbers it prints, and the systems they are about, to run again.
+"""The paper's tables: the numbers it prints, the systems they are about, to run again, and our numbers beside them.
 
 Table 1 is taken from the three tables of its appendix.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from onlineboost import lookup
+
+if TYPE_CHECKING:
+    from onlineboost.evaluation.records import Record
+    from onlineboost_paper.cells import Cell
 
 # ------------------------------------------------------------------------------------------------------- what it prints
 
@@ -53,12 +58,13 @@ movement 1960 3437 5072 13018 17608 18676 16739 16023 30080 21389
 """
 
 
-def _read(text: str) -> dict[str, dict[str, float]]:
+def read_table(text: str, systems: Iterable[str] = PRINTED) -> dict[str, dict[str, float]]:
+    """{data set: {system: number}} of lines with a data set and its numbers, in the order of the systems."""
     rows = [line.split() for line in text.split("\n") if line]
-    return {name: dict(zip(PRINTED, map(float, numbers), strict=True)) for name, *numbers in rows}
+    return {name: dict(zip(systems, map(float, numbers), strict=True)) for name, *numbers in rows}
 
 
-TAIL, FULL, SECONDS = _read(_TAIL), _read(_FULL), _read(_SECONDS)  # [data set][system]
+TAIL, FULL, SECONDS = map(read_table, (_TAIL, _FULL, _SECONDS))
 MEASURES = {"tail": TAIL, "full": FULL, "seconds": SECONDS}  # by the names that our own cells use
 
 
@@ -132,3 +138,66 @@ def find_system(name: str) -> str:
 
 def _plain(name: str) -> str:
     return "".join(name.lower().replace("0.", ".").replace("-", "").replace("_", "").split())
+
+
+# ------------------------------------------------------------------------------------------------- ours beside it
+
+
+Summary = Sequence[Mapping[str, Any]]
+
+
+def summarise(records: Iterable[Record], cells: Iterable[Cell]) -> Summary:
+    """A row for every data set and system: mean and standard error of each measure, and how far from the paper's."""
+    order = {cell.key: (list(LABELS).index(cell.dataset), list(SYSTEMS).index(cell.system), cell.order)
+             for cell in cells}  # fmt: skip
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in sorted((r for r in records if r["key"] in order), key=lambda r: order[r["key"]]):
+        groups.setdefault((record["dataset"], record["system"]), []).append(record)
+    return [
+        {"dataset": name, "system": system, "n": len(group), **_measures(name, system, group)}
+        for (name, system), group in groups.items()
+    ]
+
+
+def _measures(name: str, system: str, group: list[Record]) -> dict[str, float | None]:
+    import numpy as np  # here: the help of the command does not wait for it
+
+    out: dict[str, float | None] = {}
+    for measure, printed in MEASURES.items():
+        values = np.array([record[measure] for record in group])
+        mean, paper = float(values.mean()), printed[name].get(system)
+        out[measure] = mean
+        out[f"{measure}_error"] = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+        out[f"{measure}_paper"] = paper
+        out[f"{measure}_difference"] = None if paper is None else mean - paper
+    return out
+
+
+def is_below(row: Mapping[str, Any], measure: str = "tail") -> bool:
+    """Whether ours is more than two standard errors, and more than rounding, below what the paper prints."""
+    difference, error = row[f"{measure}_difference"], row[f"{measure}_error"]
+    return None not in (difference, error) and difference < -2.0 * error and difference < -0.0005
+
+
+def table_one(summary: Summary) -> list[dict[str, Any]]:
+    """Table 1 of the paper beside ours: best tree, online boosting, Adaboost.OLM, and the best OnlineMBBM."""
+    found = {(row["dataset"], row["system"]): row for row in summary}
+    gammas = [system for system in PRINTED if system.startswith("MB")]
+    lines = []
+    for name in LABELS:
+        columns = {s: _pair(found.get((name, s)), name, s) for s in ("DT", "OLB", "AdaOLM")}
+        if ours := [system for system in gammas if (name, system) in found]:
+            best = max(ours, key=lambda system: found[name, system]["tail"])
+            printed = max(gammas, key=TAIL[name].__getitem__)
+            columns["Best MB"] = {**_pair(found[name, best], name, printed), "system": best, "paper_system": printed}
+        columns[OURS] = _pair(found.get((name, OURS)), name, None)
+        if any(columns.values()):
+            lines.append({"dataset": name, **columns})
+    return lines
+
+
+def _pair(row: Mapping[str, Any] | None, name: str, system: str | None) -> dict[str, Any]:
+    if row is None:
+        return {}
+    printed = {} if system is None else {f"{m}_paper": MEASURES[m][name][system] for m in ("tail", "seconds")}
+    return {"tail": row["tail"], "tail_error": row["tail_error"], "seconds": row["seconds"], **printed}

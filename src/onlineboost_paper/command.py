@@ -18,12 +18,11 @@ from rich.table import Table
 
 from onlineboost import __version__
 from onlineboost.cli.common import address_of, comma_separated, err, progress_bar, ray_option, visible
-from onlineboost.paper import tables as paper_tables
+from onlineboost_paper.tables import LABELS, ORDERS, SYSTEMS, Summary, best, find_system, summarise, table_one
 
 if TYPE_CHECKING:
     from onlineboost.evaluation.records import Record
-    from onlineboost.paper.cells import Cell, Store
-    from onlineboost.paper.summary import Summary
+    from onlineboost_paper.cells import Cell, Store
 
 QUICK_ORDERS = 3
 QUICK_WITHOUT = ("movement",)
@@ -68,8 +67,7 @@ def reproduce(
     onlineboost reproduce --quick
     onlineboost reproduce --datasets balance,car --systems adaolm,default --orders 9
     """
-    from onlineboost.paper.cells import Store, plan
-    from onlineboost.paper.tables import SYSTEMS, find_system
+    from onlineboost_paper.cells import Store, plan
 
     names = _names(datasets, quick)
     chosen = [find_system(s) for s in comma_separated(systems)] or list(SYSTEMS)
@@ -97,14 +95,14 @@ def reproduce(
 def _names(datasets: str, quick: bool) -> list[str]:
     names = [name.lower() for name in comma_separated(datasets)]
     for name in names:
-        if name not in paper_tables.LABELS:
-            raise ValueError(f"{name!r} is not one of the paper's data sets: {', '.join(paper_tables.LABELS)}")
-    return [name for name in paper_tables.LABELS if name in names or not (names or (quick and name in QUICK_WITHOUT))]
+        if name not in LABELS:
+            raise ValueError(f"{name!r} is not one of the paper's data sets: {', '.join(LABELS)}")
+    return [name for name in LABELS if name in names or not (names or (quick and name in QUICK_WITHOUT))]
 
 
 def orders_of(text: str) -> dict[str, int]:
     """Orders for each data set, from "27" or "27,movement=3,isolet=5"."""
-    orders = dict(paper_tables.ORDERS)
+    orders = dict(ORDERS)
     for part in comma_separated(text):
         name, equals, number = part.partition("=")
         number, name = (number, name.strip()) if equals else (name, "")
@@ -115,7 +113,7 @@ def orders_of(text: str) -> dict[str, int]:
         if name:
             orders[name] = int(number)
         else:
-            most = {name: n if n < 27 else int(number) for name, n in paper_tables.ORDERS.items()}
+            most = {name: n if n < 27 else int(number) for name, n in ORDERS.items()}
             orders = {name: min(int(number), n) for name, n in most.items()}
     return orders
 
@@ -127,7 +125,7 @@ def _run_missing(cells: Sequence[Cell], store: Store, jobs: int, ray: str | None
     """
     from joblib import cpu_count
 
-    from onlineboost.paper.cells import Clock, run_cells, warm_up_systems
+    from onlineboost_paper.cells import Clock, run_cells, warm_up_systems
 
     todo = [cell for cell in cells if cell not in store]
     if len(todo) < len(cells):
@@ -172,8 +170,6 @@ def _time(seconds: float) -> str:
 
 def _write_all(out: Path, records: Sequence[Record], cells: Sequence[Cell], asked: Mapping[str, Any]) -> None:
     """The tables of these records to files in `out`, and the last 20 % to the screen."""
-    from onlineboost.paper.summary import summarise
-
     summary = summarise(records, cells)
     about = {
         "version": __version__,
@@ -194,7 +190,6 @@ def _write_all(out: Path, records: Sequence[Record], cells: Sequence[Cell], aske
 
 def _write(out: Path, summary: Summary, about: Mapping[str, Any]) -> None:
     from onlineboost.evaluation.checkpoints import replacing_text
-    from onlineboost.paper.summary import table_one
 
     with replacing_text(out / "results.csv") as file:
         writer = csv.DictWriter(file, list(summary[0]), lineterminator="\n")
@@ -214,10 +209,10 @@ def _show(summary: Summary) -> None:
     for system in systems:
         table.add_column(system, justify="right")
     table.add_column("paper's best", justify="right")
-    for name, label in paper_tables.LABELS.items():
+    for name, label in LABELS.items():
         if any(row["dataset"] == name for row in summary):
             cells = [_text(found.get((name, system)), name) for system in systems]
-            table.add_row(label, *cells, f"{paper_tables.best(name):.3f}")
+            table.add_row(label, *cells, f"{best(name):.3f}")
     Console(width=max(Console().width, 24 + 11 * len(systems))).print(table)
 
 
@@ -226,7 +221,7 @@ def _text(row: Mapping[str, Any] | None, name: str) -> str:
         return ""
     difference = row["tail_difference"]
     if difference is None:
-        difference = row["tail"] - paper_tables.best(name)
+        difference = row["tail"] - best(name)
     colour = "green" if difference >= 0.0 else "red"
     return f"{row['tail']:.3f}\n[{colour}]{100 * difference:+.1f}[/]"
 
@@ -241,7 +236,7 @@ def _draw(out: Path, records: Sequence[Record], summary: Summary, about: Mapping
     except DataError:
         err.print("No report.html: it needs pip install 'onlineboost\\[report]'.")
         return []
-    from onlineboost.report.reproduction import reproduction_page
+    from onlineboost_paper.report_page import reproduction_page
 
     with replacing_text(out / "report.html") as file:
         file.write(reproduction_page(records, summary, about))

@@ -7,10 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from onlineboost.evaluation.records import Record
-from onlineboost.paper import tables as paper_tables
-from onlineboost.paper.summary import Summary, is_below, table_one
-from onlineboost.paper.tables import OURS, SYSTEMS
+from onlineboost.evaluation.records import Record, critical_difference, mean_ranks
 from onlineboost.report import charts
 from onlineboost.report.charts import COLOURS, Look
 from onlineboost.report.page import (
@@ -19,14 +16,27 @@ from onlineboost.report.page import (
     EDGES,
     EXPERTS,
     POINTS,
-    legend,
+    WORDS,
+    colour,
     page,
-    ranking,
     seconds_text,
     section,
     shade,
     table,
     words,
+)
+from onlineboost_paper.tables import (
+    LABELS,
+    MEASURES,
+    OURS,
+    PRINTED,
+    SECONDS,
+    SYSTEMS,
+    TAIL,
+    Summary,
+    best,
+    is_below,
+    table_one,
 )
 
 LINES = {
@@ -41,16 +51,23 @@ LINES = {
 FACTOR = 1000.0  # a time that differs by this factor has the full colour
 FAMILIES = {system: "MB" for system in SYSTEMS if system.startswith("MB")}
 FAMILIES["MB default"] = OURS
+MEANINGS = {
+    **WORDS,
+    "mean rank": "On each data set the best system has rank 1, the next rank 2, and so on; ties share their ranks. The "
+    "mean of these over the data sets.",
+    "critical difference": "How far two mean ranks have to be apart before it is more than chance (Nemenyi's test at "
+    "95 %, as in Demšar 2006). With few data sets it is large.",
+}
 
 
 def reproduction_page(records: Sequence[Record], summary: Summary, about: Mapping[str, Any]) -> str:
     """The report of `onlineboost reproduce`."""
     names = datasets_of(summary)
-    look = Look(names, list(LINES), {**LINES, "MB": COLOURS[2]}, paper_tables.LABELS)
+    look = Look(names, list(LINES), {**LINES, "MB": COLOURS[2]}, LABELS)
     points = [{**row, "whose": "here"} for row in summary] + [
-        {"dataset": name, "system": system, "tail": paper_tables.TAIL[name][system], "whose": "the paper",
-         "seconds": paper_tables.SECONDS[name][system]}
-        for name in names for system in paper_tables.PRINTED
+        {"dataset": name, "system": system, "tail": TAIL[name][system], "whose": "the paper",
+         "seconds": SECONDS[name][system]}
+        for name in names for system in PRINTED
     ]  # fmt: skip
     scale = legend(
         f"−{100 * POINTS:.0f} points", "as in the paper", f"+{100 * POINTS:.0f} points", "ours minus the paper's"
@@ -84,16 +101,16 @@ def reproduction_page(records: Sequence[Record], summary: Summary, about: Mappin
                  *(f"<h3>{escape(system)}</h3>{chart}"
                    for system, chart in charts.expert_weights(records, look, [OURS, "AdaOLM"]).items())),
         section("How this was made", _how(about)),
-        words("test, then train", "last 20 %", "mean rank", "critical difference", "learner", "edge",
-              "weight of a vote (alpha)", "expert", "Hedge"),
+        words(("test, then train", "last 20 %", "mean rank", "critical difference", "learner", "edge",
+               "weight of a vote (alpha)", "expert", "Hedge"), MEANINGS),
     ]  # fmt: skip
     return page("Online Multiclass Boosting, reproduced", "".join(body))
 
 
 def _head(summary: Summary, about: Mapping[str, Any]) -> str:
     ours = [row for row in summary if row["system"] == OURS]
-    wins = sum(row["tail"] >= 0.9995 or row["tail"] > paper_tables.best(row["dataset"]) for row in ours)
-    compared = [row for row in summary if row["system"] in paper_tables.PRINTED[2:] and row["tail_error"] is not None]
+    wins = sum(row["tail"] >= 0.9995 or row["tail"] > best(row["dataset"]) for row in ours)
+    compared = [row for row in summary if row["system"] in PRINTED[2:] and row["tail_error"] is not None]
     below = sum(is_below(row) for row in compared)
     theirs = sum(row["seconds_paper"] * row["n"] for row in summary if row["seconds_paper"])
     spent = sum(row["seconds"] * row["n"] for row in summary if row["seconds_paper"])
@@ -126,7 +143,7 @@ def _duration(seconds: float) -> str:
 
 
 def _how(about: Mapping[str, Any]) -> str:
-    missing = [paper_tables.LABELS[name] for name in about["missing"]]
+    missing = [LABELS[name] for name in about["missing"]]
     left_out = f" Not at hand, so left out: {', '.join(missing)}." if missing else ""
     limit = f" Every run stopped after {about['limit']:,} rows." if about["limit"] else ""
     return (
@@ -155,7 +172,7 @@ def _accuracy_cell(row: Mapping[str, Any] | None, measure: str, top: float) -> s
     """Ours with its standard error; below, the paper's and the difference in points."""
     if row is None:
         return "<td></td>"
-    printed = paper_tables.MEASURES[measure][row["dataset"]]
+    printed = MEASURES[measure][row["dataset"]]
     paper = row[f"{measure}_paper"]
     against = max(printed.values()) if paper is None else paper
     difference = row[measure] - against
@@ -188,8 +205,8 @@ def table_of(summary: Summary, measure: str) -> str:
     found = {(row["dataset"], row["system"]): row for row in summary}
     systems = [system for system in SYSTEMS if any(key[1] == system for key in found)]
     binary = [s for s in systems if s in ("OvA", "AdaOVA")]
-    multi = [s for s in systems if s in paper_tables.PRINTED and s not in binary]
-    new = [s for s in systems if s not in paper_tables.PRINTED]
+    multi = [s for s in systems if s in PRINTED and s not in binary]
+    new = [s for s in systems if s not in PRINTED]
     groups = [(multi, "multiclass trees"), (binary, "k × as many binary trees"), (new, "not in the paper")]
     head = "".join(f'<th colspan="{len(group)}">{text}</th>' for group, text in groups if group)
     lines = [f'<tr class="groups"><th></th>{head}</tr>']
@@ -199,14 +216,14 @@ def table_of(summary: Summary, measure: str) -> str:
         rows = [found.get((name, system)) for system in systems]
         top = max(row[measure] for row in rows if row is not None)
         cells = "".join(cell(row, measure, top) for row in rows)
-        lines.append(f'<tr><th class="row">{paper_tables.LABELS[name]}</th>{cells}</tr>')
+        lines.append(f'<tr><th class="row">{LABELS[name]}</th>{cells}</tr>')
     return table(lines)
 
 
 def datasets_of(summary: Summary) -> list[str]:
     """Those of the paper's data sets that are in the summary, in the paper's order."""
     there = {row["dataset"] for row in summary}
-    return [name for name in paper_tables.LABELS if name in there]
+    return [name for name in LABELS if name in there]
 
 
 def table_one_of(summary: Summary) -> str:
@@ -232,8 +249,7 @@ def table_one_of(summary: Summary) -> str:
             if not pair:
                 cells.append("<td></td><td></td>")
                 continue
-            best = paper_tables.best(line["dataset"])
-            paper = pair.get("tail_paper", best)
+            paper = pair.get("tail_paper", best(line["dataset"]))
             difference = pair["tail"] - paper
             which = f" {escape(pair['system'])}" if "system" in pair else ""
             low = f"{_accuracy(paper)} {100 * difference:+.1f}"
@@ -243,9 +259,44 @@ def table_one_of(summary: Summary) -> str:
                 f"<small>{low}</small></td>"
                 f'<td class="plain"><b>{seconds_text(pair["seconds"])}</b><small>{time}</small></td>'
             )
-        out.append(f'<tr><th class="row">{paper_tables.LABELS[line["dataset"]]}</th>{"".join(cells)}</tr>')
+        out.append(f'<tr><th class="row">{LABELS[line["dataset"]]}</th>{"".join(cells)}</tr>')
     return table(out)
 
 
 def _small(text: str) -> str:
     return f'<small class="inline">{text}</small>' if text else ""
+
+
+def legend(low: str, middle: str, high: str, note: str) -> str:
+    """The scale of the colours of a table."""
+    stops = [", ".join(colour(i / 10, dark) for i in range(-10, 11)) for dark in (False, True)]
+    bar = f'<i style="--light:{stops[0]};--dark:{stops[1]}" title="{middle}"></i>'
+    return f'<div class="legend"><span>{low}</span>{bar}<span>{high}</span><span>{note}</span></div>'
+
+
+def ranking(scores: Mapping[str, Mapping[str, float]]) -> str:
+    """A part of a page that ranks the systems over the data sets; empty if there are too few of either."""
+    if len(scores) < 2:
+        return ""
+    ranks, n = mean_ranks(scores)
+    if len(ranks) < 2:
+        return ""
+    distance = critical_difference(len(ranks), n)
+    first = next(iter(ranks.values()))
+    lines = ["<tr><th></th><th>mean rank</th><th></th><th>behind the first?</th></tr>"]
+    place = 100.0 / len(ranks)  # per cent of the line that a rank takes
+    band = (
+        f'<i style="left:{place * (first - 1):.1f}%;width:{min(place * distance, 100 - place * (first - 1)):.1f}%"></i>'
+    )
+    for system, rank in ranks.items():
+        behind = "" if rank == first else "yes" if rank - first > distance else "not clear"
+        lines.append(
+            f'<tr><th class="row">{escape(system)}</th><td><b>{rank:.2f}</b></td><td><span class="track">{band}'
+            f'<b style="left:{place * (rank - 1):.1f}%"></b></span></td><td>{behind}</td></tr>'
+        )
+    text = (
+        f"Mean ranks by accuracy on the last 20 %, over {n} data sets; 1 would be the best on every one. The critical "
+        f"difference is <b>{distance:.2f}</b>: two systems whose mean ranks are closer than that cannot be told apart "
+        "by these data sets. The grey band is as wide as that, from the first on."
+    )
+    return section("Ranking over the data sets", text, table(lines))

@@ -31,7 +31,7 @@ from onlineboost.datasets.load import load_dataset
 from onlineboost.evaluation.prequential import warm_up
 from onlineboost.evaluation.records import SNAPSHOTS, Record, observe
 from onlineboost.evaluation.runner import cut
-from onlineboost.paper.tables import N_LEARNERS, SYSTEMS, make_model
+from onlineboost_paper.tables import N_LEARNERS, SYSTEMS, make_model, read_table
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _loaded(name: str) -> Dataset:
 
 
 # What results do not depend on: it shows results, or says what they should be. Whatever is new counts.
-WITHOUT_EFFECT = ("__init__.py", "__main__.py", "cli", "cluster", "paper", "report", "theory")
+WITHOUT_EFFECT = ("__init__.py", "__main__.py", "cli", "cluster", "report", "theory")
 
 
 def what_counts() -> list[str]:
@@ -86,7 +86,6 @@ def code_version() -> str:
 
 # CPU seconds of a cell with 100 learners, to put long cells first and to tell the time left; only ratios matter.
 _COSTS = """
-         DT   OLB  AdaOLM MB.3 MB.1 MB.05 MB.01 MB.001 OvA  AdaOVA MBauto MBdefault default
 balance  .06  .06  .10    .15  .14  .12   .11   .11    .25  .24    .15    .12       .09
 mice     .38  .34  1.3    2.4  2.8  2.2   1.5   1.4    2.6  2.8    2.7    1.5       .44
 car      .13  .11  .20    .29  .29  .28   .27   .25    .58  .48    .28    .29       .17
@@ -95,12 +94,11 @@ nursery  .74  .77  1.2    1.7  1.7  1.6   1.5   1.4    3.9  3.3    1.6    1.6   
 isolet   3.7  2.7  7.9    16   18   14    7.9   5.6    23   27     16     8.9       3.2
 movement 20   19   36     55   50   46    40    38     96   87     48     36        26
 """
+COSTS = read_table(_COSTS, SYSTEMS)
 
 
 def expected_cost(cell: Cell) -> float:
-    headings, *lines = (line.split() for line in _COSTS.strip().split("\n"))
-    costs = next(line for line in lines if line[0] == cell.dataset)[1:]
-    cost = float(costs[headings.index(cell.system.replace(" ", ""))]) * cell.n_learners / N_LEARNERS
+    cost = COSTS[cell.dataset][cell.system] * cell.n_learners / N_LEARNERS
     return cost if cell.limit is None else cost * min(1.0, cell.limit / 1000)
 
 

@@ -29,7 +29,7 @@ from threads import machine_busy
 import onlineboost
 from onlineboost import AdaBoostOLM, load_dataset
 from onlineboost.evaluation import cut, resumable
-from onlineboost.evaluation.checkpoints import Checkpoints
+from onlineboost.evaluation.resumable import Checkpoints
 
 COLUMNS, CLASSES, BLOCK = 40, 12, 2000
 EVERY = 10_000

@@ -184,7 +184,7 @@ def test_baselines():
 @pytest.mark.parametrize(
     "module",
     [
-        *(f"evaluation.{name}" for name in ("runner", "results", "prequential", "records")),
+        *(f"evaluation.{name}" for name in ("runner", "results", "prequential")),
         *(f"estimators.{entry.module}" for entry in ENTRIES),
     ],
 )

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential, report
 from onlineboost.cli.common import COMPARED
 from onlineboost.cli.main import main
-from onlineboost.evaluation.records import critical_difference, mean_ranks
+from onlineboost.evaluation.results import critical_difference, mean_ranks
 from onlineboost.report import (
     CurveDisplay,
     ExpertsDisplay,

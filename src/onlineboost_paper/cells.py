@@ -28,8 +28,7 @@ from onlineboost.data.errors import DataError
 from onlineboost.datasets.catalogue import describe_datasets
 from onlineboost.datasets.dataset import Dataset
 from onlineboost.datasets.load import load_dataset
-from onlineboost.evaluation.prequential import warm_up
-from onlineboost.evaluation.records import SNAPSHOTS, Record, observe
+from onlineboost.evaluation.prequential import SNAPSHOTS, Record, observe, warm_up
 from onlineboost.evaluation.runner import cut
 from onlineboost_paper.tables import N_LEARNERS, SYSTEMS, make_model, read_table
 

@@ -21,7 +21,7 @@ from onlineboost.cli.common import address_of, comma_separated, err, progress_ba
 from onlineboost_paper.tables import LABELS, ORDERS, SYSTEMS, Summary, best, find_system, summarise, table_one
 
 if TYPE_CHECKING:
-    from onlineboost.evaluation.records import Record
+    from onlineboost.evaluation.prequential import Record
     from onlineboost_paper.cells import Cell, Store
 
 QUICK_ORDERS = 3
@@ -189,7 +189,7 @@ def _write_all(out: Path, records: Sequence[Record], cells: Sequence[Cell], aske
 
 
 def _write(out: Path, summary: Summary, about: Mapping[str, Any]) -> None:
-    from onlineboost.evaluation.checkpoints import replacing_text
+    from onlineboost.evaluation.resumable import replacing_text
 
     with replacing_text(out / "results.csv") as file:
         writer = csv.DictWriter(file, list(summary[0]), lineterminator="\n")
@@ -228,7 +228,7 @@ def _text(row: Mapping[str, Any] | None, name: str) -> str:
 
 def _draw(out: Path, records: Sequence[Record], summary: Summary, about: Mapping[str, Any]) -> list[str]:
     from onlineboost.data.errors import DataError
-    from onlineboost.evaluation.checkpoints import replacing_text
+    from onlineboost.evaluation.resumable import replacing_text
     from onlineboost.report.charts import need_drawing
 
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from onlineboost import lookup
 
 if TYPE_CHECKING:
-    from onlineboost.evaluation.records import Record
+    from onlineboost.evaluation.prequential import Record
     from onlineboost_paper.cells import Cell
 
 # ------------------------------------------------------------------------------------------------------- what it prints

@@ -20,11 +20,10 @@ from rich.table import Table as TextTable
 from onlineboost.cli.common import BASELINES, err, make_model, progress_bar, visible
 from onlineboost.cli.stream import Outputs, Stream
 from onlineboost.data.table import Block
-from onlineboost.evaluation.checkpoints import Printed
 from onlineboost.evaluation.metrics import METRICS, Metrics
-from onlineboost.evaluation.prequential import warm_up
-from onlineboost.evaluation.records import Record, Recorder, critical_difference, mean_ranks, observe
-from onlineboost.evaluation.results import Tally
+from onlineboost.evaluation.prequential import Record, Recorder, observe, warm_up
+from onlineboost.evaluation.results import Tally, critical_difference, mean_ranks
+from onlineboost.evaluation.resumable import Predictions
 from onlineboost.evaluation.runner import Progress, predict_then_learn
 from onlineboost.report.charts import need_drawing
 from onlineboost.theory.guarantee import guarantee
@@ -99,7 +98,7 @@ def _one_pass(
         if keep.save is not None:
             model.save(keep.save)
     else:
-        printed = Printed(sys.stdout) if stream.is_live and keep.out is None else None
+        printed = Predictions(sys.stdout) if stream.is_live and keep.out is None else None
         model, tally = keep.run(model, stream, blocks, progress, printed)
     others = [(other, one.model, one.tally, one.record(len(stream.classes))) for other, one in beside.items()]
     return [(name, model, tally, record if drawn else None), *others]

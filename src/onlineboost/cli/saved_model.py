@@ -31,7 +31,7 @@ def predict(model: Path, source: str, proba: bool, keep: tuple[str, ...], target
     onlineboost predict model.olb events.csv --proba --out predictions.csv
     onlineboost predict model.olb events.csv --keep id --target label --out predictions.csv
     """
-    from onlineboost.evaluation.checkpoints import replacing_text
+    from onlineboost.evaluation.resumable import replacing_text
 
     check_apart(model=model, source=source, out=out)
     clf = _load(model)
@@ -52,7 +52,7 @@ def _predict(clf: Any, source: str, proba: bool, keep: tuple[str, ...], target: 
     """Write the predictions; what came of it in a sentence."""
     from onlineboost.data.files import read_columns
     from onlineboost.data.labels import written_as
-    from onlineboost.evaluation.checkpoints import lines
+    from onlineboost.evaluation.resumable import lines
 
     encoder, rows, right = clf._model.encoder, 0, 0
     classes = [str(label) for label in clf.classes_.tolist()] if proba else []

@@ -19,10 +19,9 @@ from onlineboost.data.files import read_blocks, scan_labels
 from onlineboost.data.source import STDIN
 from onlineboost.data.table import Block
 from onlineboost.datasets.catalogue import dataset_names
-from onlineboost.evaluation.checkpoints import Checkpoints, Predictions, Printed
-from onlineboost.evaluation.records import SNAPSHOTS
+from onlineboost.evaluation.prequential import SNAPSHOTS
 from onlineboost.evaluation.results import Tally
-from onlineboost.evaluation.resumable import resumable
+from onlineboost.evaluation.resumable import Checkpoints, Predictions, resumable
 from onlineboost.evaluation.runner import Progress, cut
 
 MAX_KEPT = 1 << 24  # bytes of a file that is read once, and kept; of a larger one the labels are read before the rows
@@ -147,10 +146,10 @@ class Outputs:
                 err.print("There is no checkpoint yet: starting at the first row.", highlight=False)
 
     def run(
-        self, model: Any, stream: Stream, blocks: Iterator[Block], progress: Progress, printed: Printed | None
+        self, model: Any, stream: Stream, blocks: Iterator[Block], progress: Progress, printed: Predictions | None
     ) -> tuple[Any, Tally]:
         """Run a model over the blocks of a stream, and keep of it what is asked for; or print its predictions."""
-        out: Path | Predictions | Printed | None = self.out or printed
+        out: Path | Predictions | None = self.out or printed
         if self.out and self.checkpoint is None and stream.is_live:
             out = Predictions(self.out)  # a pipe may never end: nothing could take the place of the file then
         model, tally = resumable(

@@ -7,13 +7,12 @@ which survives a crash. `tune` chooses settings. `MajorityClass` and `LastClass`
 makes blocks of rows in memory, `warm_up` compiles what a model needs before it is timed.
 
 In the order of the data: `runner` has the one loop that all of them go through, `sums` and `metrics` count what was
-predicted, `results` and `records` hold the figures of a run, `prequential`, `tune` and `resumable` are the functions
-for users, `checkpoints` is what a run leaves on disk. May be imported by `theory`, `paper`, `report` and `cli`.
+predicted, `results` has the figures of a run, `prequential`, `tune` and `resumable` are the functions for users. May be
+imported by `theory`, `report` and `cli`.
 """
 
 from onlineboost.evaluation.metrics import Metrics
-from onlineboost.evaluation.prequential import LastClass, MajorityClass, holdout, prequential, warm_up
-from onlineboost.evaluation.records import Record, observe
+from onlineboost.evaluation.prequential import LastClass, MajorityClass, Record, holdout, observe, prequential, warm_up
 from onlineboost.evaluation.results import Result, Tally, interval
 from onlineboost.evaluation.resumable import resumable
 from onlineboost.evaluation.runner import cut

@@ -113,7 +113,7 @@ class Metrics:
     def accuracy(self) -> float:
         """Share of right predictions."""
         sums = self._counted()
-        return _share(np.trace(sums.confusion), _weight(sums))
+        return _share(np.trace(sums.confusion), sums.weight)
 
     @property
     @metric(
@@ -125,16 +125,16 @@ class Metrics:
     def balanced_accuracy(self) -> float:
         """Mean over the classes of the share that was found."""
         sums = self._counted()
-        there = _of_label(sums) > 0.0
-        return _mean((_diagonal(sums) / np.where(there, _of_label(sums), 1.0))[there])
+        there = sums.of_label > 0.0
+        return _mean((np.diagonal(sums.confusion) / np.where(there, sums.of_label, 1.0))[there])
 
     @property
     @metric("kappa", about="How much of the way from guessing (0) to always right (1).")
     def kappa(self) -> float:
         """How much of the way from guessing by the same frequencies (0) to all right (1): Cohen's kappa."""
         sums = self._counted()
-        total = _weight(sums)
-        by_chance = _share(_of_label(sums) @ sums.confusion.sum(axis=0), total * total)
+        total = sums.weight
+        by_chance = _share(sums.of_label @ sums.confusion.sum(axis=0), total * total)
         return _above(self.accuracy, by_chance)
 
     @property
@@ -142,19 +142,19 @@ class Metrics:
     def kappa_temporal(self) -> float:
         """How much of the way from saying the label of the row before (0) to all right (1)."""
         sums = self._counted()
-        return _above(self.accuracy, _share(sums.unchanged, _weight(sums)))
+        return _above(self.accuracy, _share(sums.unchanged, sums.weight))
 
     @property
     @metric("accuracy of the label before", better=0)
     def no_change_accuracy(self) -> float:
         """Accuracy of saying the label of the row before."""
         sums = self._counted()
-        return _share(sums.unchanged, _weight(sums))
+        return _share(sums.unchanged, sums.weight)
 
     def per_class(self) -> list[dict[str, Any]]:
         """For every label: precision, recall, F1, and the weight of its rows and of its predictions."""
         sums = self._counted()
-        right, rows, said = _diagonal(sums), _of_label(sums), sums.confusion.sum(axis=0)
+        right, rows, said = np.diagonal(sums.confusion), sums.of_label, sums.confusion.sum(axis=0)
         out = []
         for code in self._order():
             hit, there, called = float(right[code]), float(rows[code]), float(said[code])
@@ -197,7 +197,7 @@ class Metrics:
         for r, row in enumerate(labels):
             for l, said in enumerate(labels):
                 costs[r, l] = cost_matrix.get(row, {}).get(said, costs[r, l])
-        return _share(float((sums.confusion * costs).sum() + sums.unpredicted.sum()), _weight(sums))
+        return _share(float((sums.confusion * costs).sum() + sums.unpredicted.sum()), sums.weight)
 
     # ----------------------------------------------------------------------------------------------- probabilities
 
@@ -264,19 +264,6 @@ class Metrics:
         sums, scored = saved["sums"].values(), saved["scored"].values()  # in order: their names may change
         metrics._sums, metrics._last = Sums(*sums), Scored(*scored)
         return metrics
-
-
-def _weight(sums: Sums) -> float:
-    return float(sums.confusion.sum() + sums.unpredicted.sum())
-
-
-def _of_label(sums: Sums) -> np.ndarray:
-    """Weight of the rows of every label."""
-    return np.asarray(sums.confusion.sum(axis=1) + sums.unpredicted)
-
-
-def _diagonal(sums: Sums) -> np.ndarray:
-    return np.diagonal(sums.confusion)
 
 
 def _share(part: float, whole: float) -> float:

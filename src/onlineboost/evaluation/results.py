@@ -1,10 +1,10 @@
-"""What a prequential run shows: with all its predictions (`Result`), or counted as it goes (`Tally`)."""
+"""What prequential runs show: with all predictions (`Result`), or counted as they go (`Tally`); and ranks."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -18,6 +18,7 @@ from onlineboost.evaluation.runner import Step
 
 STRETCHES = 30  # of a stream, for intervals
 TAIL = 0.2  # share of the stream that its last part is, unless another is given
+MIN_ROOM = 1024  # stretches
 MAX_STRETCHES = 1 << 18  # that a Tally counts apart; up to so many rows all its figures are exact
 
 
@@ -47,6 +48,80 @@ def interval(means: np.ndarray, rows: np.ndarray, level: float = 0.95) -> tuple[
     return mean - wide, mean + wide
 
 
+class Counts:
+    """How often each of some things was true, in equal stretches of the stream: of one row each at first.
+
+    When there are more than MAX_STRETCHES, each two become one.
+
+    Examples
+    --------
+    >>> counts = Counts(1)
+    >>> counts.add(np.array([[True], [False], [True], [True]]))
+    >>> counts.rows, counts.since(2).tolist()
+    (4, [1.0])
+    """
+
+    def __init__(self, width: int) -> None:
+        self.rows = 0
+        self.length = 1  # rows of a stretch
+        self._counts: np.ndarray = np.zeros((MIN_ROOM, width), np.uint16)
+
+    def add(self, true: np.ndarray) -> None:
+        """More rows: bool (rows, width)."""
+        for part in np.array_split(true, max(1, -(-len(true) // MAX_STRETCHES))):
+            end = self.rows + len(part)
+            while end > MAX_STRETCHES * self.length:
+                self._merge()
+            self._make_room(-(-end // self.length))
+            first = self.rows // self.length
+            starts = np.arange(first, -(-end // self.length)) * self.length - self.rows
+            if len(part):
+                sums = np.add.reduceat(part, np.maximum(starts, 0), dtype=self._counts.dtype)
+                self._counts[first : first + len(starts)] += sums
+            self.rows = end
+
+    def _merge(self) -> None:
+        counts: np.ndarray = self._counts.astype(np.uint16 if self.length < 1 << 14 else np.int64)
+        self._counts = counts[0::2] + counts[1::2]
+        self.length *= 2
+
+    def _make_room(self, stretches: int) -> None:
+        room = max(MIN_ROOM, 1 << (stretches - 1).bit_length())  # even: `_merge` takes two at a time
+        if room > len(self._counts):
+            self._counts = np.pad(self._counts, ((0, room - len(self._counts)), (0, 0)))
+
+    def as_values(self) -> list[Any]:
+        """All of it, to be saved."""
+        return [self.rows, self.length, self._counts[: -(-self.rows // self.length)].copy()]
+
+    @classmethod
+    def of_values(cls, saved: list[Any]) -> Counts:
+        counts = cls(0)
+        counts.rows, counts.length, counts._counts = saved
+        counts._make_room(len(counts._counts))
+        return counts
+
+    @classmethod
+    def of_rows(cls, true: np.ndarray) -> Counts:
+        """Of all rows of a stream, bool (rows, width), each for itself."""
+        counts = cls(0)
+        counts.rows, counts._counts = len(true), true
+        return counts
+
+    def since(self, row: int) -> np.ndarray:
+        """Shares of the rows from this one on, to the nearest stretch."""
+        first = min(round(row / self.length), (self.rows - 1) // self.length)
+        return self._counts[first:].sum(axis=0, dtype=np.int64) / (self.rows - first * self.length)
+
+    def between(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """These rows but the first, which is 0, to the nearest stretch; and the shares from each to the next."""
+        edges = np.unique(np.rint(rows / self.length).astype(np.int64))
+        edges[-1] = -(-self.rows // self.length)
+        counts = np.add.reduceat(self._counts[: edges[-1]], edges[:-1], axis=0, dtype=np.int64)
+        ends = np.minimum(edges * self.length, self.rows)
+        return ends[1:], counts / np.diff(ends)[:, None]
+
+
 class TailAccuracy(float):
     """The accuracy over the last 20 % of a stream: a number. Called with a share, the accuracy over that last part."""
 
@@ -69,20 +144,21 @@ class RunSummary(ABC):
 
     seconds: float
 
+    @property
     @abstractmethod
-    def __len__(self) -> int: ...
+    def _right(self) -> Counts:
+        """Of one thing: whether the prediction was right."""
 
+    @property
     @abstractmethod
+    def _trees(self) -> Counts | None:
+        """Whether each tree of a BestTree was right."""
+
+    def __len__(self) -> int:
+        return self._right.rows
+
     def _right_since(self, row: int) -> float:
-        """Share of right predictions from this row on."""
-
-    @abstractmethod
-    def _right_between(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """These rows but the first, which is 0, and the shares of right predictions from each to the next."""
-
-    @abstractmethod
-    def _trees_since(self, row: int) -> np.ndarray | None:
-        """The share of right predictions of each tree of a BestTree, from this row on."""
+        return float(self._right.since(row)[0])
 
     @property
     def accuracy(self) -> float:
@@ -104,10 +180,9 @@ class RunSummary(ABC):
 
         For runs of :class:`BestTree` only. The tree is chosen in hindsight, so no online method can be sure of this.
         """
-        trees = self._trees_since(self._start(share))
-        if trees is None:
+        if self._trees is None:
             raise ValueError("best_tree_accuracy needs a run of BestTree: other models have no trees to choose from")
-        return float(trees.max())
+        return float(self._trees.since(self._start(share)).max())
 
     def _start(self, share: float) -> int:
         """The row at which the last part of the stream begins."""
@@ -122,7 +197,8 @@ class RunSummary(ABC):
 
     def curve(self, points: int = 200) -> tuple[np.ndarray, np.ndarray]:
         """Learning curve: (examples, share of right predictions since the point before)."""
-        return self._right_between(np.linspace(0, len(self), min(points, len(self)) + 1).round())
+        ends, shares = self._right.between(np.linspace(0, len(self), min(points, len(self)) + 1).round())
+        return ends, shares[:, 0]
 
     def accuracy_interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval for the accuracy, from stretches of the stream: see docs/metrics.md. NaN: too few rows."""
@@ -167,23 +243,18 @@ class Result(RunSummary):
     classes: np.ndarray | None = None  # the labels of their columns
     weight: np.ndarray | None = None  # of the rows; None: 1
 
-    def __len__(self) -> int:
-        return len(self.y)
-
     @property
     def right(self) -> np.ndarray:
         """Whether each prediction was right."""
         return np.asarray(self.predictions == self.y, bool)
 
-    def _right_since(self, row: int) -> float:
-        return float(self.right[row:].mean())
+    @cached_property
+    def _right(self) -> Counts:
+        return Counts.of_rows(self.right[:, None])
 
-    def _right_between(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        edges = np.unique(rows.astype(int))
-        return edges[1:], np.add.reduceat(self.right, edges[:-1]) / np.diff(edges)
-
-    def _trees_since(self, row: int) -> np.ndarray | None:
-        return None if self.tree_right is None else self.tree_right[row:].mean(axis=0)
+    @cached_property
+    def _trees(self) -> Counts | None:
+        return None if self.tree_right is None else Counts.of_rows(self.tree_right)
 
     @cached_property
     def metrics(self) -> Metrics:
@@ -215,78 +286,6 @@ class Result(RunSummary):
         raise DataError("to_frame needs pandas or polars: pip install 'onlineboost[frames]'")
 
 
-class Counts:
-    """How often each of some things was true, in equal stretches of the stream: of one row each at first.
-
-    When there are more than MAX_STRETCHES, each two become one.
-
-    Examples
-    --------
-    >>> counts = Counts(1)
-    >>> counts.add(np.array([[True], [False], [True], [True]]))
-    >>> counts.rows, counts.since(2).tolist()
-    (4, [1.0])
-    """
-
-    def __init__(self, width: int) -> None:
-        self.rows = 0
-        self.length = 1  # rows of a stretch
-        self._counts: np.ndarray = np.zeros((1024, width), np.uint16)
-
-    def add(self, true: np.ndarray) -> None:
-        """More rows: bool (rows, width)."""
-        for part in np.array_split(true, max(1, -(-len(true) // MAX_STRETCHES))):
-            end = self.rows + len(part)
-            while end > MAX_STRETCHES * self.length:
-                self._merge()
-            self._make_room(-(-end // self.length))
-            first = self.rows // self.length
-            starts = np.arange(first, -(-end // self.length)) * self.length - self.rows
-            if len(part):
-                sums = np.add.reduceat(part, np.maximum(starts, 0), dtype=self._counts.dtype)
-                self._counts[first : first + len(starts)] += sums
-            self.rows = end
-
-    def _merge(self) -> None:
-        counts: np.ndarray = self._counts.astype(np.uint16 if self.length < 1 << 14 else np.int64)
-        self._counts = counts[0::2] + counts[1::2]
-        self.length *= 2
-
-    def _make_room(self, stretches: int) -> None:
-        room, width = self._counts.shape
-        if stretches > room:
-            while stretches > room:
-                room *= 2
-            more = np.zeros((room - len(self._counts), width), self._counts.dtype)
-            self._counts = np.concatenate([self._counts, more])
-
-    def as_values(self) -> list[Any]:
-        """All of it, to be saved."""
-        return [self.rows, self.length, self._counts[: -(-self.rows // self.length)].copy()]
-
-    @classmethod
-    def of_values(cls, saved: list[Any]) -> Counts:
-        rows, length, kept = saved
-        counts = cls(kept.shape[1])
-        counts.rows, counts.length, counts._counts = rows, length, counts._counts.astype(kept.dtype)
-        counts._make_room(len(kept))
-        counts._counts[: len(kept)] = kept
-        return counts
-
-    def since(self, row: int) -> np.ndarray:
-        """Shares of the rows from this one on, to the nearest stretch."""
-        first = min(round(row / self.length), (self.rows - 1) // self.length)
-        return self._counts[first:].sum(axis=0, dtype=np.int64) / (self.rows - first * self.length)
-
-    def between(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """These rows but the first, which is 0, to the nearest stretch; and the shares from each to the next."""
-        edges = np.unique(np.rint(rows / self.length).astype(np.int64))
-        edges[-1] = -(-self.rows // self.length)
-        counts = np.add.reduceat(self._counts[: edges[-1]], edges[:-1], axis=0, dtype=np.int64)
-        ends = np.minimum(edges * self.length, self.rows)
-        return ends[1:], counts / np.diff(ends)[:, None]
-
-
 @dataclass(repr=False)
 class Tally(RunSummary):
     """The figures of a run without its predictions and labels: memory does not grow with the stream."""
@@ -295,6 +294,14 @@ class Tally(RunSummary):
     trees: Counts | None = None  # of a BestTree
     seconds: float = 0.0
     metrics: Metrics = field(default_factory=Metrics)
+
+    @property
+    def _right(self) -> Counts:
+        return self.right
+
+    @property
+    def _trees(self) -> Counts | None:
+        return self.trees
 
     def add_step(self, step: Step) -> None:
         """A block that was predicted and learned."""
@@ -320,15 +327,37 @@ class Tally(RunSummary):
         trees = None if saved["trees"] is None else Counts.of_values(saved["trees"])
         return cls(Counts.of_values(saved["right"]), trees, saved["seconds"], Metrics.of_values(saved["metrics"]))
 
-    def __len__(self) -> int:
-        return self.right.rows
 
-    def _right_since(self, row: int) -> float:
-        return float(self.right.since(row)[0])
+# ----------------------------------------------------------------------------------------- several data sets
 
-    def _right_between(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        ends, shares = self.right.between(rows)
-        return ends, shares[:, 0]
 
-    def _trees_since(self, row: int) -> np.ndarray | None:
-        return None if self.trees is None else self.trees.since(row)
+def mean_ranks(scores: Mapping[str, Mapping[str, float]]) -> tuple[dict[str, float], int]:
+    """The mean rank of each system that has a score on all data sets, best first; and the number of data sets.
+
+    `scores` are of a data set, then of a system; more is better. Ties share their ranks.
+
+    Examples
+    --------
+    >>> mean_ranks({"car": {"tree": 0.8, "booster": 0.9}, "segment": {"tree": 0.7, "booster": 0.7}})
+    ({'booster': 1.25, 'tree': 1.75}, 2)
+    """
+    from scipy.stats import rankdata  # loaded when it is needed: it takes a while
+
+    everywhere = [system for system in next(iter(scores.values())) if all(system in one for one in scores.values())]
+    ranks = np.mean([rankdata([-one[system] for system in everywhere]) for one in scores.values()], axis=0)
+    pairs = sorted(zip(everywhere, ranks.tolist(), strict=True), key=lambda pair: pair[1])
+    return dict(pairs), len(scores)
+
+
+def critical_difference(n_systems: int, n_datasets: int, level: float = 0.95) -> float:
+    """How far two mean ranks have to be apart to be more than chance: Nemenyi's test (Demšar 2006).
+
+    Examples
+    --------
+    >>> round(critical_difference(4, 14), 2)
+    1.25
+    """
+    from scipy.stats import studentized_range
+
+    q = float(studentized_range.ppf(level, n_systems, np.inf)) / math.sqrt(2.0)
+    return q * math.sqrt(n_systems * (n_systems + 1) / (6.0 * n_datasets))

@@ -1,23 +1,43 @@
-"""Runs that survive: test-then-train with checkpoints, which goes on after a crash as if there had been none."""
+"""Runs that survive: test-then-train with checkpoints, which goes on after a crash as if there had been none.
+
+A run leaves on disk a folder with its last two checkpoints, and a file of its predictions. A checkpoint is a model and
+how far the run has come, in one file. It is copied in memory when it is due, and written while the run goes on. The
+newest that can be read counts: a file that a crash of the machine has damaged is passed over. The file of predictions
+is then cut to where it was.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import logging
 import os
+import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Block, Table
-from onlineboost.evaluation.checkpoints import Checkpoints, Every, Predictions, Printed, replacing_text
 from onlineboost.evaluation.results import Tally
 from onlineboost.evaluation.runner import Progress, Step, predict_then_learn
+from onlineboost.storage.atomic import PART, replacing
+from onlineboost.storage.errors import ModelFileError
 
-Out = str | os.PathLike[str] | Predictions | Printed | None
+MAX_CHECKPOINTS = 2  # that are kept
+NAME = "checkpoint-{rows:012d}.olb"
+NAMES = "checkpoint-*.olb"
+HEADER = "label,prediction\n"
+TEXT: Any = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}  # JSON has labels that UTF-8 has not
+
+logger = logging.getLogger("onlineboost")
 
 
 # arguments: it is `prequential` with all that a long run needs
@@ -28,7 +48,7 @@ def resumable(
     *,
     every: int | str = 10_000,
     classes: Any = None,
-    out: Out = None,
+    out: str | os.PathLike[str] | Predictions | None = None,
     about: dict[str, Any] | None = None,
     proba: bool = True,
     progress: Progress | None = None,
@@ -82,9 +102,6 @@ def resumable(
     >>> model, tally = resumable(HoeffdingTree(), cut(X, y, pieces=4), folder.name, every=100)
     >>> len(tally), tally.tail_accuracy(0.5)
     (400, 1.0)
-    >>> again, _ = resumable(HoeffdingTree(), cut(X, y, pieces=4), folder.name, every=100)  # nothing is left to do
-    >>> again.n_samples_seen_
-    400
     >>> folder.cleanup()
     """
     checkpoints = None if folder is None else Checkpoints(Path(folder), every, {**(about or {}), **_described(model)})
@@ -92,19 +109,19 @@ def resumable(
     tally, rows, length = Tally(), 0, None
     if found is not None:
         own = model.get_params(deep=False)
-        model, rows, length = found.model, found.state["rows"], found.state["bytes"]
-        tally = Tally.of_values(found.state["tally"])
+        model, state = found
+        tally, rows, length = Tally.of_values(state["tally"]), state["rows"], state["bytes"]
         if "n_jobs" in own:
             model.set_params(n_jobs=own["n_jobs"])
-    with _opened(out, length, whole=folder is None) as sink, _elsewhere(model, cluster) as learner:
+    learning = nullcontext(model) if cluster is None else cluster(model)
+    with _opened(out, length, whole=folder is None) as sink, learning as learner:
         try:
-            left = _cut(_after(blocks, rows), checkpoints.every if checkpoints else Every(None, None), rows)
+            left = _cut(_after(blocks, rows), checkpoints.every.rows if checkpoints else None, rows)
             first = next(left, None)
             if first is None and rows:
                 return model, tally  # all was learned before
-            stream = chain([] if first is None else [first], left)
-            told = _counted(progress, rows)
-            for step in predict_then_learn(learner, stream, classes, proba=proba, progress=told):
+            stream = left if first is None else chain([first], left)
+            for step in predict_then_learn(learner, stream, classes, proba=proba):
                 tally.add_step(step)
                 rows += len(step.block)
                 if sink is not None:
@@ -112,46 +129,39 @@ def resumable(
                 if watch is not None:
                     watch(step)
                 if checkpoints is not None and checkpoints.due(rows):
-                    _write(checkpoints, _whole(learner), rows, tally, sink)
+                    checkpoints.write(_whole(learner), rows, tally, sink)
+                if progress is not None:
+                    progress(rows, step.block.fraction)
             model = _whole(learner)
             if checkpoints is not None:
-                _write(checkpoints, model, rows, tally, sink)
+                checkpoints.write(model, rows, tally, sink)
         finally:
             if checkpoints is not None:
                 checkpoints.wait()
     return model, tally
 
 
-def _elsewhere(model: Any, cluster: Callable[[Any], Any] | None) -> Any:
-    """What learns, for a ``with`` statement."""
-    return nullcontext(model) if cluster is None else cluster(model)
-
-
 def _whole(learner: Any) -> Any:
-    """The model, with all that it has learned."""
+    """The model, with all that it has learned, wherever it learns."""
     return learner.result() if hasattr(learner, "result") else learner
 
 
 @contextmanager
-def _opened(out: Out, length: int | None, *, whole: bool) -> Iterator[Predictions | Printed | None]:
+def _opened(
+    out: str | os.PathLike[str] | Predictions | None, length: int | None, *, whole: bool
+) -> Iterator[Predictions | None]:
     """Where predictions go; `whole`: a file takes the place of another when all is well."""
-    if out is None or isinstance(out, Printed):
-        yield out
+    if out is None:
+        yield None
     elif whole and not isinstance(out, Predictions) and (os.path.isfile(out) or not os.path.exists(out)):
         with replacing_text(out) as text:
-            yield Printed(text)
+            yield Predictions(text)
     else:
         sink = out if isinstance(out, Predictions) else Predictions(out, length)
         try:
             yield sink
         finally:
             sink.close()
-
-
-def _write(checkpoints: Checkpoints, model: Any, rows: int, tally: Tally, sink: Predictions | Printed | None) -> None:
-    length = None if sink is None else sink.flush()
-    state = {"tally": tally.as_values(), "bytes": length}
-    checkpoints.write(model, rows, state, (lambda: None) if sink is None else sink.sync)
 
 
 def _described(model: Any) -> dict[str, str]:
@@ -162,10 +172,6 @@ def _described(model: Any) -> dict[str, str]:
             value = value.tolist() if isinstance(value, np.ndarray) else value
             out[name] = "a RandomState" if isinstance(value, np.random.RandomState) else repr(value)
     return out
-
-
-def _counted(progress: Progress | None, before: int) -> Progress | None:
-    return None if progress is None else lambda seen, share: progress(before + seen, share)
 
 
 def _after(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
@@ -180,13 +186,13 @@ def _after(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
         raise DataError(f"the run had learned {rows:,} rows, and the stream has {passed:,}: it is another one")
 
 
-def _cut(blocks: Iterable[Block], every: Every, rows: int) -> Iterator[Block]:
+def _cut(blocks: Iterable[Block], every: int | None, rows: int) -> Iterator[Block]:
     """Cut tables where a checkpoint is due: their columns are of a known kind, so that it changes nothing."""
     start = rows
     for block in blocks:
         at = 0
-        while every.rows is not None and isinstance(block.X, Table) and at < len(block):
-            stop = min(len(block), at + every.rows - (rows - start) % every.rows)
+        while every is not None and isinstance(block.X, Table) and at < len(block):
+            stop = min(len(block), at + every - (rows - start) % every)
             yield _part(block, at, stop)
             rows, at = rows + stop - at, stop
         if at == 0:
@@ -196,3 +202,195 @@ def _cut(blocks: Iterable[Block], every: Every, rows: int) -> Iterator[Block]:
 
 def _part(block: Block, start: int, stop: int) -> Block:
     return Block(block.X[start:stop], block.y[start:stop], block.first_row + start, block.fraction)
+
+
+# ---------------------------------------------------------------------------------------------------- checkpoints
+
+
+class Every(NamedTuple):
+    """How often: after so many rows, or so many seconds."""
+
+    rows: int | None
+    seconds: float | None
+
+    @classmethod
+    def of(cls, given: int | str) -> Every:
+        """From a number of rows, or text: 10000, 30s, 5m, 1h."""
+        found = re.fullmatch(r"([1-9]\d*)([smh]?)", str(given).strip().replace("_", ""))
+        if found is None:
+            raise ValueError(f"checkpoints come every so many rows or so often: 10000, 30s, 5m or 1h, not {given!r}")
+        number, unit = int(found[1]), found[2]
+        return cls(None, float(number * {"s": 1, "m": 60, "h": 3600}[unit])) if unit else cls(number, None)
+
+
+class Checkpoints:
+    """Checkpoints of one run, in a folder of its own."""
+
+    def __init__(self, folder: str | Path, every: int | str, about: dict[str, Any]) -> None:
+        from onlineboost.files.files import Room  # here and below: with it come Numba and all chains
+
+        self.folder = Path(folder)
+        self.every = Every.of(every)
+        self.about = {**about, "version": import_module("onlineboost").__version__}
+        self._last_rows, self._last_time = 0, time.monotonic()
+        self._room = Room()
+        self._thread: Thread | None = None
+        self._error: BaseException | None = None
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def paths(self) -> list[Path]:
+        """The checkpoints that are there, newest first."""
+        return sorted(self.folder.glob(NAMES), reverse=True)
+
+    def newest(self) -> tuple[Any, dict[str, Any]] | None:
+        """Model and state of the newest checkpoint that can be read. An error if it is of another run."""
+        from onlineboost.files.files import load_with_more
+
+        for part in self.folder.glob(PART):
+            part.unlink(missing_ok=True)  # half a file of a run that was killed
+        damaged = None
+        for path in self.paths():
+            try:
+                model, state = load_with_more(path)
+            except ModelFileError as error:
+                logger.warning("%s. The checkpoint before it is tried", error)
+                damaged = error
+                continue
+            self._check_same(state.get("about"), path)
+            self._last_rows, self._last_time = state["rows"], time.monotonic()
+            return model, state
+        if damaged is not None:
+            raise DataError(f"no checkpoint in {self.folder} can be read: {damaged}") from damaged
+        return None
+
+    def _check_same(self, about: Any, path: Path) -> None:
+        if not isinstance(about, dict):
+            raise DataError(f"{path} is a model, but no checkpoint of a run: give a folder that only runs write to")
+        names = [name for name in {**about, **self.about} if about.get(name) != self.about.get(name)]
+        if names:
+            told = "; ".join(f"{name} was {about.get(name)!r} and is {self.about.get(name)!r}" for name in names)
+            raise DataError(
+                f"the run in {self.folder} is another one: {told}. Start it as it was started, or give another folder"
+            )
+
+    def due(self, rows: int) -> bool:
+        """Whether it is time for a checkpoint: put off, once, while a slow disk still writes the one before."""
+        if self.every.rows is not None:
+            passed = (rows - self._last_rows) / self.every.rows
+        else:
+            passed = (time.monotonic() - self._last_time) / (self.every.seconds or 1.0)
+        writing = self._thread is not None and self._thread.is_alive()
+        return passed >= (2.0 if writing else 1.0)
+
+    def write(self, model: Any, rows: int, tally: Tally, sink: Predictions | None) -> None:
+        """Begin to write a checkpoint, once the one before is written. It counts when its predictions are on disk."""
+        from onlineboost.files.files import frozen, take
+
+        length = None if sink is None else sink.flush()
+        state = {"tally": tally.as_values(), "bytes": length, "rows": rows, "about": self.about}
+        self.wait()
+        copy = frozen(model, self._room)
+        self._last_rows, self._last_time = rows, time.monotonic()
+
+        def work() -> None:
+            try:
+                saved = take(copy, state)
+                self._room.prepare()
+                if sink is not None:
+                    sink.sync()
+                saved.write(self.folder / NAME.format(rows=rows))
+                for old in self.paths()[MAX_CHECKPOINTS:]:
+                    old.unlink(missing_ok=True)
+            except BaseException as error:
+                self._error = error
+
+        self._thread = Thread(target=work, name="checkpoint")
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until all is written; an error that came meanwhile is raised here."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+
+# ---------------------------------------------------------------------------------------------------- predictions
+
+
+class Predictions:
+    """Labels and predictions as CSV, written as they come: to a file, or to a stream that somebody may be reading.
+
+    What was in the file before goes with the first of them. One that a run left behind is cut to `length` bytes, and
+    goes on there.
+    """
+
+    def __init__(self, to: str | os.PathLike[str] | TextIO, length: int | None = None) -> None:
+        self._file: TextIO | None = None
+        if isinstance(to, str | os.PathLike):
+            self._path: Path | None = Path(to)
+            if length is not None:
+                self._file = self._cut(self._path, length)
+        else:
+            self._path, self._file = None, to
+            to.write(HEADER)
+
+    @staticmethod
+    def _cut(path: Path, length: int) -> TextIO:
+        there = path.stat().st_size if path.exists() else 0
+        if there < length:
+            raise DataError(
+                f"{path}: the run had written {length:,} bytes of predictions here, and {there:,} are left. Bring the "
+                f"file back, or start again in another folder"
+            )
+        file: TextIO = path.open("r+", **TEXT)
+        file.truncate(length)
+        file.seek(0, os.SEEK_END)
+        return file
+
+    def _opened(self) -> TextIO:
+        if self._file is None:
+            assert self._path is not None
+            self._file = self._path.open("w", **TEXT)
+            self._file.write(HEADER)
+        return self._file
+
+    def add(self, labels: np.ndarray, predictions: np.ndarray) -> None:
+        self._opened().write(lines(labels, predictions))
+        if self._path is None:
+            self.flush()
+
+    def flush(self) -> int | None:
+        """Hand all that was written to the system; the bytes of the file."""
+        self._opened().flush()
+        return None if self._path is None else os.fstat(self._opened().fileno()).st_size
+
+    def sync(self) -> None:
+        """Have the file on disk."""
+        if self._path is not None:
+            os.fsync(self._opened().fileno())
+
+    def close(self) -> None:
+        """A stream is not ours to close."""
+        if self._path is not None and self._file is not None:
+            self._file.close()
+
+
+@contextmanager
+def replacing_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """A file for predictions that takes the place of `path` as a whole at the end, or not at all."""
+    with replacing(path) as file:
+        text = io.TextIOWrapper(file, **TEXT)
+        yield text
+        text.flush()
+        text.detach()
+
+
+def lines(*columns: Any) -> str:
+    """Rows as CSV; nothing where there was no prediction yet."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows(zip(*(np.asarray(column).tolist() for column in columns), strict=True))
+    return text.getvalue()

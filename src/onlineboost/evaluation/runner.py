@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -149,18 +149,14 @@ def _whole_block(model: Any, block: Block, classes: Any, weight: np.ndarray | No
     return said, p, model.classes_
 
 
-def in_columns(parts: Sequence[tuple[np.ndarray, Any] | None], classes: Any) -> np.ndarray:
-    """Probabilities, (rows, known classes) and those classes, in columns of all classes; None: a row without any."""
-    column = {label: c for c, label in enumerate(values_of(np.asarray(classes)))}
-    p, at = np.zeros((sum(1 if part is None else len(part[0]) for part in parts), len(column))), 0
-    for part in parts:
-        if part is None:
-            at += 1
-            continue
-        said, known = part
-        p[at : at + len(said), [column[label] for label in values_of(np.asarray(known))]] = said
-        at += len(said)
-    return p
+def in_columns(parts: Iterable[tuple[int, np.ndarray | None, Any]], classes: Any) -> np.ndarray:
+    """Probabilities in columns of all classes; a part: its rows, their probabilities or None, the classes of those."""
+    column, out = {label: c for c, label in enumerate(values_of(np.asarray(classes)))}, []
+    for rows, p, known in parts:
+        out.append(np.zeros((rows, len(column))))
+        if p is not None:
+            out[-1][:, [column[label] for label in values_of(np.asarray(known))]] = p
+    return np.concatenate(out)
 
 
 # ---------------------------------------------------------------------------------------------------- row by row
@@ -236,17 +232,18 @@ class _RowByRow:
 
     def take(self, block: Block, weight: np.ndarray | None, proba: bool) -> Said:
         """Predict the rows of a block, and learn those whose labels have come meanwhile."""
-        said, parts = np.empty(len(block), object), []
+        said: np.ndarray = np.empty(len(block), object)
+        parts: list[tuple[int, np.ndarray | None, Any]] = []
         for b, row in enumerate(self._rows(block, weight)):
-            number = self._seen
-            self._learn(self._labels.before(number))
-            said[b] = self._predict(row)
-            if proba:
-                parts.append(self._probabilities(row))
-            self._waiting[number] = row
-            self._learn(self._labels.after(number))
+            self._learn(self._labels.before(self._seen))
+            if self._begun:
+                said[b] = self._predict(row)
+            p = self._probabilities(row) if proba and self._begun else None
+            parts.append((1, p, None if p is None else self._model.classes_))
+            self._waiting[self._seen] = row
+            self._learn(self._labels.after(self._seen))
             self._seen += 1
-        if not any(parts):
+        if all(p is None for _, p, _ in parts):
             return said, None, None
         return said, in_columns(parts, self._model.classes_), self._model.classes_
 
@@ -266,16 +263,12 @@ class _RowByRow:
             yield _Row(row, X[b : b + 1], block.y[b : b + 1], None if weight is None else float(weight[b]))
 
     def _predict(self, row: _Row) -> Any:
-        if not self._begun:
-            return None
         return self._model.predict(row.X)[0] if row.values is None else self._model.predict_one(row.values)
 
-    def _probabilities(self, row: _Row) -> tuple[np.ndarray, Any] | None:
-        if not self._begun:
-            return None
+    def _probabilities(self, row: _Row) -> np.ndarray:
         if row.values is None:
-            return np.asarray(self._model.predict_proba(row.X)), self._model.classes_
-        return np.array([list(self._model.predict_proba_one(row.values).values())]), self._model.classes_
+            return np.asarray(self._model.predict_proba(row.X))
+        return np.array([list(self._model.predict_proba_one(row.values).values())])
 
     def _learn(self, numbers: Iterator[int]) -> None:
         for number in numbers:

@@ -54,6 +54,15 @@ class Sums:
     brier: float = 0.0
     bins: np.ndarray = field(default_factory=lambda: np.zeros((3, BINS)))  # by confidence: rows, confidence, right
 
+    @property
+    def weight(self) -> float:
+        return float(self.confusion.sum() + self.unpredicted.sum())
+
+    @property
+    def of_label(self) -> np.ndarray:
+        """Weight of the rows of every label."""
+        return np.asarray(self.confusion.sum(axis=1) + self.unpredicted)
+
     def add(self, rows: Scored, k: int, fade: float = 1.0) -> None:
         """More rows, with labels below k; with every row, those before it count `fade` times as much."""
         self._grow(k)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -103,32 +103,28 @@ def tune(
     tried = _combinations(settings)
     X, y = rows_and_labels(X, y)
     classes = distinct(y) if classes is None else classes
-    field = [_Runner(clone(model).set_params(**one), one) for one in tried]
+    runners = [_Runner(clone(model).set_params(**one), one) for one in tried]
     rounds, own, start = [], Metrics(), 0
-    for stop, left in _looks(len(y), len(field), keep):
+    for stop, left in _looks(len(y), len(runners), keep):
         block = Block(X[start:stop], y[start:stop], start, stop / len(y))
-        field, said = map(list, zip(*spread(_run, [(runner, block, classes) for runner in field]), strict=True))
-        own.add(block.y, said[0])  # the first of the field leads, by the rows before these
-        field.sort(key=lambda runner: -SCORES[score] * runner.score(score))
-        scores = tuple((runner.settings, runner.score(score)) for runner in field)
-        field, start = field[:left], stop
+        runners, said = map(list, zip(*spread(_run, [(runner, block, classes) for runner in runners]), strict=True))
+        own.add(block.y, said[0])  # the first of them leads, by the rows before these
+        runners.sort(key=lambda runner: -SCORES[score] * runner.score(score))
+        scores = tuple((runner.settings, runner.score(score)) for runner in runners)
+        runners, start = runners[:left], stop
         rounds.append(Round(stop, scores, left))
         if progress is not None:
             progress(stop, len(y), left)
-    return Tuned(field[0].model, field[0].settings, score, tuple(rounds), own)
+    return Tuned(runners[0].model, runners[0].settings, score, tuple(rounds), own)
 
 
+@dataclass
 class _Runner:
     """A model on its way."""
 
-    def __init__(self, model: Any, settings: Settings) -> None:
-        self.model, self.settings, self.metrics = model, settings, Metrics()
-
-    def run(self, block: Block, classes: Any) -> np.ndarray:
-        """Predict and learn these rows; the predictions."""
-        (step,) = predict_then_learn(self.model, [block], classes, proba=True)
-        self.metrics.add(**step.scored)
-        return step.predictions
+    model: Any
+    settings: Settings
+    metrics: Metrics = field(default_factory=Metrics)
 
     def score(self, name: str) -> float:
         value = getattr(self.metrics, name)
@@ -136,8 +132,11 @@ class _Runner:
 
 
 def _run(job: tuple[_Runner, Block, Any]) -> tuple[_Runner, np.ndarray]:
+    """Predict and learn a block; the predictions."""
     runner, block, classes = job
-    return runner, runner.run(block, classes)
+    (step,) = predict_then_learn(runner.model, [block], classes, proba=True)
+    runner.metrics.add(**step.scored)
+    return runner, step.predictions
 
 
 def _combinations(settings: Mapping[str, Sequence[Any]] | Sequence[Settings]) -> list[Settings]:

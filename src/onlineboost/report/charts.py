@@ -2,7 +2,7 @@
 
 A chart is a panel for each data set. Panels stand side by side where the page is wide enough, and take its colours,
 which are others on dark paper than on light. What a mark stands for is told where the mouse rests on it. All charts
-take records (see `onlineboost.evaluation.records`), each with a "dataset" and a "system" besides. Needs the extra
+take records (see `evaluation.prequential.Recorder`), each with a "dataset" and a "system" besides. Needs the extra
 ``onlineboost[report]``.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.data.errors import DataError
-from onlineboost.evaluation.records import Record, smoothed
+from onlineboost.evaluation.prequential import Record, smoothed
 from onlineboost.report.page import GREY, OKABE_ITO, page
 
 INK, SOFT, LINE, GRID = "#1b1f24", "#59636e", "#d5dae0", "#eceff2"

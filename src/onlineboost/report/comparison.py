@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from onlineboost.evaluation.metrics import METRICS
-from onlineboost.evaluation.records import Record
+from onlineboost.evaluation.prequential import Record
 from onlineboost.report import charts
 from onlineboost.report.charts import COLOURS, Look
 from onlineboost.report.page import (

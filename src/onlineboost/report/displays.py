@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.base import clone
 
 from onlineboost.data.errors import DataError
-from onlineboost.evaluation.records import CURVE_POINTS, PER_LEARNER, SNAPSHOTS, observe, smoothed
-from onlineboost.evaluation.records import per_learner as numbers_of
+from onlineboost.evaluation.prequential import CURVE_POINTS, PER_LEARNER, SNAPSHOTS, observe, smoothed
+from onlineboost.evaluation.prequential import per_learner as numbers_of
 from onlineboost.evaluation.results import Result
 from onlineboost.evaluation.runner import cut
 from onlineboost.report.page import GREY, OKABE_ITO

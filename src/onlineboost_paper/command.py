@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from onlineboost import __version__
-from onlineboost.cli.common import address_of, comma_separated, err, progress_bar, ray_option, visible
+from onlineboost.cli.common import address_of, comma_separated, err, progress_bar, ray_option, text_table, visible
 from onlineboost_paper.tables import LABELS, ORDERS, SYSTEMS, Summary, best, find_system, summarise, table_one
 
 if TYPE_CHECKING:
@@ -204,11 +203,8 @@ def _show(summary: Summary) -> None:
     """The last-20 % table, ours and how far from the paper's."""
     systems = list(dict.fromkeys(row["system"] for row in summary))
     found = {(row["dataset"], row["system"]): row for row in summary}
-    table = Table(title="Accuracy on the last 20 %, and how far from the paper's, in points", pad_edge=False)
-    table.add_column("")
-    for system in systems:
-        table.add_column(system, justify="right")
-    table.add_column("paper's best", justify="right")
+    title = "Accuracy on the last 20 %, and how far from the paper's, in points"
+    table = text_table(("", *systems, "paper's best"), left=("",), title=title, pad_edge=False)
     for name, label in LABELS.items():
         if any(row["dataset"] == name for row in summary):
             cells = [_text(found.get((name, system)), name) for system in systems]

@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
 
-from onlineboost.cli.common import check_writable, err, finite, number, visible
+from onlineboost.cli.common import check_writable, err, finite, number, text_table, visible
 
 WIDTH, HEIGHT = 64, 13  # of the curve, in characters
 MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # times as many learners as are needed: then fewer examples will do
@@ -71,16 +70,14 @@ def _whole(number: float | None) -> str:
 def _print(found: dict[str, Any]) -> None:
     console = Console()
     aim = f"{found['classes']} classes, edge {found['gamma']:g}, error {found['error']:g}"
-    table = Table(title=f"Learners: {aim}")
-    for heading in ("booster", "learners", "error rate", "from"):
-        table.add_column(heading, justify="right" if heading in ("learners", "error rate") else "left")
+    headings = ("booster", "learners", "error rate", "from")
+    table = text_table(headings, left=("booster", "from"), title=f"Learners: {aim}")
     for row in found["learners"]:
         style = "bold green" if row["booster"] == "OnlineMBBM" else ""
         table.add_row(row["booster"], f"{row['learners']:,}", f"{row['error']:.3g}", row["from"], style=style)
     console.print(table)
-    table = Table(title=f"Examples for OnlineMBBM: excess loss S = {found['excess_loss']:.4g}")
-    for heading in ("learners", "phi_N(0)", "sum of weights", "examples"):
-        table.add_column(heading, justify="right")
+    title = f"Examples for OnlineMBBM: excess loss S = {found['excess_loss']:.4g}"
+    table = text_table(("learners", "phi_N(0)", "sum of weights", "examples"), title=title)
     best = min((row["examples"] for row in found["examples"] if row["examples"] is not None), default=None)
     for row in found["examples"]:
         cells = (f"{row['learners']:,}", f"{row['error']:.3g}", f"{row['weights']:,.0f}", _whole(row["examples"]))

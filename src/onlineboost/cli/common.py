@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from onlineboost import lookup
 from onlineboost.registry import ENTRIES
@@ -129,6 +130,14 @@ def _drop_output() -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
+
+
+def text_table(headings: Iterable[str], left: Collection[str] = (), **look: Any) -> Table:
+    """A table for the terminal; columns of words, `left`, begin on the left, and numbers end on the right."""
+    table = Table(**look)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in left else "right")
+    return table
 
 
 def check_writable(path: Path, option: str) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 
-from onlineboost.cli.common import check_writable, err, progress_bar, visible
+from onlineboost.cli.common import check_writable, err, progress_bar, text_table, visible
 
 if TYPE_CHECKING:
     from onlineboost.datasets.dataset import Dataset
@@ -101,12 +102,8 @@ def _text(value: Any) -> str:
 
 
 def _show(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title="Data sets")
-    for heading in ("name", "rows", "columns", "classes", "order", "at hand"):
-        table.add_column(heading, justify="right" if heading in ("rows", "columns", "classes") else "left")
+    headings = ("name", "rows", "columns", "classes", "order", "at hand")
+    table = text_table(headings, left=("name", "order", "at hand"), title="Data sets")
     for row in rows:
         absent = "fetched when run" if row["fetch"] else "no"
         here = row["where"] if row["where"] == "generated" else "yes" if row["available"] else absent

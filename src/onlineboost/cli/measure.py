@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table as TextTable
 
-from onlineboost.cli.common import BASELINES, err, make_model, progress_bar, visible
+from onlineboost.cli.common import BASELINES, err, make_model, progress_bar, text_table, visible
 from onlineboost.cli.stream import Outputs, Stream
 from onlineboost.data.table import Block
 from onlineboost.evaluation.metrics import METRICS, Metrics
@@ -175,7 +175,8 @@ def _print(
 
 def _print_accuracy(console: Console, rows: Sequence[Mapping[str, Any]], title: str) -> None:
     """Accuracy and time of every model; the best on the last fifth stands out."""
-    table = _table(("model", "accuracy", "last 20 %", "wall seconds", "examples/s"), title=title)
+    headings = ("model", "accuracy", "last 20 %", "wall seconds", "examples/s")
+    table = text_table(headings, left=("model",), title=title)
     best = max(row["tail_accuracy"] for row in rows)
     for row in rows:
         style = "bold green" if row["tail_accuracy"] == best else ""
@@ -188,7 +189,10 @@ def _print_metrics(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     """The other metrics of every model."""
     names = [name for name in SHOWN if any(row.get(name) is not None for row in rows)]
     headings = ("model", "accuracy", *(SHOWN[name] for name in names))
-    table = _table(headings, title="over all examples", caption=WHAT, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    look: Any = {"title": "over all examples", "caption": WHAT, "box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
+    table = text_table(headings, left=("model",), **look)
+    for column in table.columns[1:]:
+        column.no_wrap = True
     for row in rows:
         ends = row["accuracy_interval"]
         accuracy = f"{ends[0]:.3f}-{ends[1]:.3f}" if ends else f"{row['accuracy']:.3f}"
@@ -201,7 +205,7 @@ def _print_classes(console: Console, name: str, metrics: Metrics) -> None:
     """Precision, recall and F1 of each class, the most frequent first."""
     what = "recall: share of its examples that were found. precision: share of its predictions that were right"
     headings = ("class", "precision", "recall", "F1", "examples", "predicted")
-    table = _table(headings, title=f"{name}: each class", caption=what)
+    table = text_table(headings, left=("class",), title=f"{name}: each class", caption=what)
     for one in sorted(metrics.per_class(), key=lambda one: -one["rows"]):
         figures = (f"{one[rate]:.3f}" for rate in ("precision", "recall", "f1"))
         table.add_row(escape(visible(str(one["label"]))), *figures, f"{one['rows']:,.0f}", f"{one['predicted']:,.0f}")
@@ -214,21 +218,12 @@ def print_ranks(scores: Mapping[str, Mapping[str, float]]) -> None:
     distance = critical_difference(len(ranks), n)
     first = min(ranks.values())
     title = f"mean rank by accuracy on the last 20 %, over {n} streams; 1 is best"
-    table = _table(("model", "mean rank", "behind the first?"), title=title)
-    table.columns[-1].justify = "left"
+    table = text_table(("model", "mean rank", "behind the first?"), left=("model", "behind the first?"), title=title)
     for model, rank in ranks.items():
         behind = "" if rank == first else "yes" if rank - first > distance else "not clear"
         table.add_row(model, f"{rank:.2f}", behind)
     table.caption = f"Ranks closer than {distance:.2f} cannot be told apart (critical difference, Nemenyi, 95 %)."
     Console().print(table)
-
-
-def _table(headings: Sequence[str], **look: Any) -> TextTable:
-    """A table whose first column is words, and the others numbers."""
-    table = TextTable(**look)
-    for i, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if i else "left", no_wrap=bool(i) and "box" in look)
-    return table
 
 
 def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any], path: Path) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table as TextTable
 
 from onlineboost import lookup
 from onlineboost.cli.common import (
@@ -22,6 +21,7 @@ from onlineboost.cli.common import (
     err,
     ray_option,
     settings_of,
+    text_table,
     visible,
 )
 
@@ -75,7 +75,7 @@ def tune(
     if save is not None:
         found.model.save(save)
     if as_json:
-        rounds = [one._asdict() if hasattr(one, "_asdict") else one.__dict__ for one in found.rounds]
+        rounds = [vars(one) for one in found.rounds]
         own = found.own.as_dict()
         answer = {"source": source, "model": model, "score": score, "settings": found.settings, "rounds": rounds}
         click.echo(json.dumps({**answer, "followed": own}, indent=2))
@@ -140,9 +140,7 @@ def _tell(rows: int, total: int, left: int) -> None:
 def _print(found: Any, title: str) -> None:
     """The models in the order in which they dropped out, the last one first, and what each was judged by."""
     names = list(found.settings)
-    table = TextTable(title=escape(title))
-    for heading in (*names, found.score, "rows"):
-        table.add_column(heading, justify="right")
+    table = text_table((*names, found.score, "rows"), title=escape(title))
     shown: list[Any] = []
     for look in reversed(found.rounds):
         for settings, value in look.scores:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlineboost.data.labels import order_of
-from onlineboost.evaluation.sums import Coder, Scored, Sums, checked_rows, nothing_scored
+from onlineboost.evaluation.sums import Coder, Scored, Sums, nothing_scored
 
 NAN = float("nan")
 
@@ -77,7 +77,7 @@ class Metrics:
         """
         if probabilities is not None and classes is None:
             raise ValueError("probabilities need `classes`, the labels of their columns")
-        rows = self._coder.score(*checked_rows(y, predictions, weight, probabilities, classes))
+        rows = self._coder.score(y, predictions, weight, probabilities, classes)
         self.rows += len(rows)
         if self.window is None:
             self._sums.add(rows, len(self._coder.labels), self.fade)

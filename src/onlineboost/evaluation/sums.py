@@ -111,28 +111,6 @@ def checked_weight(weight: Any, n: int) -> np.ndarray:
     return weight
 
 
-def checked_rows(
-    y: Any, predictions: Any, weight: Any, p: Any, classes: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None, Any]:
-    """Rows to be counted, as arrays, if they are what they should be: nothing has been counted before."""
-    y, predictions = one_label_per_row(y), one_label_per_row(predictions)
-    if len(predictions) != len(y):
-        raise ValueError(f"there are {len(y)} labels and {len(predictions)} predictions: give one for each")
-    if weight is not None:
-        weight = checked_weight(weight, len(y))
-    if p is not None:
-        p, classes = np.asarray(p, np.float64), one_label_per_row(classes)
-        if p.shape != (len(y), len(classes)):
-            raise ValueError(
-                f"probabilities have shape {p.shape}, and there are {len(y)} rows of {len(classes)} classes"
-            )
-        if len(set(classes.tolist())) != len(classes):
-            raise ValueError("classes must differ: they are the labels of the columns of probabilities")
-        if not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
-            raise ValueError("probabilities must lie between 0 and 1; a row of zeros has none")
-    return y, predictions, weight, p, classes
-
-
 class Coder:
     """Labels to codes 0, 1, ... in the order in which they turn up, and the rows of a stream to numbers."""
 
@@ -150,19 +128,26 @@ class Coder:
                 self.labels.append(label)
         return np.fromiter((codes.get(label, -1) for label in values), np.int64, len(values))
 
-    def score(
-        self, y: np.ndarray, predictions: np.ndarray, weight: np.ndarray | None, p: np.ndarray | None, classes: Any
-    ) -> Scored:
-        """Rows of the stream, right after those of the call before; `classes` are the columns of p."""
-        codes, said = self.codes(np.asarray(y)), self.codes(np.asarray(predictions))
+    def score(self, y: Any, predictions: Any, weight: Any, p: Any, classes: Any) -> Scored:
+        """Rows of the stream, right after those of the call before; `classes` are the columns of p.
+
+        All is checked first: rows that are refused leave no label behind.
+        """
+        y, predictions = one_label_per_row(y), one_label_per_row(predictions)
+        if len(predictions) != len(y):
+            raise ValueError(f"there are {len(y)} labels and {len(predictions)} predictions: give one for each")
+        weight = np.ones(len(y)) if weight is None else checked_weight(weight, len(y))
+        if p is not None:
+            p, classes = np.asarray(p, np.float64), one_label_per_row(classes)
+            _check_probabilities(p, len(y), classes)
+        codes, said = self.codes(y), self.codes(predictions)
         before = np.concatenate([[self.last], codes[:-1]])
         if len(codes):
             self.last = int(codes[-1])
-        weight = np.ones(len(codes)) if weight is None else np.asarray(weight, np.float64)
         none = np.full(len(codes), np.nan)
         scored = Scored(codes, said, codes == before, weight, none, none, none)
         if p is not None and len(p):
-            self._read_probabilities(scored, p, self.codes(np.asarray(classes)))
+            self._read_probabilities(scored, p, self.codes(classes))
         return scored
 
     @staticmethod
@@ -176,3 +161,12 @@ class Coder:
         scored.p_label = np.where(known, own, np.nan)
         scored.top = np.where(known, p.max(axis=1), np.nan)
         scored.brier = np.where(known, squares, np.nan)
+
+
+def _check_probabilities(p: np.ndarray, rows: int, classes: np.ndarray) -> None:
+    if p.shape != (rows, len(classes)):
+        raise ValueError(f"probabilities have shape {p.shape}, and there are {rows} rows of {len(classes)} classes")
+    if len(set(classes.tolist())) != len(classes):
+        raise ValueError("classes must differ: they are the labels of the columns of probabilities")
+    if not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
+        raise ValueError("probabilities must lie between 0 and 1; a row of zeros has none")

@@ -23,21 +23,14 @@ __all__ = [
     "draw_potentials",
 ]
 
-_HOME = {
-    "CurveDisplay": "displays",
-    "ExpertsDisplay": "displays",
-    "LearnersDisplay": "displays",
-    "SpeedDisplay": "displays",
-    "comparison_page": "comparison",
-    "draw_potentials": "charts",
-}
+_HOME = {"comparison_page": "comparison", "draw_potentials": "charts"}  # others: displays
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'onlineboost.report' has no attribute {name!r}")
-    return getattr(import_module(f"onlineboost.report.{_HOME[name]}"), name)
+    return getattr(import_module(f"onlineboost.report.{_HOME.get(name, 'displays')}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *__all__])

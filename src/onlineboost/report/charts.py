@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,8 @@ def learning_curves(records: Sequence[Record], look: Look) -> str:
         right = smoothed(np.mean([record["curve"]["right"] for record in group], axis=0))
         lines.setdefault(name, []).append((system, group[0]["curve"]["examples"], right))
     there = _present(lines, look.systems)
-    return look.panels({n: _lines(of, look, "examples", "accuracy") for n, of in lines.items()}, look.key(there))
+    drawn = {name: partial(_draw_lines, of, look, "examples", "accuracy") for name, of in lines.items()}
+    return look.panels(drawn, look.key(there))
 
 
 def along_the_chain(records: Sequence[Record], look: Look, what: str, title: str, systems: Sequence[str]) -> str:
@@ -132,16 +134,14 @@ def along_the_chain(records: Sequence[Record], look: Look, what: str, title: str
             ends = _stretches(len(values))
             lines.setdefault(name, []).append((system, ends[1:], np.add.reduceat(values, ends[:-1]) / np.diff(ends)))
     there = _present(lines, systems)
-    return look.panels({n: _lines(of, look, "learner", title) for n, of in lines.items()}, look.key(there), 2.5, 1.9)
+    drawn = {name: partial(_draw_lines, of, look, "learner", title) for name, of in lines.items()}
+    return look.panels(drawn, look.key(there), 2.5, 1.9)
 
 
-def _lines(lines: Sequence[Any], look: Look, across: str, up: str) -> Draw:
-    def draw(ax: Any) -> None:
-        for system, x, y in lines:
-            ax.plot(x, y, color=look.colours[system], gid=system)
-        _axes(ax, across, up)
-
-    return draw
+def _draw_lines(lines: Sequence[Any], look: Look, across: str, up: str, ax: Any) -> None:
+    for system, x, y in lines:
+        ax.plot(x, y, color=look.colours[system], gid=system)
+    _axes(ax, across, up)
 
 
 def _axes(ax: Any, across: str, up: str = "") -> None:
@@ -163,26 +163,23 @@ def accuracy_and_time(points: Sequence[Mapping[str, Any]], look: Look, families:
     """
     marks = dict(zip(dict.fromkeys(point["whose"] for point in points), ("o", "x"), strict=False))
 
-    def drawing(name: str) -> Draw:
-        def draw(ax: Any) -> None:
-            for p in points:
-                if p["dataset"] == name:
-                    told = f"{p['system']}, {p['whose']}: {p['tail']:.3f} in {p['seconds']:.3g} s"
-                    colour = look.colours[families.get(p["system"], p["system"])]
-                    x, marker = max(p["seconds"], 1e-3), marks[p["whose"]]
-                    ax.plot([x], [p["tail"]], marker=marker, color=colour, mfc="none", mew=1.4, ms=5.5, gid=told)
-            ax.set_xscale("log")
-            ax.minorticks_off()
-            ax.margins(0.08)
-            _axes(ax, "processor time, seconds", "accuracy, last 20 %")
-
-        return draw
+    def draw(name: str, ax: Any) -> None:
+        for p in points:
+            if p["dataset"] == name:
+                told = f"{p['system']}, {p['whose']}: {p['tail']:.3f} in {p['seconds']:.3g} s"
+                colour = look.colours[families.get(p["system"], p["system"])]
+                x, marker = max(p["seconds"], 1e-3), marks[p["whose"]]
+                ax.plot([x], [p["tail"]], marker=marker, color=colour, mfc="none", mew=1.4, ms=5.5, gid=told)
+        ax.set_xscale("log")
+        ax.minorticks_off()
+        ax.margins(0.08)
+        _axes(ax, "processor time, seconds", "accuracy, last 20 %")
 
     groups = dict.fromkeys(families.get(s, s) for s in look.colours)
     there = {families.get(point["system"], point["system"]) for point in points}
     colours = [(look.colours[group], group) for group in groups if group in there]
     shown = {whose: {"o": "○", "x": "×"}[mark] for whose, mark in marks.items()} if len(marks) > 1 else {}
-    return look.panels({name: drawing(name) for name in look.datasets}, key(colours, shown))
+    return look.panels({name: partial(draw, name) for name in look.datasets}, key(colours, shown))
 
 
 def spread(records: Sequence[Record], look: Look, what: str, title: str, systems: Sequence[str]) -> str:
@@ -193,21 +190,18 @@ def spread(records: Sequence[Record], look: Look, what: str, title: str, systems
             rows.setdefault(name, {})[system] = np.quantile(values, [0.0, 0.25, 0.5, 0.75, 1.0]).tolist()
     there = [system for system in systems if any(system in of for of in rows.values())]
 
-    def drawing(of: Mapping[str, list[float]]) -> Draw:
-        def draw(ax: Any) -> None:
-            for system, (least, low, middle, high, greatest) in of.items():
-                y, colour = there.index(system), look.colours[system]
-                told = f"{system}: {least:.3f} to {greatest:.3f}, half of them from {low:.3f} to {high:.3f}"
-                ax.plot([least, greatest], [y, y], color=colour)
-                ax.barh([y], [high - low], left=low, height=0.55, color=colour, alpha=0.8, gid=told)
-                ax.plot([middle, middle], [y - 0.4, y + 0.4], color=INK)
-            ax.set_yticks(range(len(there)), there)
-            ax.set_ylim(len(there) - 0.4, -0.6)
-            _axes(ax, title)
+    def draw(of: Mapping[str, list[float]], ax: Any) -> None:
+        for system, (least, low, middle, high, greatest) in of.items():
+            y, colour = there.index(system), look.colours[system]
+            told = f"{system}: {least:.3f} to {greatest:.3f}, half of them from {low:.3f} to {high:.3f}"
+            ax.plot([least, greatest], [y, y], color=colour)
+            ax.barh([y], [high - low], left=low, height=0.55, color=colour, alpha=0.8, gid=told)
+            ax.plot([middle, middle], [y - 0.4, y + 0.4], color=INK)
+        ax.set_yticks(range(len(there)), there)
+        ax.set_ylim(len(there) - 0.4, -0.6)
+        _axes(ax, title)
 
-        return draw
-
-    return look.panels({name: drawing(of) for name, of in rows.items()}, high=0.7 + 0.2 * len(there))
+    return look.panels({name: partial(draw, of) for name, of in rows.items()}, high=0.7 + 0.2 * len(there))
 
 
 def expert_weights(records: Sequence[Record], look: Look, systems: Sequence[str]) -> dict[str, str]:
@@ -220,29 +214,25 @@ def expert_weights(records: Sequence[Record], look: Look, systems: Sequence[str]
         found = {}
         for name, _, group in _groups(records, look, [system]):
             if shots := next((record["snapshots"] for record in group if "snapshots" in record), None):
-                found[name] = _experts(shots)
+                found[name] = partial(_draw_experts, shots)
         if found:
             charts[system] = look.panels(found, f'<div class="key"><span>weight</span>{marks}</div>', 2.6, 1.9)
     return charts
 
 
-def _experts(shots: Mapping[str, Any]) -> Draw:
+def _draw_experts(shots: Mapping[str, Any], ax: Any) -> None:
     weights = np.array(shots["expert_weights"])
     ends = _stretches(weights.shape[1])
     mass = np.add.reduceat(weights, ends[:-1], axis=1)
     share = 100.0 * np.array([0, *shots["examples"]]) / shots["examples"][-1]
-
-    def draw(ax: Any) -> None:
-        colour = need_drawing().colors.to_rgba
-        t, i = np.nonzero(mass >= FAINT)
-        shades = [colour(BLUE, min(1.0, weight**0.5)) for weight in mass[t, i].tolist()]
-        where = {"width": np.diff(share)[t], "bottom": ends[i], "align": "edge"}
-        ax.bar(share[t], np.diff(ends)[i], color=shades, linewidth=0, antialiased=False, **where)
-        ax.set(xlim=(0, 100), ylim=(0, ends[-1]))
-        ax.grid(False)
-        _axes(ax, "% of the stream", "expert")
-
-    return draw
+    colour = need_drawing().colors.to_rgba
+    t, i = np.nonzero(mass >= FAINT)
+    shades = [colour(BLUE, min(1.0, weight**0.5)) for weight in mass[t, i].tolist()]
+    where = {"width": np.diff(share)[t], "bottom": ends[i], "align": "edge"}
+    ax.bar(share[t], np.diff(ends)[i], color=shades, linewidth=0, antialiased=False, **where)
+    ax.set(xlim=(0, 100), ylim=(0, ends[-1]))
+    ax.grid(False)
+    _axes(ax, "% of the stream", "expert")
 
 
 def _groups(records: Sequence[Record], look: Look, systems: Sequence[str]) -> list[tuple[str, str, list[Record]]]:
@@ -285,13 +275,10 @@ def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int,
     all_errors = [error for of in errors.values() for error in of]
     room = 0.05 * (max(all_errors) - min(all_errors))
 
-    def drawing(of: Sequence[float]) -> Draw:
-        def draw(ax: Any) -> None:
-            ax.plot(classes, of, color=BLUE, marker=".", ms=4)
-            ax.set_ylim(min(all_errors) - room, max(all_errors) + room)
-            _axes(ax, "number of classes k", "error rate")
-
-        return draw
+    def draw(of: Sequence[float], ax: Any) -> None:
+        ax.plot(classes, of, color=BLUE, marker=".", ms=4)
+        ax.set_ylim(min(all_errors) - room, max(all_errors) + room)
+        _axes(ax, "number of classes k", "error rate")
 
     text = (
         f"{n_learners} weak learners vote, each with the edge γ over guessing: 0 is guessing, 1 is never wrong. The "
@@ -300,7 +287,7 @@ def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int,
         "labels. All panels have the same scale."
     )
     title = f"Error rate of OnlineMBBM with {n_learners} learners of edge γ"
-    return _save({f"γ = {gamma:g}": drawing(of) for gamma, of in errors.items()}, "", title, text, out)
+    return _save({f"γ = {gamma:g}": partial(draw, of) for gamma, of in errors.items()}, "", title, text, out)
 
 
 def draw_bounds(rows: list[dict[str, Any]], error: float, n_classes: int, gamma: float, out: str) -> list[Path]:

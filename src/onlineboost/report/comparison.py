@@ -60,14 +60,15 @@ def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str
 
 def _table(records: Sequence[Record]) -> str:
     """A line for each model, the best first; a column of measures only where some model has them."""
-    shown = {name: text for name, text in SHOWN.items() if any(_measure(r, name) is not None for r in records)}
+    shown = _shown(records)
     headings = ["", "last 20 %", "all rows", *shown.values(), "CPU seconds", "rows per CPU second"]
     best = max(record["tail"] for record in records)
     lines = ["<tr>" + "".join(f"<th>{heading}</th>" for heading in headings) + "</tr>"]
     for record in sorted(records, key=lambda r: -r["tail"]):
         share = (record["tail"] - best) / (2 * POINTS) if record["tail"] < best else 1.0
         rate = record["rows"] / max(record["seconds"], 1e-9)
-        measures = "".join(f"<td>{_number(_measure(record, name))}</td>" for name in shown)
+        values = (_measure(record, name) for name in shown)
+        measures = "".join("<td>–</td>" if value is None else f"<td>{value:.3f}</td>" for value in values)
         lines.append(
             f'<tr><th class="row">{escape(record["system"])}</th><td {shade(share)}><b>{record["tail"]:.3f}</b></td>'
             f"<td>{record['full']:.3f}{_interval(record)}</td>{measures}<td>{seconds_text(record['seconds'])}</td>"
@@ -76,18 +77,19 @@ def _table(records: Sequence[Record]) -> str:
     return table(lines)
 
 
+def _shown(records: Sequence[Record]) -> dict[str, str]:
+    """The metrics that some model has, and their titles."""
+    return {name: text for name, text in SHOWN.items() if any(_measure(r, name) is not None for r in records)}
+
+
 def _measure(record: Record, name: str) -> float | None:
     value: float | None = record.get("metrics", {}).get(name)
-    return None if value is None or math.isnan(value) else value
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return value
 
 
 def _interval(record: Record) -> str:
     low, high = record.get("interval", (math.nan, math.nan))
-    return "" if math.isnan(low) else f"<small>{max(low, 0.0):.3f} to {min(high, 1.0):.3f}</small>"
+    return "" if math.isnan(low) else f"<small>{low:.3f} to {high:.3f}</small>"
 
 
 def _words(records: Sequence[Record]) -> list[str]:
@@ -95,7 +97,7 @@ def _words(records: Sequence[Record]) -> list[str]:
     out = ["test, then train", "last 20 %"]
     if any(_interval(record) for record in records):
         out.append("interval")
-    out += [text for name, text in SHOWN.items() if any(_measure(r, name) is not None for r in records)]
+    out += _shown(records).values()
     if any("edges" in record for record in records):
         out += ["learner", "edge"]
     if any("alphas" in record for record in records):

@@ -28,8 +28,8 @@ from onlineboost.data.errors import DataError
 from onlineboost.data.table import Block, Table
 from onlineboost.evaluation.results import Tally
 from onlineboost.evaluation.runner import Progress, Step, predict_then_learn
+from onlineboost.storage import ModelFileError
 from onlineboost.storage.atomic import PART, replacing
-from onlineboost.storage.errors import ModelFileError
 
 MAX_CHECKPOINTS = 2  # that are kept
 NAME = "checkpoint-{rows:012d}.olb"

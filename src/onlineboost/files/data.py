@@ -16,7 +16,7 @@ from onlineboost.data.encoder import Encoder, Kept
 from onlineboost.data.labels import Labels, object_array, values_of
 from onlineboost.data.places import AT_ONCE, NOTHING, OWN, Key, empty_table, note, own_places
 from onlineboost.files.fields import States
-from onlineboost.storage.errors import DamagedModelFile
+from onlineboost.storage import DamagedModelFile
 from onlineboost.storage.values import Reader, Writer
 
 

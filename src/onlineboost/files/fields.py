@@ -9,7 +9,7 @@ import numpy as np
 
 from onlineboost.contracts.schema import Field, schema
 from onlineboost.contracts.state import check_fields, up_to_date
-from onlineboost.storage.errors import CannotSave, DamagedModelFile
+from onlineboost.storage import CannotSave, DamagedModelFile
 from onlineboost.storage.values import Reader, Writer
 
 MOST_STATES = 1 << 20  # in a list

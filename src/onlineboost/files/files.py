@@ -20,9 +20,9 @@ from onlineboost.files.checks import check_model
 from onlineboost.files.data import read_pending, write_pending
 from onlineboost.files.states import STATES, add_boosters, finish, quick_copy
 from onlineboost.registry import ENTRIES
+from onlineboost.storage import CannotSave, DamagedModelFile, ForeignModelFile, ModelFileError
 from onlineboost.storage.atomic import replacing
 from onlineboost.storage.container import read, write
-from onlineboost.storage.errors import CannotSave, DamagedModelFile, ForeignModelFile, ModelFileError
 from onlineboost.storage.values import Reader, Writer, unknown
 
 NAMES = {entry.class_name: entry.name for entry in ENTRIES}

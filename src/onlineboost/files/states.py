@@ -45,7 +45,7 @@ from onlineboost.files.fields import States
 from onlineboost.panel.columns import N_CLASSES
 from onlineboost.panel.combiner import RECENCY, Mixture, Newton
 from onlineboost.panel.state import ALONE, Panel, packed, read
-from onlineboost.storage.errors import DamagedModelFile
+from onlineboost.storage import DamagedModelFile
 from onlineboost.trees import compact
 from onlineboost.trees.state import RECORDS, Forest
 

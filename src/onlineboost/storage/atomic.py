@@ -43,13 +43,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(part), part):
             raise type(error)(error.errno, error.strerror, str(path)) from None  # the name that the user knows
         raise
-    sync_folder(target.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names of a folder on disk, where a system can do that."""
-    with ignoring_the_system():
-        handle = os.open(folder, os.O_RDONLY)
+    with ignoring_the_system():  # have the names in the folder on disk, where a system can do that
+        handle = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:

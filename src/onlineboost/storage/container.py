@@ -18,7 +18,7 @@ from zlib import crc32
 
 import numpy as np
 
-from onlineboost.storage.errors import (
+from onlineboost.storage import (
     CannotSave,
     DamagedModelFile,
     NewerModelFile,
@@ -173,7 +173,7 @@ def _no_model(head: bytes, name: str) -> NotAModelFile | DamagedModelFile:
         return DamagedModelFile(
             f"{name}: its line ends have been changed: it was copied as text. Copy it again, as a binary file"
         )
-    hint = "it is empty" if not head else "it begins otherwise"
+    hint = "it begins otherwise" if head else "it is empty"
     if head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05":
         hint = "it looks like a pickle. If you trust it, read it with pickle.load, which runs what is in it"
     return NotAModelFile(f"{name} is not a model file: {hint}")
@@ -186,10 +186,9 @@ def _truncated(name: str, there: int, wanted: int) -> TruncatedModelFile:
 def _read_header(text: bytes, name: str) -> tuple[Any, list[Place]]:
     try:
         header = json.loads(
-            text.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number, parse_float=_finite
+            text.decode("utf-8"), object_pairs_hook=_object, parse_constant=_finite, parse_float=_finite
         )
-        listed = header.pop("arrays")
-        content = header.pop("content")
+        listed, content = header.pop("arrays"), header.pop("content")
         good = not header and isinstance(listed, list) and all(map(_is_listed, listed))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedModelFile(f"{name}: the header is not as it should be ({error})") from None
@@ -216,14 +215,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is not JSON")
-
-
 def _finite(text: str) -> float:
     number = float(text)
     if not isfinite(number):
-        raise ValueError(f"{text} is too large a number")
+        raise ValueError(f"{text} is not a finite number")
     return number
 
 
@@ -239,12 +234,9 @@ def _read_array(file: BinaryIO, place: Place, whole: mmap.mmap | None, name: str
         raise DamagedModelFile(f"{name} has an odd shape ({error})") from None
     data = _bytes(array)
     file.seek(place.start)
-    done = 0
-    while done < place.nbytes:
-        got = file.readinto(data[done:])  # type: ignore[attr-defined]
-        if not got:
-            raise _truncated(name, place.start + done, place.start + place.nbytes)
-        done += got
+    got = file.readinto(data)  # type: ignore[attr-defined]
+    if got < place.nbytes:
+        raise _truncated(name, place.start + got, place.start + place.nbytes)
     if crc32(data) != place.crc:
         raise DamagedModelFile(f"{name} is damaged: its checksum is wrong. {COPY_AGAIN}")
     if place.dtype == "b1" and array.view(np.uint8).max(initial=0) > 1:

@@ -15,17 +15,19 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
+from onlineboost.storage import CannotSave, DamagedModelFile, ModelFileError
 from onlineboost.storage.container import DTYPES
-from onlineboost.storage.errors import CannotSave, DamagedModelFile, ModelFileError
 
 LARGEST = 1 << 63  # whole numbers below are written as they are
 NUMPY = re.compile(r"[<|](b1|[iu][1248]|f[248]|c8|c16|[SU][1-9]\d{0,8}|[mM]8(\[\d{0,9}[a-zA-Z]{1,2}\])?)")
+CLOCK = ("year", "month", "day", "hour", "minute", "second", "microsecond", "fold")
 KNOWN = (
     "text, numbers, truth values, None, bytes, Decimal, Fraction, dates and times, UUID, tuples, frozensets, and what "
     "NumPy has of these"
@@ -64,10 +66,10 @@ class Writer:
         if kind in SIMPLE:
             name, write, _ = SIMPLE[kind]
             return {name: write(value)}
-        if isinstance(value, np.ndarray) and kind is np.ndarray:
+        if kind is np.ndarray:
             return self._ndarray(value)
         if isinstance(value, np.generic) and NUMPY.fullmatch(value.dtype.str) and kind is value.dtype.type:
-            return {"numpy": [value.dtype.str, base64.b64encode(np.asarray(value).tobytes()).decode()]}
+            return {"numpy": [value.dtype.str, _base64(np.asarray(value).tobytes())]}
         if kind is np.random.RandomState:
             _, keys, *rest = value.get_state(legacy=True)  # type: ignore[misc]
             return {"random_state": [self.array(keys.astype(np.int64)), *rest]}
@@ -118,75 +120,41 @@ class Reader:
         if len(data) != 1:
             raise DamagedModelFile(f"a value has {len(data)} types")
         ((name, given),) = data.items()
-        if name in self._more:
-            return self._more[name](given)
-        own = getattr(self, f"_read_{name}", None) if name in WITH_METHOD else None
-        if own is not None:
-            return own(given)
-        if name in BY_NAME:
-            return BY_NAME[name](given)
+        known = self._more.get(name) or BY_NAME.get(name)
+        return self._of_parts(name, given) if known is None else known(given)
+
+    def _of_parts(self, name: str, given: Any) -> Any:
+        """A value that is made of other values, or of an array."""
+        match name:
+            case "tuple":
+                return tuple(map(self.value, given))
+            case "frozenset":
+                return frozenset(map(self.value, given))
+            case "dict":
+                return {self.value(key): self.value(item) for key, item in given}
+            case "array":
+                return self.array(given)
+            case "ndarray":
+                dtype, shape, number = given
+                return _numpy_bytes(self.array(number).tobytes(), dtype).reshape(shape).copy()
+            case "objects":
+                shape, items = given
+                return np.fromiter(map(self.value, items), object, len(items)).reshape(shape)
+            case "random_state":
+                number, *rest = given
+                state = np.random.RandomState(0)
+                state.set_state(("MT19937", self.array(number).astype(np.uint32), *rest))
+                return state
         raise DamagedModelFile(f"there is no type {name!r}")
-
-    def _read_tuple(self, given: list[Any]) -> tuple[Any, ...]:
-        return tuple(map(self.value, given))
-
-    def _read_frozenset(self, given: list[Any]) -> frozenset[Any]:
-        return frozenset(map(self.value, given))
-
-    def _read_dict(self, given: list[Any]) -> dict[Any, Any]:
-        return {self.value(key): self.value(item) for key, item in given}
-
-    def _read_array(self, given: Any) -> np.ndarray:
-        return self.array(given)
-
-    def _read_ndarray(self, given: list[Any]) -> np.ndarray:
-        dtype, shape, number = given
-        return _numpy_bytes(self.array(number).tobytes(), dtype).reshape(shape).copy()
-
-    def _read_objects(self, given: list[Any]) -> np.ndarray:
-        shape, items = given
-        out = np.empty(len(items), object)
-        for i, item in enumerate(items):
-            out[i] = self.value(item)
-        return out.reshape(shape)
-
-    def _read_numpy(self, given: list[Any]) -> Any:
-        dtype, data = given
-        (item,) = _numpy_bytes(base64.b64decode(data, validate=True), dtype)
-        return item
-
-    def _read_random_state(self, given: list[Any]) -> np.random.RandomState:
-        number, *rest = given
-        state = np.random.RandomState(0)
-        state.set_state(("MT19937", self.array(number).astype(np.uint32), *rest))
-        return state
-
-    def _read_timestamp(self, given: list[Any]) -> Any:
-        try:
-            from pandas import Timestamp
-        except ImportError:
-            raise ModelFileError("a label is a Timestamp of pandas: install pandas to load this model") from None
-        number, unit, zone = given
-        if unit not in ("s", "ms", "us", "ns"):
-            raise DamagedModelFile(f"there is no unit {unit!r}")
-        stamp = Timestamp(np.datetime64(number, unit))
-        return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(_zone_of(zone))
-
-
-WITH_METHOD = {"tuple", "frozenset", "dict", "array", "ndarray", "objects", "numpy", "random_state", "timestamp"}
 
 
 def unknown(value: Any) -> CannotSave:
     kind = type(value)
-    return CannotSave(
-        f"{_shown(value)} is of type {kind.__module__}.{kind.__qualname__}, which a model file cannot hold. It holds "
-        f"{KNOWN}. Turn it into one of these, or use pickle"
-    )
-
-
-def _shown(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 80 else f"{text[:76]}..."
+    return CannotSave(
+        f"{text if len(text) <= 80 else f'{text[:76]}...'} is of type {kind.__module__}.{kind.__qualname__}, which a "
+        f"model file cannot hold. It holds {KNOWN}. Turn it into one of these, or use pickle"
+    )
 
 
 def _numpy_bytes(data: bytes, name: Any) -> np.ndarray:
@@ -222,28 +190,30 @@ def _zone_of(given: Any) -> tzinfo | None:
             return ZoneInfo(given)
         except ZoneInfoNotFoundError:
             raise ModelFileError(f"this machine does not know the time zone {given!r}: install tzdata") from None
-    days, seconds, microseconds, name = given
-    zone = timezone(timedelta(days, seconds, microseconds))
-    return zone if zone.tzname(None) == name else timezone(timedelta(days, seconds, microseconds), name)
+    *offset, name = given
+    zone = timezone(timedelta(*offset))
+    return zone if zone.tzname(None) == name else timezone(timedelta(*offset), name)
 
 
-def _write_datetime(value: datetime) -> list[Any]:
-    parts = [value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond]
-    return [*parts, value.fold, _zone(value.tzinfo)]
+def _write_clock(value: datetime | time) -> list[Any]:
+    return [*(getattr(value, part) for part in CLOCK if hasattr(value, part)), _zone(value.tzinfo)]
 
 
-def _read_datetime(given: list[Any]) -> datetime:
+def _read_clock(kind: Any, given: list[Any]) -> Any:
     *parts, fold, zone = given
-    return datetime(*parts).replace(fold=fold, tzinfo=_zone_of(zone))
+    return kind(*parts).replace(fold=fold, tzinfo=_zone_of(zone))
 
 
-def _write_time(value: time) -> list[Any]:
-    return [value.hour, value.minute, value.second, value.microsecond, value.fold, _zone(value.tzinfo)]
-
-
-def _read_time(given: list[Any]) -> time:
-    *parts, fold, zone = given
-    return time(*parts).replace(fold=fold, tzinfo=_zone_of(zone))
+def _read_timestamp(given: list[Any]) -> Any:
+    try:
+        from pandas import Timestamp
+    except ImportError:
+        raise ModelFileError("a label is a Timestamp of pandas: install pandas to load this model") from None
+    number, unit, zone = given
+    if unit not in ("s", "ms", "us", "ns"):
+        raise DamagedModelFile(f"there is no unit {unit!r}")
+    stamp = Timestamp(np.datetime64(number, unit))
+    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(_zone_of(zone))
 
 
 def _read_float(given: str) -> float:
@@ -252,23 +222,38 @@ def _read_float(given: str) -> float:
     return float(given)
 
 
-def _read_fraction(given: list[str]) -> Fraction:
-    above, below = (int(text, 16) for text in given)
-    return Fraction(above, below)
+def _read_numpy(given: list[Any]) -> Any:
+    dtype, data = given
+    (item,) = _numpy_bytes(_from_base64(data), dtype)
+    return item
 
 
-SIMPLE: dict[type, tuple[str, More, More]] = {
-    bytes: ("bytes", lambda v: base64.b64encode(v).decode(), lambda d: base64.b64decode(d, validate=True)),
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _from_base64(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _from_hex(text: str) -> int:
+    return int(text, 16)
+
+
+SIMPLE: dict[type, tuple[str, More, More]] = {  # the name of a type in files, to JSON, and back
+    bytes: ("bytes", _base64, _from_base64),
     complex: ("complex", lambda v: [v.real.hex(), v.imag.hex()], lambda d: complex(*map(float.fromhex, d))),
     Decimal: ("decimal", str, Decimal),
-    Fraction: ("fraction", lambda v: [hex(v.numerator), hex(v.denominator)], _read_fraction),
+    Fraction: ("fraction", lambda v: list(map(hex, v.as_integer_ratio())), lambda d: Fraction(*map(_from_hex, d))),
     date: ("date", date.isoformat, date.fromisoformat),
-    time: ("time", _write_time, _read_time),
-    datetime: ("datetime", _write_datetime, _read_datetime),
+    time: ("time", _write_clock, partial(_read_clock, time)),
+    datetime: ("datetime", _write_clock, partial(_read_clock, datetime)),
     timedelta: ("timedelta", lambda v: [v.days, v.seconds, v.microseconds], lambda d: timedelta(*d)),
     UUID: ("uuid", lambda v: v.hex, UUID),
 }
 BY_NAME: dict[str, More] = {name: read for name, _, read in SIMPLE.values()} | {
-    "int": lambda text: int(text, 16),
+    "int": _from_hex,
     "float": _read_float,
+    "numpy": _read_numpy,
+    "timestamp": _read_timestamp,
 }

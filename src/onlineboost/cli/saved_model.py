@@ -115,9 +115,9 @@ def _told(path: Path) -> dict[str, Any]:
 
 def _why(clf: Any) -> dict[str, Any]:
     """Which learners and columns count most, and what has happened."""
-    from onlineboost.explain.summary import lines
+    from onlineboost.explain.explain import summary_lines
 
-    known = dict(lines(clf, clf._model, clf._combiner()))
+    known = dict(summary_lines(clf, clf._model, clf._combiner()))
     asked = "learners that count most", "columns that matter", "restarts", "panel began anew"
     told = {name: known[name] for name in asked if name in known}
     happened = [str(event) for event in clf.events_]

@@ -34,12 +34,8 @@ from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.memory import MemoryLimit
 from onlineboost.estimators.settings import RESTARTS, word, yes_or_no
 from onlineboost.estimators.single_rows import Input
-from onlineboost.explain import summary
-from onlineboost.explain.events import Event, events
-from onlineboost.explain.explain import explain
-from onlineboost.explain.explanation import Explanation
-from onlineboost.explain.html import framed, table
-from onlineboost.explain.importances import importances
+from onlineboost.explain.explain import events, explain, importances, summary_lines
+from onlineboost.explain.explanation import Event, Explanation, framed, table
 from onlineboost.explain.tree import TreeView, tree_view
 from onlineboost.files.files import take
 from onlineboost.trees.state import Columns
@@ -292,7 +288,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def summary(self) -> str:
         """The model in a few lines of text: what it has learned, what it takes, and which columns matter."""
         with self._lock().reading():
-            return summary.text(self, self._fitted(), self._combiner())
+            lines = summary_lines(self, self._fitted(), self._combiner())
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
 
     def _html_repr(self) -> str:
         """scikit-learn's diagram, and below it the summary of a model that has learned something."""
@@ -300,7 +298,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if "_model" not in self.__dict__ or self.__dict__["_model"].damage:
             return diagram
         with self._lock().reading():
-            return diagram + framed(table(summary.lines(self, self._fitted(), self._combiner())))
+            return diagram + framed(table(summary_lines(self, self._fitted(), self._combiner())))
 
     # ----------------------------------------------------------------------------------------- copies and files
 

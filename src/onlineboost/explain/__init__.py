@@ -1,7 +1,6 @@
 """Why a model says what it says, and what has become of it.
 
-`importances` tells which columns matter now, `explain` and `explanation` why a row has its label, `events` what has
-happened; `tree` is a tree as text and picture, `summary` the whole model in a few lines, `html` the same for notebooks,
-`columns` has names and values in words. Private: users meet it as ``clf.explain(x)`` and the like (docs/why.md).
-Imports `chain` and all below it; `estimators` imports it.
+`explain` asks a model: which columns matter now, why a row has its label, what has happened, and all in a few lines;
+`explanation` and `tree` are the objects that users get, as text and pictures. Private: users meet it as
+``clf.explain(x)`` and the like (docs/why.md). Imports `chain` and all below it; `estimators` imports it.
 """

@@ -1,29 +1,106 @@
-"""What moves the votes of one row: from the model to an `Explanation`."""
+"""From a model to what a user is told: which columns matter, why a row has its label, what has happened, a summary."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 from typing import cast as typed
 
 import numpy as np
 
+from onlineboost.chain.diary import MEMORY, NEW_CLASS, NEW_COLUMN, RESTART
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.memory_budget import forests_of
 from onlineboost.chain.model import Model
 from onlineboost.chain.stacking import Stacking
 from onlineboost.chain.stage import Voter
+from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
-from onlineboost.explain.columns import in_stream_order, name_of, shown, value_of
-from onlineboost.explain.explanation import Explanation
-from onlineboost.explain.importances import moves_of
-from onlineboost.panel.paths import said_by_panel, tellers_of
-from onlineboost.panel.state import Panel
-from onlineboost.trees.paths import children, tree_of
-from onlineboost.trees.state import LeafRule
+from onlineboost.explain.explanation import Event, Explanation, shown
+from onlineboost.explain.tree import by_bayes, test_of, value_of
+from onlineboost.panel.paths import TOLD, column_weights, said_by_panel, tellers_of
+from onlineboost.panel.state import NAMES, Panel
+from onlineboost.trees.paths import Moves, children, tree_of
+from onlineboost.trees.state import Forest
 
 START = "what the trees say of any row"
 ROUNDED = "what becomes of it as votes"
 MIXED = "slow combiner, panel alone, chain alone"  # their shares of the mixture
 MOST_PATHS = 3
+MOST_NAMES, TOP = 12, 5  # of a summary
+KINDS = {RESTART: "restart", NEW_CLASS: "new class", NEW_COLUMN: "new column", MEMORY: "memory"}
+
+
+# ------------------------------------------------------------------------------------------------ which columns matter
+#
+# For each of the last rows that the diary has kept, each learner's path says what each column has added to the score
+# of the row's label, less the mean of what it has added to the others' (`trees.paths`), times what the learner's vote
+# is worth now. A column that only fits noise adds as much for the wrong classes as for the right one. Means below 0
+# count as 0, and the rest is scaled to the sum 1. Behind a panel, its voices count by their coefficients: eager trees
+# (as if they had not seen the row) and the linear one by paths and terms; the others in proportion to eta^2, which is
+# what columns count in distances, and so do members of the panel that are weak learners.
+
+
+class NotTold(DataError, AttributeError):
+    """There are no importances: an AttributeError, so that `hasattr` and notebooks take the attribute as absent."""
+
+
+def importances(model: Model, combiner: Combiner) -> np.ndarray:
+    """The share of each column, in the order of the stream; all 0 if no column has been of use so far."""
+    chain, k = model.chain, model.k
+    X, y = chain.diary.kept()
+    total = np.zeros(len(model.encoder.names))
+    if k > 1 and len(y):
+        X = np.array(chain.new_rows(X, k, None, None).X)
+        towards = np.full((len(y), k, 1), -1.0 / (k - 1))
+        towards[np.arange(len(y)), y] = 1.0
+        for voter in chain.voters(k, combiner, now=False):
+            if (moved := _moves(voter, X, towards)) is not None:
+                total += moved.columns[:, :, 0].mean(axis=0)
+            elif (counted := voter.learners.column_weights(voter.place, len(total))) is not None:
+                total += _worth(voter) * counted
+            else:
+                raise NotTold(voter.learners.no_tree)
+        if chain.panel is not None:
+            beta = typed(Stacking, chain.end).newton.beta[0]
+            total += beta * _of_panel(chain.panel.state, X, y, towards[:, :, 0]) / len(y)
+    total = np.maximum(_in_stream_order(model.encoder, total), 0.0)
+    whole = total.sum()
+    return total / whole if whole > 0.0 else total
+
+
+def _in_stream_order(encoder: Encoder, encoded: np.ndarray) -> np.ndarray:
+    """What is told of the encoded columns (first axis), numeric ones first, in the order of the stream's."""
+    out = np.empty_like(encoded)
+    out[[*encoder.numeric, *encoder.nominal]] = encoded
+    return out
+
+
+def _worth(voter: Voter) -> float:
+    """What a learner's vote is worth at most."""
+    return float(abs(voter.weight) * np.abs(voter.effect).max())
+
+
+def _moves(voter: Voter, X: np.ndarray, directions: np.ndarray) -> Moves | None:
+    """How a learner comes to what it says of rows, in directions (rows, classes, directions) of the score."""
+    own = voter.weight * np.einsum("lk,rkd->rld", voter.effect, directions)
+    moved: Moves | None = voter.learners.moves(voter.place, X, own)
+    return moved
+
+
+def _of_panel(panel: Panel, X: np.ndarray, y: np.ndarray, towards: np.ndarray) -> np.ndarray:
+    """What each column does for the panel's votes, summed over these rows."""
+    k = towards.shape[1]
+    tellers, weights = tellers_of(panel, k), column_weights(panel.shared.stats, X.shape[1])
+    total = np.zeros(X.shape[1])
+    for x, label, direction in zip(X, y, towards, strict=True):
+        said = said_by_panel(panel, x[None, :], k, tellers, leave_out=int(label))
+        whole = [voice @ direction for name, voice in said.undivided() if name not in TOLD]
+        total += said.columns @ direction + weights * max(0.0, sum(whole))
+    return total
+
+
+# --------------------------------------------------------------------------------------------- why a row has its label
 
 
 def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
@@ -35,19 +112,18 @@ def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
     who = chain.voters(k, combiner, now=True)
     cast = chain.votes(x, k, who)
     columns, others = np.zeros((x.shape[1], k)), dict[str, np.ndarray]()
+    groups: dict[str, np.ndarray] = {} if who else {"votes": np.zeros(k)}
     straight = np.eye(k)[None]
     (code,), p = chain.forecast(x, k, combiner)
     for voter, vote in zip(who, cast, strict=True):
-        moved = moves_of(voter, believed, straight)
+        _add(groups, voter.group, vote)
+        moved = _moves(voter, believed, straight)
         if moved is None:
             _add(others, voter.learners.untold, vote)
             continue
         columns += moved.columns[0]
         _add(others, START, moved.start[0])
         _add(others, ROUNDED, vote - moved.start[0] - moved.columns[0].sum(axis=0))
-    groups: dict[str, np.ndarray] = {} if who else {"votes": np.zeros(k)}
-    for voter, vote in zip(who, cast, strict=True):
-        _add(groups, voter.group, vote)
     if chain.panel is not None:
         columns += _add_panel(chain.panel.state, typed(Stacking, chain.end), believed, others, groups)
         so_far = columns.sum(axis=0) + sum(others.values(), np.zeros(k))
@@ -55,22 +131,20 @@ def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
         groups[MIXED] = logits - so_far - (logits - so_far).mean()
         _add(others, MIXED, groups[MIXED])
     scores = columns.sum(axis=0) + sum(others.values(), np.zeros(k))
-    rest = [l for l in np.argsort(-scores, kind="stable").tolist() if l != code]
-    encoder = model.encoder
-    values: Any = np.array([None] * x.shape[1], dtype=object)
-    values[[*encoder.numeric, *encoder.nominal]] = [value_of(encoder, c, x[0, c]) for c in range(x.shape[1])]
-    outward = model.labels.outward
+    other = next((l for l in np.argsort(-scores, kind="stable").tolist() if l != code), None)
+    encoder, outward = model.encoder, model.labels.outward
+    values = np.array([value_of(encoder, c, value) for c, value in enumerate(x[0])], object)
     return Explanation(
-        labels[code],
-        labels[rest[0]] if rest else None,
-        list(model.labels.by_name(labels)),
-        outward(scores),
-        list(encoder.names),
-        values.tolist(),
-        outward(in_stream_order(encoder, columns)),
-        {name: outward(part) for name, part in others.items()},
-        {name: outward(part) for name, part in groups.items()},
-        _paths(model, who, cast, believed, code, rest[0] if rest else None),
+        label=labels[code],
+        runner_up=None if other is None else labels[other],
+        classes=list(model.labels.by_name(labels)),
+        scores=outward(scores),
+        columns=list(encoder.names),
+        values=_in_stream_order(encoder, values).tolist(),
+        contributions=outward(_in_stream_order(encoder, columns)),
+        others={name: outward(part) for name, part in others.items()},
+        groups={name: outward(part) for name, part in groups.items()},
+        paths=_paths(model, who, cast, believed, code, other),
     )
 
 
@@ -104,30 +178,112 @@ def _paths(model: Model, who: list[Voter], cast: np.ndarray, x: np.ndarray, code
         voter = who[at]
         trees = voter.learners.trees_of(voter.place)
         if trees and speaks[at] > 0.0:
-            tree = trees[code if len(trees) > 1 else 0]
-            name = f"learner {voter.number}"
-            if voter.of_class >= 0:
-                name += f" of {shown(model.labels.names[voter.of_class])}"
-            found.append(f"{name} ({speaks[at]:+.3g}): {' and '.join(way(model, voter, tree, x)) or 'a single leaf'}")
+            way = _way(model, voter.learners.forest, trees[code if len(trees) > 1 else 0], x)
+            name = f"learner {voter.number}{_of_class(model, voter)}"
+            found.append(f"{name} ({speaks[at]:+.3g}): {' and '.join(way) or 'a single leaf'}")
     return found
 
 
-def way(model: Model, voter: Voter, tree: int, x: np.ndarray) -> list[str]:
+def _of_class(model: Model, voter: Voter) -> str:
+    return f" of {shown(model.labels.names[voter.of_class])}" if voter.of_class >= 0 else ""
+
+
+def _way(model: Model, forest: Forest, tree: int, x: np.ndarray) -> list[str]:
     """The splits that a row meets in a tree, in words."""
-    forest, encoder = voter.learners.forest, model.encoder
     nodes = tree_of(forest, tree, max(model.k, 2))
     at, out = np.zeros(1, np.int64), []
     while nodes.first[at[0]] >= 0:
         place = int(nodes.at[at[0]])
-        column, threshold = int(forest.nodes["feature"][place]), float(forest.nodes["threshold"][place])
-        value = x[0, column]
+        value, threshold = x[0, forest.nodes["feature"][place]], forest.nodes["threshold"][place]
+        is_code = np.isnan(value) or np.isnan(threshold)
+        out.append(test_of(model.encoder, forest, place, value if is_code else value > threshold))
         at = children(forest, nodes, at, x)
-        name = name_of(encoder, column)
-        if np.isnan(value):
-            out.append(f"{name} is missing")
-        elif np.isnan(threshold):
-            out.append(f"{name} = {shown(value_of(encoder, column, value))}")
-        else:
-            out.append(f"{name} {'<=' if value <= threshold else '>'} {threshold:.4g}")
-    lead = forest.details["bayes_lead"][nodes.at[at[0]]] >= 0.0 or forest.leaf == LeafRule.BAYES
-    return [*out, "naive Bayes in the leaf"] if lead and forest.leaf != LeafRule.MAJORITY else out
+    return [*out, "naive Bayes in the leaf"] if by_bayes(forest, nodes.at[at[0]]) else out
+
+
+# ------------------------------------------------------------------------------------------------ what has happened
+
+
+def events(model: Model) -> list[Event]:
+    """The last events, the oldest first."""
+    names = {NEW_CLASS: model.labels.names, NEW_COLUMN: model.encoder.names}
+    found = []
+    for (row, kind), group in groupby(model.chain.diary.events.tolist(), key=lambda event: (event[0], event[1])):
+        what = [names[kind][number] if kind in names else number for _, _, number in group]
+        found.append(Event(row, KINDS[kind], tuple(what)))
+    if model.chain.panel is not None:
+        found += [Event(row, "new panel", ()) for row in model.chain.panel.resets()]
+    return sorted(found, key=lambda event: event.row)
+
+
+# ---------------------------------------------------------------------------------------------------- a summary
+
+
+def summary_lines(clf: Any, model: Model, combiner: Combiner) -> list[tuple[str, str]]:
+    """What there is to know, as pairs of a name and a text."""
+    chain, encoder = model.chain, model.encoder
+    nominal = f", {len(encoder.nominal)} of them nominal" if encoder.nominal else ""
+    found = [
+        ("model", type(clf).__name__),
+        ("rows learned", f"{chain.t:,}"),
+        ("classes", f"{model.k}: {_some([shown(label) for label in model.labels.by_name(model.labels.names)])}"),
+        ("columns", f"{len(encoder.names)}{nominal}: {_some([shown(name) for name in encoder.names])}"),
+        ("learners", _learners(model)),
+    ]
+    if chain.t and model.k:
+        if chain.n_learners > 1:
+            found.append(("learners that count most", _best(model, combiner)))
+        found.append(("columns that matter", _top(model, combiner)))
+    happened = events(model)
+    restarts = [event for event in happened if event.kind == "restart"]
+    if chain.watch is not None:
+        last = f", the last in row {restarts[-1].row:,}" if restarts else ""
+        found.append(("restarts", f"{sum(len(event.what) for event in restarts)} kept in events_{last}"))
+    begun = [event.row for event in happened if event.kind == "new panel"]
+    if begun:
+        times = "once" if len(begun) == 1 else f"{len(begun)} times"
+        found.append(("panel began anew", f"{times}, the last time after row {begun[-1]:,}"))
+    others = [str(event) for event in happened if event.kind not in ("restart", "new panel")][-3:]
+    if others:
+        found.append(("last events", "; ".join(others)))
+    limit = "no limit" if model.limit is None else f"limit {_size(model.limit)}"
+    found.append(("memory", f"{_size(clf.nbytes_)}, {limit}"))
+    return found
+
+
+def _some(names: list[str]) -> str:
+    more = f", ... and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def _size(n: int) -> str:
+    return f"{n / 1e6:,.1f} MB" if n >= 10**6 else f"{n / 1e3:,.1f} kB"
+
+
+def _learners(model: Model) -> str:
+    chain = model.chain
+    what = "" if chain.panel is None else f"a panel of {len(NAMES)} voices, then "
+    each = f" ({chain.n_learners // max(model.k, 1)} for each class)" if chain.end.takes_turns else ""
+    forests = forests_of(chain)
+    leaves = sum(int(np.sum(forest.budget["nodes"])) for forest in forests)
+    trees = f"; {leaves:,} nodes in their trees" if forests else ""
+    return f"{what}{chain.n_learners}{each}{trees}"
+
+
+def _best(model: Model, combiner: Combiner) -> str:
+    """The learners whose votes are worth most now."""
+    who = model.chain.voters(model.k, combiner, now=False)
+    worth = np.array(list(map(_worth, who)))
+    found = []
+    for at in np.argsort(-worth, kind="stable")[:TOP].tolist():
+        found.append(f"{who[at].number}{_of_class(model, who[at])} ({worth[at]:.3g})")
+    return ", ".join(found)
+
+
+def _top(model: Model, combiner: Combiner) -> str:
+    try:
+        share = importances(model, combiner)
+    except DataError:
+        return "learners of another make do not tell"
+    order = [c for c in np.argsort(-share, kind="stable")[:TOP].tolist() if share[c] > 0.0]
+    return ", ".join(f"{shown(model.encoder.names[c])} {share[c]:.0%}" for c in order) or "none so far"

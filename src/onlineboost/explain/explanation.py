@@ -1,17 +1,80 @@
-"""Why a row is given its label: an object to read, print and put into a frame."""
+"""Why a row is given its label, and what has happened: objects to read, print and put into a frame, and their HTML."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from html import escape
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlineboost.data.errors import DataError
-from onlineboost.explain.columns import shown
-from onlineboost.explain.html import bars, escaped, framed
 
 MOST_LINES = 12  # columns that a text shows
+STYLE = """
+<style>
+.onlineboost{font-family:system-ui,sans-serif;font-size:13px;line-height:1.4;color:inherit;max-width:60em}
+.onlineboost table{border-collapse:collapse;background:transparent;color:inherit}
+.onlineboost td,.onlineboost th{padding:2px 8px;text-align:left;border:0;background:transparent;color:inherit;
+vertical-align:top;overflow-wrap:anywhere}
+.onlineboost .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.onlineboost .b{display:inline-block;height:.8em;background:#0072b2;border-radius:2px}
+.onlineboost .m{background:#d55e00}
+@media (prefers-color-scheme:dark){.onlineboost .b{background:#56b4e9}.onlineboost .m{background:#e69f00}}
+</style>
+"""
+
+
+def shown(value: Any) -> str:
+    """A value in a text: short."""
+    if value is None:
+        return "missing"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
+    return text if len(text) <= 32 else f"{text[:29]}..."
+
+
+def framed(body: str) -> str:
+    """HTML for notebooks that reads well on light and on dark ground."""
+    return f'{STYLE}<div class="onlineboost">{body}</div>'
+
+
+def table(lines: Iterable[Sequence[Any]]) -> str:
+    """A table of two columns: a name, and what is said of it."""
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in lines)
+    return f"<table>{rows}</table>"
+
+
+def bars(lines: Sequence[tuple[str, float]]) -> str:
+    """A bar for each number, as long as it is large; those below 0 in another colour."""
+    most = max((abs(number) for _, number in lines), default=0.0) or 1.0
+    rows = ""
+    for name, number in lines:
+        kind = "b m" if number < 0.0 else "b"
+        bar = f'<span class="{kind}" style="width:{12.0 * abs(number) / most:.2f}em"></span>'
+        rows += f'<tr><td>{escape(name)}</td><td class="n">{number:+.3f}</td><td>{bar}</td></tr>'
+    return f"<table>{rows}</table>"
+
+
+class Event(NamedTuple):
+    """Something that has happened."""
+
+    row: int  # number of the row that was learned then; the first one is row 1
+    kind: str  # "restart", "new class", "new column", "memory" or "new panel"
+    what: tuple[Any, ...]  # numbers of learners, labels, names of columns, how many trees went without memory; or none
+
+    def __str__(self) -> str:
+        what = ", ".join(map(str, self.what))
+        words = {
+            "restart": f"{'learner' if len(self.what) == 1 else 'learners'} {what} restarted",
+            "new class": f"the first row of class {what}",
+            "new column": f"the first row with column {what}",
+            "memory": f"{what} trees have reached their share of the memory limit",
+            "new panel": "what the panel knew was of no use any more, and it began anew",
+        }
+        return f"row {self.row:,}: {words[self.kind]}"
 
 
 @dataclass(repr=False)
@@ -55,10 +118,13 @@ class Explanation:
     groups: dict[str, np.ndarray]
     paths: list[str]
 
-    def _margin(self, numbers: np.ndarray) -> np.ndarray:
+    def _margin(self, numbers: np.ndarray) -> Any:
         """For the label, less for the runner-up."""
-        own: np.ndarray = numbers[..., self.classes.index(self.label)]
+        own = numbers[..., self.classes.index(self.label)]
         return own if self.runner_up is None else own - numbers[..., self.classes.index(self.runner_up)]
+
+    def _margins(self, parts: dict[str, np.ndarray]) -> dict[str, float]:
+        return {name: float(self._margin(part)) for name, part in parts.items()}
 
     @property
     def margin(self) -> float:
@@ -75,7 +141,7 @@ class Explanation:
     @property
     def other_margins(self) -> dict[str, float]:
         """The same of what is not told by columns."""
-        return {name: float(self._margin(part)) for name, part in self.others.items()}
+        return self._margins(self.others)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in plain Python, for JSON; labels stay what they are."""
@@ -87,7 +153,7 @@ class Explanation:
             "values": dict(zip(self.columns, self.values, strict=True)),
             "columns": self.margins,
             "others": self.other_margins,
-            "groups": {name: float(self._margin(part)) for name, part in self.groups.items()},
+            "groups": self._margins(self.groups),
             "paths": list(self.paths),
         }
 
@@ -115,28 +181,25 @@ class Explanation:
     def _lines(self) -> list[tuple[str, float]]:
         value = dict(zip(self.columns, self.values, strict=True))
         told = [(f"{name} = {shown(value[name])}", margin) for name, margin in self.margins.items()]
-        rest = sum(margin for _, margin in told[MOST_LINES:])
-        lines = told[:MOST_LINES]
-        if len(told) > MOST_LINES:
-            lines.append((f"{len(told) - MOST_LINES} other columns", rest))
-        return [*lines, *self.other_margins.items()]
+        if rest := told[MOST_LINES:]:
+            told = [*told[:MOST_LINES], (f"{len(rest)} other columns", sum(margin for _, margin in rest))]
+        return [*told, *self.other_margins.items()]
 
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self._lines())
         text = [self._heading(), *(f"  {name:<{width}}  {margin:+.4f}" for name, margin in self._lines())]
         if len(self.groups) > 1:
             text.append("by part of the model")
-            text += [f"  {name:<{width}}  {float(self._margin(part)):+.4f}" for name, part in self.groups.items()]
+            text += [f"  {name:<{width}}  {margin:+.4f}" for name, margin in self._margins(self.groups).items()]
         if self.paths:
             text += ["the trees that speak most for it", *(f"  {path}" for path in self.paths)]
         return "\n".join(text)
 
     def _repr_html_(self) -> str:
-        parts = [(name, float(self._margin(part))) for name, part in self.groups.items()]
-        body = f"<p><b>{escaped(self._heading())}</b></p>{bars(self._lines())}"
-        if len(parts) > 1:
-            body += f"<p>By part of the model</p>{bars(parts)}"
+        body = f"<p><b>{escape(self._heading())}</b></p>{bars(self._lines())}"
+        if len(self.groups) > 1:
+            body += f"<p>By part of the model</p>{bars([*self._margins(self.groups).items()])}"
         if self.paths:
             body += "<p>The trees that speak most for it</p><ul>"
-            body += "".join(f"<li>{escaped(path)}</li>" for path in self.paths) + "</ul>"
+            body += "".join(f"<li>{escape(path)}</li>" for path in self.paths) + "</ul>"
         return framed(body)

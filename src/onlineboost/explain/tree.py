@@ -10,7 +10,7 @@ import numpy as np
 from onlineboost.chain.model import Model
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
-from onlineboost.explain.columns import name_of, shown, value_of
+from onlineboost.explain.explanation import shown
 from onlineboost.trees.paths import distributions, tree_of
 from onlineboost.trees.state import Forest, LeafRule
 
@@ -51,16 +51,11 @@ class TreeView:
         for at, (place, first) in enumerate(zip(tree.at.tolist(), tree.first.tolist(), strict=True)):
             children, column = [], None
             if first >= 0:
-                feature = int(forest.nodes["feature"][place])
                 children = list(range(first, first + int(forest.details["n_children"][place])))
-                column = name_of(encoder, feature)
-                threshold = float(forest.nodes["threshold"][place])
-                for branch, child in enumerate(children):
-                    how[child] = f"{column} {_test(encoder, feature, threshold, branch)}"
-                    depth[child] = depth[at] + 1
-            lead = forest.details["bayes_lead"][place] >= 0.0 or forest.leaf == LeafRule.BAYES
-            bayes = bool(first < 0 and forest.leaf != LeafRule.MAJORITY and lead)
-            weight = float(tree.mass[at].sum())
+                column = name_of(encoder, int(forest.nodes["feature"][place]))
+                how |= {child: test_of(encoder, forest, place, branch) for branch, child in enumerate(children)}
+                depth |= dict.fromkeys(children, depth[at] + 1)
+            bayes, weight = first < 0 and by_bayes(forest, place), float(tree.mass[at].sum())
             self.nodes.append(Node(how[at], depth[at], children, column, weight, shares[at].tolist(), bayes))
 
     def __len__(self) -> int:
@@ -127,16 +122,12 @@ class TreeView:
             for child in children:
                 below = places[child]
                 ax.plot([x, below[0]], [y, below[1]], color="#888888", linewidth=1, zorder=1)
-                middle = (x + below[0]) / 2, (y + below[1]) / 2
-                ax.text(
-                    *middle,
-                    _plain(_branch(self.nodes[child], node)),
-                    ha="center",
-                    va="center",
-                    fontsize=8,
-                    zorder=2,
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+                text = _plain(_branch(self.nodes[child], node))
+                middle, box = (
+                    ((x + below[0]) / 2, (y + below[1]) / 2),
+                    {"facecolor": "white", "edgecolor": "none", "pad": 1},
                 )
+                ax.text(*middle, text, ha="center", va="center", fontsize=8, bbox=box, zorder=2)
             best = int(np.argmax(node.shares))
             leaf = node.column is None
             text = _plain(self._in_box(node) + (" ..." if left_out else ""))
@@ -158,10 +149,39 @@ class TreeView:
         return f"{shown(self.labels[best])}\n{node.shares[best]:.0%} of {node.weight:.3g}"
 
 
-def _test(encoder: Encoder, feature: int, threshold: float, branch: int) -> str:
-    if feature < len(encoder.numeric):
-        return f"{'<=' if branch == 0 else '>'} {threshold:.4g}"
-    return f"= {shown(value_of(encoder, feature, branch))}"
+def name_of(encoder: Encoder, column: int) -> str:
+    """The name of an encoded column."""
+    return encoder.names[[*encoder.numeric, *encoder.nominal][column]]
+
+
+def value_of(encoder: Encoder, column: int, value: float) -> Any:
+    """An encoded value as a person would write it: a number, a text, or None where it is missing."""
+    if np.isnan(value):
+        return None
+    if column < len(encoder.numeric):
+        return float(value)
+    known = list(encoder.codes[column - len(encoder.numeric)])
+    if value >= len(known):
+        return "a new value"
+    own = known[int(value)]
+    return own if isinstance(own, str) else f"one of the rare values ({own})"
+
+
+def test_of(encoder: Encoder, forest: Forest, place: int, branch: float) -> str:
+    """What leads from a node to this branch, in words; NaN: a value that is missing."""
+    column, threshold = int(forest.nodes["feature"][place]), forest.nodes["threshold"][place]
+    name = name_of(encoder, column)
+    if np.isnan(branch):
+        return f"{name} is missing"
+    if column < len(encoder.numeric):
+        return f"{name} {'>' if branch else '<='} {threshold:.4g}"
+    return f"{name} = {shown(value_of(encoder, column, branch))}"
+
+
+def by_bayes(forest: Forest, place: int) -> bool:
+    """Whether a leaf predicts by naive Bayes."""
+    lead = forest.details["bayes_lead"][place] >= 0.0 or forest.leaf == LeafRule.BAYES
+    return bool(lead and forest.leaf != LeafRule.MAJORITY)
 
 
 def _branch(child: Node, parent: Node) -> str:
@@ -193,33 +213,25 @@ def _plain(text: str) -> str:
 
 def tree_view(model: Model, i: int, of_class: Any) -> TreeView:
     """Learner i's tree; `of_class` says whose, where each class has trees of its own."""
-    learners, place, labels, title = _find(model, i, of_class)
-    order = model.labels.order if len(labels) == model.k and of_class is None else None
-    return TreeView(learners.forest, place, model.encoder, labels, title, order)
-
-
-def _find(model: Model, i: int, of_class: Any) -> tuple[Any, int, list[str], str]:
     chain, names = model.chain, list(model.labels.names)
-    labels, title = [shown(label) for label in names], f"tree of learner {i}"
+    labels, title, order = [shown(label) for label in names], f"tree of learner {i}", model.labels.order
     segments = chain.segments
     if chain.end.takes_turns or segments[0].learners.trees_per_learner(2) > 1:
         if of_class not in names:
             raise DataError(f"each class has trees of its own: say whose with of_class, one of {names}")
-        labels, title = ["another class", shown(of_class)], f"{title} for {shown(of_class)}"
+        labels, title, order = ["another class", shown(of_class)], f"{title} for {shown(of_class)}", None
         if chain.end.takes_turns:
             segments = [segments[names.index(of_class)]]
     elif of_class is not None:
         raise DataError("of_class is for models with trees for each class; here one tree knows all classes")
-    n = sum(map(len, segments))
+    places: list[tuple[Any, int]] = [(segment.learners, place) for segment in segments for place in range(len(segment))]
     if not isinstance(i, int | np.integer) or isinstance(i, bool):
-        raise DataError(f"i is the number of a learner, from 0 to {n - 1}, got {i!r}")
-    if not 0 <= i < n:
-        raise DataError(f"there is no learner {i}: they are 0 to {n - 1}")
-    for segment in segments:
-        if i < len(segment):
-            break
-        i -= len(segment)
-    trees = segment.learners.trees_of(i)
+        raise DataError(f"i is the number of a learner, from 0 to {len(places) - 1}, got {i!r}")
+    if not 0 <= i < len(places):
+        raise DataError(f"there is no learner {i}: they are 0 to {len(places) - 1}")
+    learners, place = places[i]
+    trees = learners.trees_of(place)
     if not trees:
-        raise DataError(segment.learners.no_tree)
-    return segment.learners, trees[names.index(of_class) if len(trees) > 1 else 0], labels, title
+        raise DataError(learners.no_tree)
+    tree = trees[names.index(of_class) if len(trees) > 1 else 0]
+    return TreeView(learners.forest, tree, model.encoder, labels, title, order)

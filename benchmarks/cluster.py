@@ -31,7 +31,7 @@ import numpy as np
 from onlineboost import AdaBoostOLM, load_dataset, lookup
 from onlineboost.chain.experts import Combiner
 from onlineboost.cluster import Cluster, Here
-from onlineboost.cluster.travel import arrived, new_block
+from onlineboost.cluster.parts import arrived, new_block
 from onlineboost.data.frames import rows_of as as_table
 from onlineboost.registry import ENTRIES
 

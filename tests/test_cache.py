@@ -102,3 +102,19 @@ def test_kernels_with_checked_indices_are_kept_apart(tmp_path):
         )
         said.append(done.stdout.split() or done.stderr)
     assert said == [["written", "1"], ["refused", "2"], ["written", "2"]]
+
+
+SWITCHES = ("NUMBA_OPT", "1"), ("NUMBA_OPT", "max"), ("NUMBA_LOOP_VECTORIZE", "0"), ("NUMBA_SLP_VECTORIZE", "1")
+
+
+def test_kernels_that_were_compiled_in_another_way_are_kept_apart(tmp_path):
+    """A switch of the compiler changes the machine code, and with it speed or the last bits of sums."""
+    count = BEYOND.partition("@bare_kernel")[0] + "uniform(1, 2, 3, 4)\n" + BEYOND.splitlines()[-1]
+    default = {name: value for name, value in os.environ.items() if name not in dict(SWITCHES)}
+    default |= {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    said = []
+    for switch in ((), *SWITCHES, ()):
+        environment = default | dict([switch] if switch else [])
+        done = subprocess.run([sys.executable, "-c", count], env=environment, capture_output=True, text=True)
+        said.append(done.stdout.strip() or done.stderr)
+    assert said == ["1", "2", "3", "4", "5", "5"]

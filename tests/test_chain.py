@@ -33,8 +33,8 @@ from onlineboost.boosters.losses import LOSSES
 from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain import chain
-from onlineboost.chain.external import ExternalLearners
 from onlineboost.chain.learners import TreeLearners
+from onlineboost.chain.other_learners import ExternalLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import leader
 from onlineboost.trees.state import LEAF_RULES, Columns, TreeSettings, plant

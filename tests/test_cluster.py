@@ -18,7 +18,7 @@ from onlineboost.chain.diary import RESTART
 from onlineboost.cli.main import main
 from onlineboost.cluster import Cluster, ClusterError, Here, each
 from onlineboost.cluster import line as line_module
-from onlineboost.cluster.address import check_address
+from onlineboost.cluster.ray_engine import check_address
 from onlineboost.data import Table
 from onlineboost.evaluation import cut, resumable, tune
 from soak.strikes import Struck, struck_after
@@ -188,8 +188,7 @@ def test_a_line_that_breaks_again_and_again_is_given_up(stream, monkeypatch):
 
 def test_messages_out_of_order_and_twice():
     """A part does every number once, and none of a line that was put together anew since."""
-    from onlineboost.cluster.errors import Lost
-    from onlineboost.cluster.parts import Change, Part
+    from onlineboost.cluster.parts import Change, Lost, Part
 
     part = Part(None, None, 0, [], 1)
     part.limited_trees = lambda: 7

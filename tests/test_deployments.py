@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from onlineboost import HoeffdingTree
-from onlineboost._compile import cache, folders
+from onlineboost._compile import cache, system
 
 posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners and modes")
 X, Y = [[0.0], [1.0]] * 15, ["low", "high"] * 15
@@ -31,7 +31,7 @@ HELP = "from onlineboost.cli.main import main; main(['--help'])"
 KERNEL = (
     "from onlineboost._compile import cache, random as r; print(r.uniform(1, 2, 3, 4), cache.USABLE, cache.CACHE_DIR)"
 )
-NO_TEMPORARY = "import onlineboost._compile.folders as f; f.temporary_folders = lambda: iter(()); "
+NO_TEMPORARY = "import onlineboost._compile.system as f; f.temporary_folders = lambda: iter(()); "
 NOBODY = """
 import os, pwd
 def gone(*_): raise KeyError("no such user")
@@ -146,7 +146,7 @@ def test_a_folder_of_another_user_is_left_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "getuid", lambda: owner + 1)
     if owner == 0:
         os.chown(tmp_path, 4711, -1)
-    assert folders.make_private(tmp_path / "kernels").endswith("belongs to another user")
+    assert system.make_private(tmp_path / "kernels").endswith("belongs to another user")
 
 
 def test_without_source_files_nothing_is_kept(monkeypatch, tmp_path):
@@ -181,8 +181,8 @@ real = open
 def full(path, mode="r", *more, **options):
     if "x" in mode: raise OSError(errno.ENOSPC, "No space left on device")
     return real(path, mode, *more, **options)
-import onlineboost._compile.kept as kept
-kept.open = full
+import onlineboost._compile.cache as cache
+cache.open = full
 """
     said = run(full + KERNEL, {"NUMBA_CACHE_DIR": str(tmp_path)}).stderr
     assert said.count("No space left on device") == 1

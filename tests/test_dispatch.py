@@ -22,7 +22,7 @@ from onlineboost.boosters.mbbm import Mbbm
 from onlineboost.boosters.olm import Olm
 from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
-from onlineboost.chain.external import External
+from onlineboost.chain.other_learners import External
 from onlineboost.contracts.booster import BOOSTER
 from onlineboost.contracts.learner import LEARNER
 from onlineboost.theory.simulate import Told

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import onlineboost
-from onlineboost._compile import cache, kept
+from onlineboost._compile import cache
 from onlineboost._compile import jit as _jit
 from soak.strikes import struck_after
 
@@ -173,7 +173,7 @@ def test_without_the_options_that_numba_does_not_promise_kernels_are_the_same_if
 @pytest.mark.skipif(not cache.USABLE or _jit.config.DISABLE_JIT, reason="no machine code is kept")
 def test_what_a_handler_raises_while_a_kernel_is_loaded_goes_on_and_spoils_nothing(tmp_path, monkeypatch, caplog):
     """Nor is the machine code thrown away. TimeoutError is an OSError, as those of the system are."""
-    monkeypatch.setattr(kept, "CACHE_DIR", tmp_path)
+    monkeypatch.setattr(cache, "CACHE_DIR", tmp_path)
 
     def twice(x):
         return x + x

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 
 from helpers import forest_of, forests, frozen, in_blocks, model_state, number_stream, tree_state
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM, prequential
-from onlineboost._compile.interrupt import Interrupt
+from onlineboost._compile.system import Interrupt
 from onlineboost.chain import chain
 from onlineboost.chain import model as online
 from onlineboost.chain.segments import Segment

@@ -271,7 +271,7 @@ class Clock:
 def run_cells(cells: Sequence[Cell], jobs: int, ray: bool = False) -> Iterator[tuple[Cell, Record]]:
     """Run cells, `jobs` at a time, and yield each with its record as it finishes; or on the Ray cluster at hand."""
     if ray:
-        from onlineboost.cluster.each import as_done
+        from onlineboost.cluster.cluster import as_done
 
         yield from ((cells[i], record) for i, record in as_done(_run, cells))
         return

@@ -156,7 +156,7 @@ def _run_missing(cells: Sequence[Cell], store: Store, jobs: int, ray: str | None
 @contextmanager
 def _on_cluster(ray: str) -> Iterator[int]:
     """Join a cluster, or start one; the number of its processors."""
-    from onlineboost.cluster.each import processors
+    from onlineboost.cluster.cluster import processors
     from onlineboost.cluster.ray_engine import joined
 
     with joined(address_of(ray)):

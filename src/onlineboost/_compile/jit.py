@@ -1,4 +1,4 @@
-"""How kernels are compiled. `cache` says where their machine code is kept, `kept` how."""
+"""How kernels are compiled. `cache` keeps their machine code."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from numba import njit
 
-from onlineboost._compile.cache import USABLE, WAY_OUT, WHY_NOT, is_known
-from onlineboost._compile.kept import KeptKernel
+from onlineboost._compile.cache import USABLE, WAY_OUT, WHY_NOT, KeptKernel, is_known
 from onlineboost._compile.numba_internals import config, global_compiler_lock, keep_in, known, make_inner
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -17,11 +17,10 @@ from onlineboost.chain import rows as single
 from onlineboost.chain.clipping import as_believed, learn_believed, more_numbers, new_numbers
 from onlineboost.chain.diary import new_diary
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.panel_stage import PanelStage
-from onlineboost.chain.segments import Segment
+from onlineboost.chain.reviews import Visitor, Visits, any_waits
+from onlineboost.chain.segments import PanelStage, Segment
 from onlineboost.chain.stage import HERE, Block, End, Place, Stage, Voter
 from onlineboost.chain.threads import flow
-from onlineboost.chain.visits import Visitor, Visits, any_waits
 from onlineboost.contracts.rows import Rows, new_rows
 from onlineboost.contracts.state import copied, nbytes, restore
 

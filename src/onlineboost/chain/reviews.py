@@ -1,5 +1,9 @@
 """Reviews as part of the assembly line: they are held, and their plans carried out, while rows go through the chain.
 
+A *visitor* goes along the chain with the rows. It knows in which rounds it has something to do: there a block has to
+end. It says so before the block enters, and gives it a *visit* along, which each segment gets to see before and after
+it learns the block. `Reviews` and `Notices` are visitors.
+
 A block that ends in the round of a review takes a *census* along: each segment, having learned the block, puts in what
 has to be known of its learners. At the end of the chain the census is complete, and the review decides
 (`restarts.decide`). The plan goes with the block that begins a lag of some rounds after the review: each segment
@@ -16,14 +20,82 @@ looked at in rounds that depend on the stream alone, as seldom as people can bea
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from threading import Lock
+from typing import Any
 
 from onlineboost.chain import restarts
-from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import MEMORY, RESTART
 from onlineboost.chain.restarts import Census, Plan, Told, Watch, growing_period, rounds_to_multiple
 from onlineboost.chain.segments import Segment
-from onlineboost.chain.visits import NOTHING, Visit, Visitor
+
+
+class Visit:
+    """What a block takes along. This one does nothing."""
+
+    plan: Any = None  # to be carried out before segments learn the block (`restarts.Plan`)
+    question: str | None = None  # what segments that are elsewhere are asked after it: a method of `cluster.parts.Part`
+
+    def answered(self, answers: list[Any]) -> None:
+        """They have answered, part by part."""
+
+    def before(self, segment: Segment) -> None:
+        """A segment is about to learn the block."""
+
+    def after(self, segment: Segment) -> None:
+        """It has learned the block."""
+
+    def leave(self) -> None:
+        """All segments have, and the block leaves the chain."""
+
+
+NOTHING = Visit()
+
+
+class Visits(list[Visit]):
+    """All that a block takes along. A step of the chain that is no segment's has no visits."""
+
+    def before(self, segment: Segment | None) -> None:
+        if segment is not None:
+            for visit in self:
+                visit.before(segment)
+
+    def after(self, segment: Segment | None) -> None:
+        if segment is not None:
+            for visit in self:
+                visit.after(segment)
+
+    def leave(self) -> None:
+        for visit in self:
+            visit.leave()
+
+
+class Visitor(ABC):
+    """Who sends visits along while rows stream through a chain. Blocks enter and leave in order, in two threads."""
+
+    @abstractmethod
+    def rows(self, threads: int) -> int:
+        """Rows that the coming block may have, at most, if there are so many threads."""
+
+    def waits(self) -> bool:
+        """Whether the coming block must not enter yet."""
+        return False
+
+    @abstractmethod
+    def visit(self, before: int, after: int) -> Visit:
+        """What a block takes along that has entered: the rounds after `before`, up to `after`."""
+
+    def settled(self) -> bool:
+        """Whether all that was sent along has come back, as far as `end` needs it."""
+        return True
+
+    def end(self) -> None:  # noqa: B027 (most have nothing to do then)
+        """All rows have gone through."""
+
+
+def any_waits(visitors: Sequence[Visitor]) -> bool:
+    return any(visitor.waits() for visitor in visitors)
 
 
 class Review(Visit):
@@ -62,7 +134,7 @@ class Review(Visit):
 class Reviews(Visitor):
     """The reviews of a chain while rows stream through it: see `Chain.stream`. The lock is for what two threads use."""
 
-    def __init__(self, chain: Chain, auto: bool) -> None:
+    def __init__(self, chain: Any, auto: bool) -> None:
         self.chain, self.auto = chain, auto
         self.watch: Watch = chain.watch
         self._last = self.watch.plan  # the last plan that was made
@@ -157,7 +229,7 @@ class Tally(Visit):
 
     question = "limited_trees"
 
-    def __init__(self, chain: Chain, t: int) -> None:
+    def __init__(self, chain: Any, t: int) -> None:
         self.chain, self.t, self.trees = chain, t, 0
 
     def after(self, segment: Segment) -> None:
@@ -177,7 +249,7 @@ class Tally(Visit):
 class Notices(Visitor):
     """Looks at a chain with a memory limit while rows stream through it: see `Chain.stream`."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: Any) -> None:
         self.chain = chain
 
     def rows(self, threads: int) -> int:

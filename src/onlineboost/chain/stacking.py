@@ -18,9 +18,8 @@ import numpy as np
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import bare_kernel, entry_kernel
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.panel_stage import new_asked
 from onlineboost.chain.rows import Asking, Row, Step, beginning, learning_pass, predicting_pass, preparing
-from onlineboost.chain.segments import Segment, vote_weights
+from onlineboost.chain.segments import Segment, new_asked, vote_weights
 from onlineboost.chain.stage import Block, End, Voter
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost._compile.interrupt import Interrupt
+from onlineboost._compile.system import Interrupt
 
 Step = Callable[[int], None]  # does its part on block b
 

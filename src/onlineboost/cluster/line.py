@@ -9,6 +9,7 @@ outcome is that of a line that was never disturbed, bit for bit.
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,9 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from onlineboost.cluster.errors import ClusterError, Lost
-from onlineboost.cluster.parts import Change, State
-from onlineboost.cluster.travel import Parcel
+from onlineboost.cluster.parts import Change, Lost, Parcel, Part, State
 
 TRIES = 10  # to put the line together again, before it gets further than it was
 SHARE = 0.015  # of the time that parts may spend on checkpoints; to send them takes as long again
@@ -27,6 +26,10 @@ SOONEST = 5.0  # seconds after which there may be one
 MOST_KEPT = 256 << 20  # bytes of messages that are kept at most; then there is a checkpoint
 
 Sink = Callable[[list[Any]], None]  # gets what the parts say of a message: of a block, the last part alone
+
+
+class ClusterError(RuntimeError):
+    """There is no cluster, or the line could not be put together again."""
 
 
 class Engine(Protocol):
@@ -262,3 +265,57 @@ class Line:
                 self._workers[i], lost = None, error
         if lost is not None:
             raise lost
+
+
+class Here:
+    """Parts that are called directly. What passes between them is copied, as it would be between processes."""
+
+    def __init__(self, fault: Callable[[str, int], bool] = lambda method, index: False) -> None:
+        self.fault = fault  # asked before every call: whether the process of this part dies now
+        self.bytes_by_hop: dict[int, int] = {}  # that each part has sent to the next
+
+    def start(self, index: int) -> dict[str, Any]:
+        return {"index": index, "part": Part}
+
+    def reset(self, worker: dict[str, Any], epoch: int, state: State) -> Any:
+        part = self.ask(worker, "of_state", state, epoch)
+        if not isinstance(part, Lost):
+            worker["part"] = part
+        return part
+
+    def learn(self, worker: dict[str, Any], epoch: int, number: int, block: Any, threads: int) -> tuple[Any, Any]:
+        if isinstance(block, Lost):
+            return block, block
+        block = pickle.loads(block) if isinstance(block, bytes) else block
+        answer = self.ask(worker, "learn", epoch, number, block, threads)
+        if isinstance(answer, Lost):
+            return answer, answer
+        passed, said = answer
+        if isinstance(passed, Parcel):
+            passed = pickle.dumps(passed, protocol=5)
+            self.bytes_by_hop[worker["index"]] = self.bytes_by_hop.get(worker["index"], 0) + len(passed)
+        return passed, said
+
+    def ask(self, worker: dict[str, Any], method: str, *args: Any) -> Any:
+        if self.fault(method, worker["index"]):
+            worker["part"] = None
+        if worker["part"] is None:
+            return Lost(f"part {worker['index']} is dead")
+        try:
+            return getattr(worker["part"], method)(*args)
+        except Lost as lost:
+            return lost
+
+    def ready(self, answer: Any) -> bool:
+        return True
+
+    def get(self, answer: Any) -> Any:
+        if isinstance(answer, Lost):
+            raise answer
+        return answer
+
+    def stop(self, worker: dict[str, Any]) -> None:
+        worker["part"] = None
+
+    def close(self) -> None:
+        """There is nothing to close."""

@@ -3,10 +3,16 @@
 Every part has the whole chain, but of the learners of other parts it has stand-ins that have learned nothing. So the
 code of the chain and of the classifiers works on it as it is: what changes the whole chain between two blocks (new
 classes, new values, restarts) is done in every part, in the same order. Stand-ins take some hundred bytes each.
+
+A `Parcel` is what travels from one part to the next with a block: its rows and labels, the votes so far, and whom the
+rows would follow by the experts so far (`End.votes_of`). How many learners there are makes no difference. All else is
+derived from these where it is needed. Every part learns what is believed of the columns for itself, from the rows as
+they came.
 """
 
 from __future__ import annotations
 
+import io
 import pickle
 import time
 from contextlib import suppress
@@ -20,15 +26,101 @@ import numpy as np
 
 from onlineboost.chain.chain import OF_THIS_PROCESS, SEGMENTS_PER_THREAD, Chain, block_size
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.memory_budget import limited_trees
 from onlineboost.chain.restarts import Plan, Told, told_by
 from onlineboost.chain.segments import Segment, even_work
+from onlineboost.chain.stage import Block, End
 from onlineboost.chain.threads import flow
-from onlineboost.cluster.errors import Lost
-from onlineboost.cluster.tables import dumps, loads, pieces
-from onlineboost.cluster.travel import Parcel, arrived, sliced
-from onlineboost.contracts.state import restore
-from onlineboost.trees.state import Columns
+from onlineboost.contracts.rows import Rows
+from onlineboost.contracts.state import cut, loaded, restore
+from onlineboost.trees.state import RECORDS, Columns, Forest, tables_in_use
+
+Votes = dict[str, Any]
+
+
+class Lost(Exception):
+    """A part of the chain, or what it had made, is gone: go back to the last checkpoint."""
+
+
+class Parcel(NamedTuple):
+    """A labelled block on its way."""
+
+    X: np.ndarray  # float64 (rows, columns), as it came
+    y: np.ndarray  # (rows,) codes, in as few bytes as the classes need
+    weight: np.ndarray | None  # float64 (rows,); None: all 1
+    k: int
+    combiner: int
+    costs: np.ndarray | None  # what mistakes count for the experts
+    heard: bool  # whether someone asks for probabilities
+    traced: bool  # whether these need the votes after every learner
+    votes: Votes  # so far; empty at the head of the chain
+
+
+def new_parcel(X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int, **asked: Any) -> Parcel:
+    """A block at the head of the chain."""
+    own = None if (weight == 1.0).all() else weight
+    return Parcel(np.ascontiguousarray(X), y.astype(np.min_scalar_type(k)), own, k, votes={}, **asked)
+
+
+def arrived(block: Parcel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X, y and weight as kernels want them. What another process has sent can only be read: another type to them."""
+    weight = np.ones(len(block.y)) if block.weight is None else np.array(block.weight)
+    return np.array(block.X), block.y.astype(np.int64), weight
+
+
+def sliced(end: End, block: Block, part: slice) -> Block:
+    """Some rows of a block, in the same arrays."""
+    return block._replace(rows=_some(block.rows, part), kept=end.sliced(block.kept, part))
+
+
+def _some(rows: Rows, part: slice) -> Rows:
+    notes = None if rows.notes is None else type(rows.notes)(*(array[part] for array in rows.notes))
+    arrays = {name: getattr(rows, name)[part] for name in ("X", "missing", "spread", "again", "s", "lead", "experts")}
+    return rows._replace(**arrays, t=rows.t + part.start, notes=notes, trace=rows.trace[:, part])
+
+
+def dumps(group: Any) -> bytes:
+    """A pickle in which trees are as they lie in their tables, but for room that is not in use."""
+    return b"".join(pieces(group))
+
+
+def pieces(group: Any) -> list[Any]:
+    """The same in pieces, one after the other. Large arrays come after all else, so that each is copied once."""
+    text = io.BytesIO()
+    arrays: list[pickle.PickleBuffer] = []
+    _Pickler(text, protocol=5, buffer_callback=arrays.append).dump(group)
+    parts = [text.getbuffer(), *(array.raw() for array in arrays)]
+    sizes = np.array([len(parts), *(part.nbytes for part in parts)], np.int64)
+    return [sizes.tobytes(), *parts]
+
+
+def loads(state: Any) -> Any:
+    """What `dumps` was given. Its arrays can only be read, unless they are `loaded`."""
+    n = int(np.frombuffer(state, np.int64, 1)[0])
+    ends = 8 * (n + 1) + np.cumsum([0, *np.frombuffer(state, np.int64, n, 8)])
+    text, *arrays = (memoryview(state)[a:b] for a, b in pairwise(ends))
+    return pickle.loads(text, buffers=arrays)
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, thing: Any) -> Any:
+        if not hasattr(thing, "forest"):
+            return NotImplemented
+        fields = cut(thing.forest, tables_in_use(thing.forest))._asdict()
+        for name in RECORDS:
+            fields[name] = fields[name].view(np.uint8)  # as plain bytes: a copy of a type is another type to kernels
+        return _learners, (type(thing), {**thing.__dict__, "forest": fields})
+
+
+def _learners(kind: type[TreeLearners], fields: dict[str, Any]) -> TreeLearners:
+    learners = kind.__new__(kind)
+    tables = {name: loaded(value) for name, value in fields["forest"].items()}
+    for name, record in RECORDS.items():
+        tables[name] = tables[name].view(record)
+    learners.__dict__ = {**fields, "forest": Forest(**tables)}
+    return learners
+
 
 State = bytes | str  # of a part, or the path of a file with it
 

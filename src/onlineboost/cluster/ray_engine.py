@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from onlineboost.cluster.address import check_address
-from onlineboost.cluster.errors import ClusterError, Lost
-from onlineboost.cluster.parts import Part, State
-from onlineboost.cluster.travel import Parcel
+from onlineboost.cluster.line import ClusterError
+from onlineboost.cluster.parts import Lost, Parcel, Part, State
 
 try:
     import ray
@@ -22,6 +22,8 @@ except ImportError as error:
 STORE = 200 << 20  # bytes of shared memory of a cluster that is started here: some blocks on their way
 QUIET: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
 LEAST = 0.01  # of a processor, for an actor: none goes to a machine that is to have none
+PATIENCE = 10.0  # seconds until someone has to answer at an address: Ray itself waits for minutes
+WORDS = ("auto", "local")  # that Ray takes for an address, too
 LOOK_UP = 10.0  # seconds after which a driver that waits looks for Ctrl-C
 
 
@@ -63,6 +65,21 @@ def _join(address: str | None, local: dict[str, Any]) -> None:
         raise ClusterError(f"no Ray cluster to join: {advice}. Ray says: {error}") from error
     except Exception as error:  # of a machine that is too busy, say: Ray has no class of its own for these
         raise ClusterError(f"Ray could not be started here: try again. Ray says: {error}") from error
+
+
+def check_address(address: str) -> None:
+    """Someone answers there. (What Ray has other ways to reach, such as "ray://...", is left to it.)"""
+    if address in WORDS or "://" in address:
+        return
+    found = re.fullmatch(r"\[?([^\[\]\s]+)\]?:(\d{1,5})", address)
+    if found is None:
+        raise ClusterError(f"the address of a Ray cluster is HOST:PORT, or auto; got {address!r}")
+    try:
+        socket.create_connection((found[1], int(found[2])), PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterError(
+            f"no Ray cluster answers at {address} ({error}): check the address, or start one there (ray start)"
+        ) from error
 
 
 class Worker:

@@ -14,11 +14,10 @@ import numpy as np
 
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.reviews import Visitor, any_waits
 from onlineboost.chain.stage import Place
-from onlineboost.chain.visits import Visitor, any_waits
 from onlineboost.cluster.line import Line
-from onlineboost.cluster.parts import Change, Learned, Said, State
-from onlineboost.cluster.travel import Parcel, new_parcel
+from onlineboost.cluster.parts import Change, Learned, Parcel, Said, State, new_parcel
 from onlineboost.contracts.state import copied, loaded
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onlineboost._compile.folders import cache_folder
+from onlineboost._compile.system import cache_folder
 from onlineboost.data.errors import DataError
 from onlineboost.data.files import read_blocks
 from onlineboost.data.table import Table

@@ -11,13 +11,12 @@ from sklearn.base import BaseEstimator, clone
 from onlineboost._compile.random import child_key
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.external import ExternalLearners
 from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.learners import Learners, TreeLearners
 from onlineboost.chain.model import Model
-from onlineboost.chain.panel_stage import PanelStage
+from onlineboost.chain.other_learners import ExternalLearners
 from onlineboost.chain.restarts import Watch
-from onlineboost.chain.segments import Segment
+from onlineboost.chain.segments import PanelStage, Segment
 from onlineboost.chain.stacking import Stacking
 from onlineboost.contracts.booster import Booster
 from onlineboost.estimators.classifier import OnlineClassifier

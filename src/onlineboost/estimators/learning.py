@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost._compile.interrupt import Interrupt
-from onlineboost.chain.calibration import ahead, new_calibration
+from onlineboost._compile.system import Interrupt
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.model import Model, compiled_by, is_new
+from onlineboost.chain.model import Model, ahead, compiled_by, is_new, new_calibration
 from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.weights import relative
 from onlineboost.data.columns import NewColumn, check_word, stages

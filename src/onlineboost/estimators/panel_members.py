@@ -12,7 +12,7 @@ import numpy as np
 from onlineboost.boosters.plain import Plain
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.hedge import Hedge
-from onlineboost.chain.members import MemberLearners, new_members
+from onlineboost.chain.other_learners import MemberLearners, new_members
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.costs import ClassWeight, CostMatrix

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from onlineboost._compile.handle import compiled, hold
-from onlineboost._compile.interrupt import Interrupt
-from onlineboost.chain.calibration import CalibrationPass, calibrate_row
+from onlineboost._compile.system import Interrupt
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.model import Model
+from onlineboost.chain.model import CalibrationPass, Model, calibrate_row
 from onlineboost.chain.pending import Awaited, Pending, Ticket, as_it_came, checked_id
 from onlineboost.chain.rows import LearningRow, PredictingRow, can_go_alone, make_room
 from onlineboost.chain.weights import MOST_WEIGHT, counted, mean_after, weigh_classes

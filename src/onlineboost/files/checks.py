@@ -14,10 +14,9 @@ import numpy as np
 from onlineboost.chain import diary as diaries
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.clipping import COUNT, HIGH, LOW, Numbers
-from onlineboost.chain.external import ExternalLearners
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
-from onlineboost.chain.members import MemberLearners
 from onlineboost.chain.model import Model
+from onlineboost.chain.other_learners import ExternalLearners, MemberLearners
 from onlineboost.chain.restarts import Plan, most_lag
 from onlineboost.chain.weights import MOST_WEIGHT
 from onlineboost.contracts.state import check, require

@@ -21,19 +21,16 @@ from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
 from onlineboost.boosters.potentials.checks import LOSSES
 from onlineboost.boosters.potentials.tables import Method, Tables, build_tables, recipe
-from onlineboost.chain.calibration import HIGHEST, LOWEST
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.clipping import Numbers
 from onlineboost.chain.diary import Diary
-from onlineboost.chain.external import ExternalLearners
 from onlineboost.chain.hedge import BestLearner, Hedge
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
-from onlineboost.chain.members import MemberLearners
-from onlineboost.chain.model import Model
+from onlineboost.chain.model import HIGHEST, LOWEST, Model
 from onlineboost.chain.one_vs_all import OneVsAllEnd
-from onlineboost.chain.panel_stage import PanelStage
+from onlineboost.chain.other_learners import ExternalLearners, MemberLearners
 from onlineboost.chain.restarts import Plan, Watch
-from onlineboost.chain.segments import Segment
+from onlineboost.chain.segments import PanelStage, Segment
 from onlineboost.chain.stacking import BEFORE, Stacking
 from onlineboost.contracts.booster import BOOSTER
 from onlineboost.contracts.schema import Field, array, b1, f8, leaves, schema, whole

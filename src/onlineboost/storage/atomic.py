@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from onlineboost._compile.folders import ignoring_the_system
+from onlineboost._compile.system import ignoring_the_system
 
 PART = ".onlineboost-*.part"  # files that a program left behind which was killed while it wrote
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onlineboost._compile.folders import ignoring_the_system, reraise_if_from_handler
+from onlineboost._compile.system import ignoring_the_system, reraise_if_from_handler
 
 LARGE = 2**20  # bytes from which on a table has memory of its own,
 HUGE = 2**22  # and from which on it asks for large pages, as NumPy does

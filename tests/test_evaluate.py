@@ -164,6 +164,15 @@ def test_what_cannot_be_run_is_named():
         prequential(HoeffdingTree(), X[:0], y[:0])
 
 
+@pytest.mark.parametrize("delay", [None, 2])
+def test_what_there_is_to_warn_of_is_said_once(delay):
+    """Not a second time by the copy that has the kernels compiled."""
+    X, y = np.array([[2**53 + 1, 0], [2**53 + 3, 1]] * 20), np.array(["a", "b"] * 20)
+    with pytest.warns(UserWarning, match="beyond 2\\*\\*53") as told:
+        prequential(HoeffdingTree(), X, y, delay=delay)
+    assert len(told) == 1
+
+
 def test_the_package_has_what_it_says():
     assert evaluation.__all__ == sorted(evaluation.__all__)
     for name in evaluation.__all__:

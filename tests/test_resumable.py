@@ -18,7 +18,7 @@ from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree
 from onlineboost.data import Block, Table
 from onlineboost.evaluation import Tally, cut, resumable
 from onlineboost.evaluation.results import Counts
-from onlineboost.evaluation.resumable import Checkpoints, Every
+from onlineboost.evaluation.resumable import Checkpoints, how_often
 from onlineboost.storage.atomic import PART
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -86,7 +86,7 @@ def test_it_may_be_cut_into_other_blocks_and_have_other_threads(tmp_path):
 def test_a_run_that_is_over_is_not_run_again(tmp_path):
     first, tally = resumable(tree(), blocks(), tmp_path)
     called = []
-    model, again = resumable(tree(), blocks(), tmp_path, watch=called.append)
+    model, again = resumable(tree(), blocks(), tmp_path, progress=lambda rows, share: called.append(rows))
     assert not called
     assert model_state(model) == model_state(first)
     assert figures(again) == figures(tally)
@@ -104,8 +104,8 @@ def test_arrays_are_never_cut(tmp_path):
     """The first block settles which columns are nominal: a part of it might settle otherwise."""
     X, y, _ = mixed_stream(200)
     seen = []
-    resumable(tree(), cut(X, y, pieces=2), tmp_path, every=30, watch=lambda step: seen.append(len(step.block)))
-    assert sum(seen) == 200
+    resumable(tree(), cut(X, y, pieces=2), tmp_path, every=30, progress=lambda rows, share: seen.append(rows))
+    assert seen == [100, 200]
 
 
 def test_progress_counts_from_the_first_row(tmp_path):
@@ -213,7 +213,7 @@ def test_a_model_file_is_no_checkpoint(tmp_path):
 @pytest.mark.parametrize("every", [0, -1, "often", "1.5s", "s", ""])
 def test_how_often_is_a_number_of_rows_or_a_time(every):
     with pytest.raises(ValueError, match="10000, 30s, 5m or 1h"):
-        Every.of(every)
+        how_often(every)
 
 
 def test_a_slow_disk_puts_a_checkpoint_off_once(tmp_path, monkeypatch):

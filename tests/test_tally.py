@@ -45,8 +45,8 @@ def test_of_many_rows_the_figures_are_as_good_as_exact(monkeypatch, block):
     n = 20_011
     right, trees = stream(n, 3)
     want, found = both(right, trees, [*np.diff([*range(0, n, block), n])])
-    assert found.right.length == 16
-    assert found.right._counts.nbytes <= 2048 * 2
+    assert found.counts.length == 16
+    assert found.counts._counts.nbytes <= 2048 * 2
     assert found.accuracy == want.accuracy
     assert found.mistakes == int((~right).sum())
     assert found.tail_accuracy() == pytest.approx(want.tail_accuracy(), abs=2e-3)

@@ -89,6 +89,6 @@ def test_the_searches_of_scikit_learn_take_our_estimators():
 
 
 def test_examples_in_docstrings():
-    found = doctest.testmod(__import__("onlineboost.evaluation.tune", fromlist=["_"]))
+    found = doctest.testmod(__import__("onlineboost.evaluation.prequential", fromlist=["_"]))
     assert found.attempted > 0
     assert found.failed == 0

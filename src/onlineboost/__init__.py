@@ -15,7 +15,7 @@ from onlineboost.registry import ENTRIES as _ENTRIES
 if TYPE_CHECKING:  # for programs that read the code but do not run it
     from onlineboost.datasets import load_dataset as load_dataset
     from onlineboost.evaluation.prequential import prequential as prequential
-    from onlineboost.evaluation.tune import tune as tune
+    from onlineboost.evaluation.prequential import tune as tune
     from onlineboost.files.files import load as load
     from onlineboost.registry import *  # noqa: F403
 

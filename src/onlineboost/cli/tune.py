@@ -60,7 +60,7 @@ def tune(
     onlineboost tune nursery --model adaboost-olm --set n_learners=20,50 --set vote=tempered,cost
     """
     from onlineboost.cli.stream import Stream
-    from onlineboost.evaluation.tune import tune as halve
+    from onlineboost.evaluation.prequential import tune as halve
 
     check_apart(source=source, save=save)
     if save is not None:

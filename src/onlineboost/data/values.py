@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from onlineboost.data.errors import DataError
 from onlineboost.data.source import parse_numbers
 
 NUMBERS = (int, float, np.number, np.bool_, Decimal)
@@ -111,6 +112,32 @@ def shortest(number: int | float | Decimal) -> str:
         return str(int(number))
     number = float(number)
     return str(int(number)) if number.is_integer() else repr(number)
+
+
+def weights_of(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:
+    """How much each of n rows counts: None (1 each), a number for all of them, or one for each."""
+    if given is None:
+        return np.ones(n)
+    if isinstance(given, np.ma.MaskedArray):
+        given = np.ma.filled(given.astype(np.float64), np.nan)
+    given = np.asarray(given)
+    if given.dtype.kind in "USO":  # NumPy would read text as numbers
+        weight = np.array([np.nan if isinstance(value, str | bytes) else value for value in given.flat], np.float64)
+        weight = weight.reshape(given.shape)
+    else:
+        weight = given.astype(np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.ndim != 1:
+        raise DataError("Sample weights must be 1D array or scalar")
+    if weight.shape != (n,):
+        raise DataError(f"{name}.shape == {weight.shape}, expected {(n,)}!")
+    good = np.isfinite(weight) & (weight >= 0.0)
+    if not good.all():
+        row = int(good.argmin())
+        value = given.item(row % given.size)
+        raise DataError(f"row {row}: {name} is {value!r}; it must be a number that is not negative")
+    return weight
 
 
 def interned(value: Any) -> Any:

@@ -12,6 +12,7 @@ from onlineboost.chain.weights import MOST_WEIGHT
 from onlineboost.data.errors import DataError
 from onlineboost.data.labels import label_array, object_array
 from onlineboost.data.table import Table
+from onlineboost.data.values import weights_of
 
 TOO_HEAVY = f"more than {MOST_WEIGHT:g}: divide all weights by the same number, their mean for instance"
 
@@ -59,20 +60,7 @@ def check_weight(weight: float) -> None:
 
 
 def check_weights(sample_weight: Any, n: int) -> np.ndarray:
-    if sample_weight is None:
-        return np.ones(n)
-    if isinstance(sample_weight, np.ma.MaskedArray):
-        sample_weight = np.ma.filled(sample_weight.astype(np.float64), np.nan)
-    weight = np.asarray(sample_weight, np.float64)
-    if weight.ndim == 0:
-        weight = np.full(n, float(weight))
-    if weight.ndim != 1:
-        raise DataError("Sample weights must be 1D array or scalar")
-    if weight.shape != (n,):
-        raise DataError(f"sample_weight.shape == {weight.shape}, expected {(n,)}!")
-    if not (np.isfinite(weight).all() and (weight >= 0.0).all()):
-        row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])
-        raise DataError(f"row {row}: sample_weight is {weight[row]}; it must be a number that is not negative")
+    weight = weights_of(sample_weight, n)
     if weight.max(initial=0.0) > MOST_WEIGHT:
         row = int(weight.argmax())
         raise DataError(f"row {row}: sample_weight is {weight[row]:g}, {TOO_HEAVY}")

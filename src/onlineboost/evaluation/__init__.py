@@ -1,22 +1,21 @@
 """Measuring a classifier on a stream, public: predict every example, then learn it (test-then-train, or prequential).
 
 `prequential` runs a model and gives a `Result`; labels come at once or late. `Metrics` counts metrics of any
-predictions, `holdout` measures on rows that are never learned, `interval` says how sure a mean is. `observe` keeps no
-row and gives a `Tally` of the same figures, and a small record for reports. `resumable` is a run with checkpoints,
-which survives a crash. `tune` chooses settings. `MajorityClass` and `LastClass` are what any model should beat. `cut`
-makes blocks of rows in memory, `warm_up` compiles what a model needs before it is timed.
+predictions, `interval` says how sure a mean is. `observe` keeps no row and gives a `Tally` of the same figures, and a
+small record for reports. `resumable` is a run with checkpoints, which survives a crash. `tune` chooses settings.
+`MajorityClass` and `LastClass` are what any model should beat. `cut` makes blocks of rows in memory, `warm_up` compiles
+what a model needs before it is timed.
 
-In the order of the data: `runner` has the one loop that all of them go through, `sums` and `metrics` count what was
-predicted, `results` has the figures of a run, `prequential`, `tune` and `resumable` are the functions for users. May be
-imported by `theory`, `report` and `cli`.
+In the order of the data: `runner` has the one loop that all of them go through, and the baselines, `metrics` counts
+what was predicted, `results` has the figures of a run, `prequential` (with `observe` and `tune`) and `resumable` are
+the functions for users. May be imported by `theory`, `report` and `cli`.
 """
 
 from onlineboost.evaluation.metrics import Metrics
-from onlineboost.evaluation.prequential import LastClass, MajorityClass, Record, holdout, observe, prequential, warm_up
+from onlineboost.evaluation.prequential import Record, Tuned, observe, prequential, tune, warm_up
 from onlineboost.evaluation.results import Result, Tally, interval
 from onlineboost.evaluation.resumable import resumable
-from onlineboost.evaluation.runner import cut
-from onlineboost.evaluation.tune import Tuned, tune
+from onlineboost.evaluation.runner import LastClass, MajorityClass, cut
 
 __all__ = [
     "LastClass",
@@ -27,7 +26,6 @@ __all__ = [
     "Tally",
     "Tuned",
     "cut",
-    "holdout",
     "interval",
     "observe",
     "prequential",

@@ -1,30 +1,36 @@
-"""Measuring a model: test-then-train with all predictions kept, or none; a hold-out; two baselines that it should beat.
+"""Measuring a model: test-then-train with all predictions kept, or none; and choosing its settings.
 
 `prequential` is for rows in memory. `observe` keeps no row: of a run it makes figures, and a small record for reports.
+`tune` is successive halving (Jamieson and Talwalkar 2016) over prequential runs. Every model predicts a row before it
+learns it, and what is decided after a row is decided by rows up to it: nothing looks ahead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from onlineboost.data.errors import DataError
+from onlineboost.data.labels import sorted_labels
 from onlineboost.data.table import Block, Table
-from onlineboost.evaluation.metrics import Metrics
+from onlineboost.data.values import weights_of
+from onlineboost.evaluation.metrics import METRICS, Metrics
 from onlineboost.evaluation.results import Result, Tally
 from onlineboost.evaluation.runner import (
     LabelQueue,
     Progress,
     Step,
     cut,
-    distinct,
     in_columns,
     predict_then_learn,
     rows_and_labels,
 )
-from onlineboost.evaluation.sums import checked_weight
 
 CURVE_POINTS = 30
 MAX_SNAPSHOTS = 1000  # kept of a stream whose length is not known
@@ -90,13 +96,13 @@ def prequential(
         if delay is not None:
             LabelQueue(delay, times).check_rows(len(y))
         if weight is not None:
-            weight = checked_weight(weight, len(y))
+            weight = weights_of(weight, len(y), "weight")
             keep = weight > 0.0
             if not keep.all():
                 X, y, weight = X[keep], y[keep], weight[keep]
                 delay, times = (part if np.ndim(part) == 0 else np.asarray(part)[keep] for part in (delay, times))
         blocks = cut(X, y)
-        classes = distinct(y) if classes is None else classes
+        classes = sorted_labels(y) if classes is None else classes
     labels = None if delay is None else LabelQueue(delay, times)
     run = predict_then_learn(model, blocks, classes, labels=labels, proba=proba, weight=weight, progress=progress)
     steps = list(run)
@@ -120,47 +126,6 @@ def warm_up(model: Any) -> None:
     """
     numbers, words = np.arange(12.0), np.array(["a", "b", "c"] * 4, object)
     prequential(model, Table(("number", "word"), (numbers, words), {"word": ("a", "b", "c")}), words)
-
-
-def holdout(
-    model: Any, X: Any, y: Any, X_test: Any, y_test: Any, *, every: int | None = None, classes: Any = None
-) -> list[tuple[int, Metrics]]:
-    """Learn X, y in order, and predict X_test after every so many rows; (rows learned, metrics) of each time.
-
-    Parameters
-    ----------
-    model
-        A classifier with ``partial_fit`` and ``predict``. It has learned the stream afterwards.
-    X, y
-        The stream, arrays or frames.
-    X_test, y_test
-        Rows that are not learned. Take later ones than those of the stream if it may change with time.
-    every
-        Rows learned between two looks; None: there is one look, at the end.
-    classes
-        All labels; by default those of `y` and `y_test`.
-
-    Examples
-    --------
-    >>> from onlineboost import HoeffdingTree
-    >>> X, y = np.tile([[0.0], [1.0]], (200, 1)), np.tile(["low", "high"], 200)
-    >>> looks = holdout(HoeffdingTree(), X[:300], y[:300], X[300:], y[300:], every=150)
-    >>> [(rows, metrics.accuracy) for rows, metrics in looks]
-    [(150, 1.0), (300, 1.0)]
-    """
-    if every is not None and (not isinstance(every, int | np.integer) or every < 1):
-        raise ValueError(f"every must be a number of rows, at least 1, got {every!r}")
-    (X, y), (X_test, y_test) = rows_and_labels(X, y), rows_and_labels(X_test, y_test)
-    classes = distinct(np.concatenate([y, y_test])) if classes is None else classes
-    looks, rows = [], len(y) if every is None else int(every)
-    for start in range(0, len(y), rows):
-        stop = min(start + rows, len(y))
-        model.partial_fit(X[start:stop], y[start:stop], classes=classes)  # nobody asks what it says of these rows
-        metrics = Metrics()
-        p = model.predict_proba(X_test) if hasattr(model, "predict_proba") else None
-        metrics.add(y_test, model.predict(X_test), probabilities=p, classes=getattr(model, "classes_", None))
-        looks.append((stop, metrics))
-    return looks
 
 
 # -------------------------------------------------------------------------------------------------------- records
@@ -262,57 +227,150 @@ def smoothed(values: np.ndarray) -> np.ndarray:
     return (padded[:-2] + padded[1:-1] + padded[2:]) / 3.0
 
 
-# ------------------------------------------------------------------------------------------------------ baselines
+# ------------------------------------------------------------------------------------------------------- settings
 
 
-class _Baseline:
-    """A model that knows labels alone."""
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The same label for all rows; None before the first is learned."""
-        out = np.empty(len(X), object)
-        out[:] = self._label()
-        return out
-
-    def partial_fit(self, X: Any, y: np.ndarray, classes: Any = None, sample_weight: Any = None) -> None:
-        self.test_then_train(X, np.asarray(y), classes, sample_weight)
-
-    def test_then_train(self, X: Any, y: np.ndarray, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """What it predicts for every example just before learning it."""
-        out = np.empty(len(y), object)
-        weights = [1] * len(y) if sample_weight is None else np.asarray(sample_weight).tolist()
-        for b, (label, weight) in enumerate(zip(y.tolist(), weights, strict=True)):
-            out[b] = self._label()
-            self._learn(label, weight)
-        return out
-
-    def _label(self) -> Any:
-        raise NotImplementedError
-
-    def _learn(self, label: Any, weight: float) -> None:
-        raise NotImplementedError
+MIN_ROWS = 10  # between two looks
+SCORES = {name: metric.better for name, metric in METRICS.items() if metric.better}
+Settings = dict[str, Any]
 
 
-class MajorityClass(_Baseline):
-    """The baseline that predicts the label of most weight so far: seen most often, if rows have no weights."""
+@dataclass(frozen=True)
+class Round:
+    """A look: the models that were there, and how good they had been."""
 
-    def __init__(self) -> None:
-        self.counts: dict[Any, float] = {}
-
-    def _label(self) -> Any:
-        return max(self.counts, key=self.counts.__getitem__) if self.counts else None
-
-    def _learn(self, label: Any, weight: float) -> None:
-        self.counts[label] = self.counts.get(label, 0) + weight
+    rows: int  # learned up to then
+    scores: tuple[tuple[Settings, float], ...]  # the best first
+    kept: int
 
 
-class LastClass(_Baseline):
-    """The baseline that predicts the label seen last: hard to beat where labels come in runs."""
+@dataclass(frozen=True)
+class Tuned:
+    """What was chosen, and why. `model` has learned all rows."""
 
-    last: Any = None
+    model: Any
+    settings: Settings
+    score: str
+    rounds: tuple[Round, ...]
+    own: Metrics  # of whoever led when a row came: what following the leader would have given
 
-    def _label(self) -> Any:
-        return self.last
+    def __repr__(self) -> str:
+        chosen = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        first, last = self.rounds[0], self.rounds[-1]
+        return (
+            f"Tuned({chosen}; of {len(first.scores)}, by {self.score} {last.scores[0][1]:.4f} over {last.rows:,} rows)"
+        )
 
-    def _learn(self, label: Any, weight: float) -> None:
-        self.last = label
+
+def tune(
+    model: Any,
+    settings: Mapping[str, Sequence[Any]] | Sequence[Settings],
+    X: Any,
+    y: Any,
+    *,
+    score: str = "log_loss",
+    keep: float = 0.5,
+    classes: Any = None,
+    progress: Callable[[int, int, int], None] | None = None,
+    spread: Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]] = map,
+) -> Tuned:
+    """Run a model with many settings over a stream, and drop the worse ones as it goes.
+
+    Parameters
+    ----------
+    model
+        A classifier that has learned nothing; it stays as it is.
+    settings
+        {name: values to try}, of which all combinations are tried; or a list of dictionaries.
+    X, y
+        The stream: arrays or frames.
+    score
+        By what they are compared, over all rows so far, such as "accuracy", "balanced_accuracy", "kappa", "macro_f1",
+        "log_loss", "brier" or "ece": one of the figures that `Metrics` has.
+    keep
+        Share of the models that each look leaves, at least one. The looks are spread so that every stretch between two
+        of them takes about as long: with 8 models and 1/2, after 1/15, 3/15 and 7/15 of the rows.
+    classes
+        All labels; by default those of `y`.
+    progress
+        Called after every look with (rows learned, rows in all, models left).
+    spread
+        How to call a function on many things: `onlineboost.cluster.each` does it on a cluster, `map` of a pool in some
+        processes. Models and rows travel there and back between two looks.
+
+    Examples
+    --------
+    >>> from onlineboost import HoeffdingTree
+    >>> X, y = np.tile([[0.0], [1.0]], (300, 1)), np.tile(["low", "high"], 300)
+    >>> found = tune(HoeffdingTree(), {"grace_period": [20, 100_000], "leaf_prediction": ["majority", "nba"]}, X, y)
+    >>> found.settings["leaf_prediction"], found.model.n_samples_seen_
+    ('nba', 600)
+    """
+    if score not in SCORES:
+        raise ValueError(f"score must be one of {', '.join(SCORES)}, got {score!r}")
+    if not 0.0 < keep < 1.0:
+        raise ValueError(f"keep must lie in (0, 1), got {keep!r}")
+    tried = _combinations(settings)
+    X, y = rows_and_labels(X, y)
+    classes = sorted_labels(y) if classes is None else classes
+    runners = [_Runner(clone(model).set_params(**one), one) for one in tried]
+    rounds, own, start = [], Metrics(), 0
+    for stop, left in _looks(len(y), len(runners), keep):
+        block = Block(X[start:stop], y[start:stop], start, stop / len(y))
+        runners, said = map(list, zip(*spread(_run, [(runner, block, classes) for runner in runners]), strict=True))
+        own.add(block.y, said[0])  # the first of them leads, by the rows before these
+        runners.sort(key=lambda runner: -SCORES[score] * runner.score(score))
+        scores = tuple((runner.settings, runner.score(score)) for runner in runners)
+        runners, start = runners[:left], stop
+        rounds.append(Round(stop, scores, left))
+        if progress is not None:
+            progress(stop, len(y), left)
+    return Tuned(runners[0].model, runners[0].settings, score, tuple(rounds), own)
+
+
+@dataclass
+class _Runner:
+    """A model on its way."""
+
+    model: Any
+    settings: Settings
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def score(self, name: str) -> float:
+        value = getattr(self.metrics, name)
+        return -SCORES[name] * math.inf if math.isnan(value) else float(value)
+
+
+def _run(job: tuple[_Runner, Block, Any]) -> tuple[_Runner, np.ndarray]:
+    """Predict and learn a block; the predictions."""
+    runner, block, classes = job
+    (step,) = predict_then_learn(runner.model, [block], classes, proba=True)
+    runner.metrics.add(**step.scored)
+    return runner, step.predictions
+
+
+def _combinations(settings: Mapping[str, Sequence[Any]] | Sequence[Settings]) -> list[Settings]:
+    if isinstance(settings, Mapping):
+        names = list(settings)
+        for name, values in settings.items():
+            if isinstance(values, str) or not np.iterable(values):
+                raise ValueError(f"settings has no list of values to try for {name!r}: give [{values!r}]")
+        settings = [dict(zip(names, values, strict=True)) for values in product(*settings.values())]
+    tried = list(settings) if np.iterable(settings) else []
+    if not tried:
+        raise ValueError("settings must have at least one combination to try: {name: [values]}, each with some values")
+    if not all(isinstance(one, Mapping) for one in tried):
+        raise ValueError(f"settings is {{name: [values]}}, or a list of dictionaries of settings, got {settings!r}")
+    return tried
+
+
+def _looks(n: int, models: int, keep: float) -> list[tuple[int, int]]:
+    """(rows up to a look, models left after it): stretches as long as they are few in it, the last to the end."""
+    counts = [models]
+    while counts[-1] > 1:
+        counts.append(max(1, min(counts[-1] - 1, round(counts[-1] * keep))))
+    if n < MIN_ROWS * len(counts):
+        raise DataError(f"{n} rows are too few to choose from {models} settings: at least {MIN_ROWS * len(counts)}")
+    shares = np.cumsum([1.0 / count for count in counts])
+    ends = [max(MIN_ROWS * (i + 1), round(n * share / shares[-1])) for i, share in enumerate(shares)]
+    return list(zip([*ends[:-1], n], [*counts[1:], 1], strict=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -139,31 +138,46 @@ class TailAccuracy(float):
         return float, (float(self),)  # as a copy, a number alone
 
 
-class RunSummary(ABC):
-    """The figures of a run, from how often its predictions were right in any part of the stream."""
+@dataclass(repr=False, eq=False)
+class Tally:
+    """The figures of a run without its predictions and labels: memory does not grow with the stream."""
 
-    seconds: float
+    counts: Counts = field(default_factory=lambda: Counts(1))  # of right predictions
+    trees: Counts | None = None  # of right predictions of each tree of a BestTree
+    seconds: float = 0.0
+    metrics: Metrics = field(default_factory=Metrics)
 
-    @property
-    @abstractmethod
-    def _right(self) -> Counts:
-        """Of one thing: whether the prediction was right."""
+    def add_step(self, step: Step) -> None:
+        """A block that was predicted and learned."""
+        self.add(step.right, step.seconds, step.tree_right)
+        self.metrics.add(**step.scored)
 
-    @property
-    @abstractmethod
-    def _trees(self) -> Counts | None:
-        """Whether each tree of a BestTree was right."""
+    def add(self, right: np.ndarray, seconds: float, tree_right: np.ndarray | None = None) -> None:
+        """A block: whether each prediction was right, bool (rows,), and each tree's, bool (rows, trees)."""
+        self.counts.add(right[:, None])
+        self.seconds += seconds
+        if tree_right is not None:
+            self.trees = self.trees or Counts(tree_right.shape[1])
+            self.trees.add(tree_right)
+
+    def as_values(self) -> dict[str, Any]:
+        """All of it, to be saved."""
+        trees = None if self.trees is None else self.trees.as_values()
+        counts = {"right": self.counts.as_values(), "trees": trees, "seconds": self.seconds}
+        return {**counts, "metrics": self.metrics.as_values()}
+
+    @classmethod
+    def of_values(cls, saved: dict[str, Any]) -> Tally:
+        trees = None if saved["trees"] is None else Counts.of_values(saved["trees"])
+        return cls(Counts.of_values(saved["right"]), trees, saved["seconds"], Metrics.of_values(saved["metrics"]))
 
     def __len__(self) -> int:
-        return self._right.rows
-
-    def _right_since(self, row: int) -> float:
-        return float(self._right.since(row)[0])
+        return self.counts.rows
 
     @property
     def accuracy(self) -> float:
         """Share of right predictions over the whole stream."""
-        return self._right_since(0)
+        return self.tail_accuracy(1.0)
 
     @property
     def mistakes(self) -> int:
@@ -173,16 +187,16 @@ class RunSummary(ABC):
     @property
     def tail_accuracy(self) -> TailAccuracy:
         """Share of right predictions over the last 20 % of the stream; `tail_accuracy(0.5)`: over the last half."""
-        return TailAccuracy(lambda share: self._right_since(self._start(share)))
+        return TailAccuracy(lambda share: float(self.counts.since(self._start(share))[0]))
 
     def best_tree_accuracy(self, share: float = 1.0) -> float:
         """Share of right predictions over the last part of the stream by the tree that was best there: the paper's DT.
 
         For runs of :class:`BestTree` only. The tree is chosen in hindsight, so no online method can be sure of this.
         """
-        if self._trees is None:
+        if self.trees is None:
             raise ValueError("best_tree_accuracy needs a run of BestTree: other models have no trees to choose from")
-        return float(self._trees.since(self._start(share)).max())
+        return float(self.trees.since(self._start(share)).max())
 
     def _start(self, share: float) -> int:
         """The row at which the last part of the stream begins."""
@@ -197,7 +211,7 @@ class RunSummary(ABC):
 
     def curve(self, points: int = 200) -> tuple[np.ndarray, np.ndarray]:
         """Learning curve: (examples, share of right predictions since the point before)."""
-        ends, shares = self._right.between(np.linspace(0, len(self), min(points, len(self)) + 1).round())
+        ends, shares = self.counts.between(np.linspace(0, len(self), min(points, len(self)) + 1).round())
         return ends, shares[:, 0]
 
     def accuracy_interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -206,7 +220,7 @@ class RunSummary(ABC):
         low, high = interval(shares, np.diff(ends, prepend=0), level)
         return max(low, 0.0), min(high, 1.0)
 
-    def better_than(self, other: RunSummary, level: float = 0.95) -> tuple[float, float]:
+    def better_than(self, other: Tally, level: float = 0.95) -> tuple[float, float]:
         """An interval for how much more accurate this run is than another one over the same rows."""
         if len(other) != len(self):
             raise ValueError(f"the other run has {len(other):,} rows, and this one {len(self):,}")
@@ -222,8 +236,7 @@ class RunSummary(ABC):
         return f"{name}({len(self):,} examples, {accuracy}, {speed})"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Result(RunSummary):
+class Result(Tally):
     """A prequential run: every prediction was made before its label was learned.
 
     Examples
@@ -235,29 +248,24 @@ class Result(RunSummary):
     (0.667, 1.0, 0.5, 6.0)
     """
 
-    predictions: np.ndarray
-    y: np.ndarray
-    seconds: float
-    tree_right: np.ndarray | None = None  # bool (rows, trees): which trees of a BestTree were right
-    probabilities: np.ndarray | None = None  # float64 (rows, classes), of classes known at a row; otherwise 0
-    classes: np.ndarray | None = None  # the labels of their columns
-    weight: np.ndarray | None = None  # of the rows; None: 1
-
-    @property
-    def right(self) -> np.ndarray:
-        """Whether each prediction was right."""
-        return np.asarray(self.predictions == self.y, bool)
-
-    @cached_property
-    def _right(self) -> Counts:
-        return Counts.of_rows(self.right[:, None])
-
-    @cached_property
-    def _trees(self) -> Counts | None:
-        return None if self.tree_right is None else Counts.of_rows(self.tree_right)
+    def __init__(
+        self,
+        predictions: np.ndarray,
+        y: np.ndarray,
+        seconds: float,
+        tree_right: np.ndarray | None = None,  # bool (rows, trees): which trees of a BestTree were right
+        probabilities: np.ndarray | None = None,  # float64 (rows, classes), of classes known at a row; otherwise 0
+        classes: np.ndarray | None = None,  # the labels of their columns
+        weight: np.ndarray | None = None,  # of the rows; None: 1
+    ) -> None:
+        self.predictions, self.y, self.seconds, self.tree_right = predictions, y, seconds, tree_right
+        self.probabilities, self.classes, self.weight = probabilities, classes, weight
+        self.right = np.asarray(predictions == y, bool)  # whether each prediction was right
+        self.counts = Counts.of_rows(self.right[:, None])
+        self.trees = None if tree_right is None else Counts.of_rows(tree_right)
 
     @cached_property
-    def metrics(self) -> Metrics:
+    def metrics(self) -> Metrics:  # type: ignore[override]
         """Balanced accuracy, kappa, F1, log loss and others, over the whole stream."""
         return self.metrics_of()
 
@@ -284,48 +292,6 @@ class Result(RunSummary):
             except ImportError:
                 continue
         raise DataError("to_frame needs pandas or polars: pip install 'onlineboost[frames]'")
-
-
-@dataclass(repr=False)
-class Tally(RunSummary):
-    """The figures of a run without its predictions and labels: memory does not grow with the stream."""
-
-    right: Counts = field(default_factory=lambda: Counts(1))
-    trees: Counts | None = None  # of a BestTree
-    seconds: float = 0.0
-    metrics: Metrics = field(default_factory=Metrics)
-
-    @property
-    def _right(self) -> Counts:
-        return self.right
-
-    @property
-    def _trees(self) -> Counts | None:
-        return self.trees
-
-    def add_step(self, step: Step) -> None:
-        """A block that was predicted and learned."""
-        self.add(step.right, step.seconds, step.tree_right)
-        self.metrics.add(**step.scored)
-
-    def add(self, right: np.ndarray, seconds: float, tree_right: np.ndarray | None = None) -> None:
-        """A block: whether each prediction was right, bool (rows,), and each tree's, bool (rows, trees)."""
-        self.right.add(right[:, None])
-        self.seconds += seconds
-        if tree_right is not None:
-            self.trees = self.trees or Counts(tree_right.shape[1])
-            self.trees.add(tree_right)
-
-    def as_values(self) -> dict[str, Any]:
-        """All of it, to be saved."""
-        trees = None if self.trees is None else self.trees.as_values()
-        counts = {"right": self.right.as_values(), "trees": trees, "seconds": self.seconds}
-        return {**counts, "metrics": self.metrics.as_values()}
-
-    @classmethod
-    def of_values(cls, saved: dict[str, Any]) -> Tally:
-        trees = None if saved["trees"] is None else Counts.of_values(saved["trees"])
-        return cls(Counts.of_values(saved["right"]), trees, saved["seconds"], Metrics.of_values(saved["metrics"]))
 
 
 # ----------------------------------------------------------------------------------------- several data sets

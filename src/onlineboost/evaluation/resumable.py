@@ -20,14 +20,14 @@ from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO, cast
 
 import numpy as np
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.table import Block, Table
 from onlineboost.evaluation.results import Tally
-from onlineboost.evaluation.runner import Progress, Step, predict_then_learn
+from onlineboost.evaluation.runner import Progress, predict_then_learn
 from onlineboost.storage import ModelFileError
 from onlineboost.storage.atomic import PART, replacing
 
@@ -52,7 +52,6 @@ def resumable(
     about: dict[str, Any] | None = None,
     proba: bool = True,
     progress: Progress | None = None,
-    watch: Callable[[Step], None] | None = None,
     cluster: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Tally]:
     """Test-then-train with checkpoints. Called again after a crash, it goes on where the last one was made.
@@ -81,8 +80,6 @@ def resumable(
         Whether log loss, Brier score and calibration are measured, too.
     progress
         Called after every block with (examples so far, share of the stream so far).
-    watch
-        Called after every block with what was predicted.
     cluster
         Makes of the model what learns in its place, in a ``with`` statement, and has a `result`: a function that gives
         a `Cluster` (docs/cluster.md). A run may go on with another cluster, or with none.
@@ -116,7 +113,7 @@ def resumable(
     learning = nullcontext(model) if cluster is None else cluster(model)
     with _opened(out, length, whole=folder is None) as sink, learning as learner:
         try:
-            left = _cut(_after(blocks, rows), checkpoints.every.rows if checkpoints else None, rows)
+            left = _cut(_after(blocks, rows), checkpoints.every_rows if checkpoints else None, rows)
             first = next(left, None)
             if first is None and rows:
                 return model, tally  # all was learned before
@@ -126,8 +123,6 @@ def resumable(
                 rows += len(step.block)
                 if sink is not None:
                     sink.add(step.block.y, step.predictions)
-                if watch is not None:
-                    watch(step)
                 if checkpoints is not None and checkpoints.due(rows):
                     checkpoints.write(_whole(learner), rows, tally, sink)
                 if progress is not None:
@@ -207,20 +202,13 @@ def _part(block: Block, start: int, stop: int) -> Block:
 # ---------------------------------------------------------------------------------------------------- checkpoints
 
 
-class Every(NamedTuple):
-    """How often: after so many rows, or so many seconds."""
-
-    rows: int | None
-    seconds: float | None
-
-    @classmethod
-    def of(cls, given: int | str) -> Every:
-        """From a number of rows, or text: 10000, 30s, 5m, 1h."""
-        found = re.fullmatch(r"([1-9]\d*)([smh]?)", str(given).strip().replace("_", ""))
-        if found is None:
-            raise ValueError(f"checkpoints come every so many rows or so often: 10000, 30s, 5m or 1h, not {given!r}")
-        number, unit = int(found[1]), found[2]
-        return cls(None, float(number * {"s": 1, "m": 60, "h": 3600}[unit])) if unit else cls(number, None)
+def how_often(every: int | str) -> tuple[int | None, float | None]:
+    """A number of rows, or of seconds, of a number or text: 10000, 30s, 5m, 1h."""
+    found = re.fullmatch(r"([1-9]\d*)([smh]?)", str(every).strip().replace("_", ""))
+    if found is None:
+        raise ValueError(f"checkpoints come every so many rows or so often: 10000, 30s, 5m or 1h, not {every!r}")
+    number, unit = int(found[1]), found[2]
+    return (None, float(number * {"s": 1, "m": 60, "h": 3600}[unit])) if unit else (number, None)
 
 
 class Checkpoints:
@@ -230,7 +218,7 @@ class Checkpoints:
         from onlineboost.files.files import Room  # here and below: with it come Numba and all chains
 
         self.folder = Path(folder)
-        self.every = Every.of(every)
+        self.every_rows, self._every_seconds = how_often(every)
         self.about = {**about, "version": import_module("onlineboost").__version__}
         self._last_rows, self._last_time = 0, time.monotonic()
         self._room = Room()
@@ -275,10 +263,10 @@ class Checkpoints:
 
     def due(self, rows: int) -> bool:
         """Whether it is time for a checkpoint: put off, once, while a slow disk still writes the one before."""
-        if self.every.rows is not None:
-            passed = (rows - self._last_rows) / self.every.rows
+        if self.every_rows is not None:
+            passed = (rows - self._last_rows) / self.every_rows
         else:
-            passed = (time.monotonic() - self._last_time) / (self.every.seconds or 1.0)
+            passed = (time.monotonic() - self._last_time) / (self._every_seconds or 1.0)
         writing = self._thread is not None and self._thread.is_alive()
         return passed >= (2.0 if writing else 1.0)
 
@@ -317,9 +305,6 @@ class Checkpoints:
             raise error
 
 
-# ---------------------------------------------------------------------------------------------------- predictions
-
-
 class Predictions:
     """Labels and predictions as CSV, written as they come: to a file, or to a stream that somebody may be reading.
 
@@ -328,14 +313,13 @@ class Predictions:
     """
 
     def __init__(self, to: str | os.PathLike[str] | TextIO, length: int | None = None) -> None:
+        self._path = Path(to) if isinstance(to, str | os.PathLike) else None
         self._file: TextIO | None = None
-        if isinstance(to, str | os.PathLike):
-            self._path: Path | None = Path(to)
-            if length is not None:
-                self._file = self._cut(self._path, length)
-        else:
-            self._path, self._file = None, to
-            to.write(HEADER)
+        if self._path is None:
+            self._file = cast(TextIO, to)
+            self._file.write(HEADER)
+        elif length is not None:
+            self._file = self._cut(self._path, length)
 
     @staticmethod
     def _cut(path: Path, length: int) -> TextIO:

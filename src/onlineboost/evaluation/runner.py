@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from typing import Any, NamedTuple
@@ -23,9 +24,6 @@ from onlineboost.data.table import Block, Table
 BLOCK_ROWS = 16_384  # rows learned between two calls of `progress`; threads pause at the end of each
 
 Progress = Callable[[int, float], None]  # (examples so far, share of the stream so far)
-
-
-# ----------------------------------------------------------------------------------------------- rows in memory
 
 
 def one_label_per_row(y: Any) -> np.ndarray:
@@ -44,17 +42,6 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     if len(X) != len(y):
         raise DataError(f"X has {len(X)} rows and y has {len(y)}: give one label per row")
     return X, y
-
-
-def distinct(y: np.ndarray) -> np.ndarray:
-    """The labels in y, in order; of kinds that have no order, as they come."""
-    if y.dtype != object:
-        return np.unique(y)
-    found = np.array([*dict.fromkeys(y.tolist()), None], object)[:-1]
-    try:
-        return np.sort(found)
-    except TypeError:
-        return found
 
 
 def cut(X: Any, y: np.ndarray, *, pieces: int = 1) -> Iterator[Block]:
@@ -138,7 +125,8 @@ Said = tuple[np.ndarray, np.ndarray | None, Any]  # predictions, probabilities a
 def _compile_before(model: Any, block: Block, classes: Any) -> None:
     """Have the kernels of a new model of ours compiled or loaded before it is timed: a copy learns two rows."""
     if hasattr(model, "test_then_train") and hasattr(model, "get_params") and not hasattr(model, "_model"):
-        deepcopy(model).partial_fit(block.X[:2], block.y[:2], classes=classes)
+        with warnings.catch_warnings(action="ignore"):  # the model itself will say it
+            deepcopy(model).partial_fit(block.X[:2], block.y[:2], classes=classes)
 
 
 def _whole_block(model: Any, block: Block, classes: Any, weight: np.ndarray | None, proba: bool) -> Said:
@@ -291,3 +279,59 @@ def _as_numbers(model: Any, block: Block) -> Any:
             )
         X = np.column_stack(X.columns)
     return X
+
+
+# ------------------------------------------------------------------------------------------------------ baselines
+
+
+class _Baseline:
+    """A model that knows labels alone."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The same label for all rows; None before the first is learned."""
+        out = np.empty(len(X), object)
+        out[:] = self._label()
+        return out
+
+    def partial_fit(self, X: Any, y: np.ndarray, classes: Any = None, sample_weight: Any = None) -> None:
+        self.test_then_train(X, np.asarray(y), classes, sample_weight)
+
+    def test_then_train(self, X: Any, y: np.ndarray, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """What it predicts for every example just before learning it."""
+        out = np.empty(len(y), object)
+        weights = [1] * len(y) if sample_weight is None else np.asarray(sample_weight).tolist()
+        for b, (label, weight) in enumerate(zip(y.tolist(), weights, strict=True)):
+            out[b] = self._label()
+            self._learn(label, weight)
+        return out
+
+    def _label(self) -> Any:
+        raise NotImplementedError
+
+    def _learn(self, label: Any, weight: float) -> None:
+        raise NotImplementedError
+
+
+class MajorityClass(_Baseline):
+    """The baseline that predicts the label of most weight so far: seen most often, if rows have no weights."""
+
+    def __init__(self) -> None:
+        self.counts: dict[Any, float] = {}
+
+    def _label(self) -> Any:
+        return max(self.counts, key=self.counts.__getitem__) if self.counts else None
+
+    def _learn(self, label: Any, weight: float) -> None:
+        self.counts[label] = self.counts.get(label, 0) + weight
+
+
+class LastClass(_Baseline):
+    """The baseline that predicts the label seen last: hard to beat where labels come in runs."""
+
+    last: Any = None
+
+    def _label(self) -> Any:
+        return self.last
+
+    def _learn(self, label: Any, weight: float) -> None:
+        self.last = label

@@ -15,7 +15,7 @@ import numpy as np
 
 import reference
 from onlineboost._compile.random import child_key
-from onlineboost.chain.chain import Chain
+from onlineboost.chain.chain import AWAITED, Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.hedge import Hedge
 from onlineboost.contracts.state import bits
@@ -236,6 +236,8 @@ def chain_state(chain, sizes):
     return {
         "t": chain.t,
         "mean weight": chain.mean_weight,
+        # That rows have waited for their labels is all that tells a model from one that learned them at once.
+        "for guarantees": (chain.lightest, chain.heaviest, chain.conduct and chain.conduct % AWAITED),
         "seed": chain.seed,
         "numbers": bits(chain.numbers),
         "log_v": [log_v.tobytes() for log_v in chain.end.log_vs],

@@ -31,6 +31,7 @@ SEGMENTS_PER_THREAD = 4  # enough to keep all threads busy; every one costs some
 MOST_ROWS = 2048  # of a block for threads
 MOST_TRACE = 1 << 20  # votes of a block that are kept: 8 MB
 LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from so many rows each, and so many rows x learners, at a time
+AWAITED = 1 << len(Combiner)  # in `Chain.conduct`: rows have waited for their labels
 OF_THIS_PROCESS = ("_caches", "heard", "place")  # fields of a chain that are no part of what it has learned
 
 
@@ -57,6 +58,8 @@ class Chain:
         self.numbers = new_numbers(n_numeric)
         self.t = 0  # examples learned
         self.mean_weight: float | None = 0.0  # of them; None: weights count as they are, as in files of older versions
+        self.lightest = self.heaviest = 1.0  # of the weights that rows have counted with, and 1
+        self.conduct: int | None = 0  # bits: the combiners followed, and AWAITED; None: a file of an older version
         self.costs: np.ndarray | None = None  # (k, k) what a mistake counts for the experts; None: 1
         self.watch: Any = None  # what reviews remember, if there are any (restarts.py)
         self.diary = new_diary(0, 0)  # some of the last rows, and events
@@ -344,6 +347,16 @@ class Chain:
         self.place.changed("new_columns", numeric, nominal)
 
     # ------------------------------------------------------------------------------------------------ what is in it
+
+    def to_note(self, lightest: float, heaviest: float, conduct: int) -> list[tuple[Callable[[Any], None], Any]]:
+        """What `theory.guarantee` has to know of rows that are learned: setters, and values for them; mostly none."""
+        if self.conduct is None or (
+            self.lightest <= lightest and heaviest <= self.heaviest and self.conduct | conduct == self.conduct
+        ):
+            return []
+        of_weights = {"lightest": min(self.lightest, lightest), "heaviest": max(self.heaviest, heaviest)}
+        new = {**of_weights, "conduct": self.conduct | conduct}
+        return [(partial(setattr, self, name), value) for name, value in new.items()]
 
     def gather(self, field: str) -> np.ndarray:
         """An array of the booster, over all learners."""

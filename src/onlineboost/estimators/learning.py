@@ -201,6 +201,10 @@ def _learn(
         model.chain.heard = None
     if len(out) and model.chain.mean_weight is not None:
         model.chain.mean_weight = float(means[len(out) - 1])
+    if len(out):
+        learned = own[: len(out)]
+        for note, value in model.chain.to_note(float(learned.min()), float(learned.max()), 1 << clf._combiner()):
+            note(value)
     if costs is not None:
         model.counts = count(model.counts, codes[: len(out)], weight[: len(out)], model.k)
     if "_desk_" in clf.__dict__:

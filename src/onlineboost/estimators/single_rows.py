@@ -15,6 +15,7 @@ import numpy as np
 
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.system import Interrupt
+from onlineboost.chain.chain import AWAITED
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.model import CalibrationPass, Model, calibrate_row
 from onlineboost.chain.pending import Awaited, Pending, Ticket, as_it_came, checked_id
@@ -103,9 +104,11 @@ class Desk:
         if mean is not None:
             mean = mean_after(mean, float(weight), model.chain.t + 1)
         row.weight[0] = weight if mean is None else counted(weight, mean)
-        also = [] if waiting is None else [(partial(waiting.pop, ticket), None)]
+        also: list[tuple[Any, Any]] = [] if waiting is None else [(partial(waiting.pop, ticket), None)]
         if not (self._weigh(row, also) and self._calibrate(row, also)):
             return False
+        counts = row.weight.item()
+        also += model.chain.to_note(counts, counts, 0 if waiting is None else AWAITED)
         try:
             return row.learn(mean, *also)
         except BaseException as error:
@@ -285,6 +288,8 @@ def learn_pending(clf: Any, ticket: Ticket, y: Any, weight: float) -> None:
     with Interrupt() as interrupt, clf._lock().writing():
         learn_as_block(clf, waiting(clf).row(ticket), y, weight, interrupt)
         waiting(clf).rows.pop(checked_id(ticket, "ticket"))
+        for note, value in clf._model.chain.to_note(1.0, 1.0, AWAITED) if hasattr(clf, "_model") else ():
+            note(value)
     clf._tell_learned(1)
 
 

@@ -21,7 +21,7 @@ from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
 from onlineboost.boosters.potentials.checks import LOSSES
 from onlineboost.boosters.potentials.tables import Method, Tables, build_tables, recipe
-from onlineboost.chain.chain import Chain
+from onlineboost.chain.chain import AWAITED, Chain
 from onlineboost.chain.clipping import Numbers
 from onlineboost.chain.diary import Diary
 from onlineboost.chain.hedge import BestLearner, Hedge
@@ -33,7 +33,7 @@ from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import PanelStage, Segment
 from onlineboost.chain.stacking import BEFORE, Stacking
 from onlineboost.contracts.booster import BOOSTER
-from onlineboost.contracts.schema import Field, array, b1, f8, leaves, schema, whole
+from onlineboost.contracts.schema import LEAST, Field, array, b1, f8, leaves, schema, whole
 from onlineboost.contracts.state import copied, loaded, require, restore, values
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
@@ -222,6 +222,9 @@ class _AnyChain:
     watch: Watch | None
     diary: Diary
     mean_weight: Annotated[float | None, LATER]
+    lightest: Annotated[float, Field(since=2, default=1.0, low=LEAST, high=1.0)]
+    heaviest: Annotated[float, Field(since=2, default=1.0, low=1.0)]
+    conduct: Annotated[int | None, whole(0, 2 * AWAITED - 1, since=2)]
 
 
 class _Chain(_AnyChain):

@@ -184,7 +184,8 @@ class Mixture(NamedTuple):
     """Shares of the forecasts, and what they have lost."""
 
     share: Annotated[np.ndarray, f8(FORECASTS, low=0.0, high=1.0)]
-    lost: Annotated[np.ndarray, f8(FORECASTS + 1)]  # sums of -log p[y], by weight; the last one is that of the mixture
+    # Sums of -log p[y], where a row counts by its weight, and 1 at most; that of the mixture is the last.
+    lost: Annotated[np.ndarray, f8(FORECASTS + 1)]
 
 
 def new_mixture() -> Mixture:
@@ -209,10 +210,9 @@ def mix(mixture, forecasts, k):
 @bare_kernel
 def learn_mixture(mixture, forecasts, y, weight, t):
     """The label of round t, which `mix` was asked about. No row moves the shares by more than one of weight 1 does."""
-    share, lost = mixture.share, mixture.lost
+    share, lost, mass, power = mixture.share, mixture.lost, 0.0, min(weight, 1.0)
     for m in range(FORECASTS + 1):
-        lost[m] -= weight * math.log(forecasts[m, y])
-    mass, power = 0.0, min(weight, 1.0)
+        lost[m] -= power * math.log(forecasts[m, y])
     for m in range(FORECASTS):
         share[m] *= math.pow(forecasts[m, y], power)
         mass += share[m]

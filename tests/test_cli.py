@@ -14,8 +14,7 @@ from click.testing import CliRunner
 
 from helpers import number_stream
 from onlineboost import AdaBoostOLM, load_dataset, lookup, prequential
-from onlineboost.cli.common import COMPARED, make_model
-from onlineboost.cli.main import COMMANDS, main
+from onlineboost.cli.main import COMMANDS, COMPARED, main, make_model
 from onlineboost.datasets.catalogue import dataset_names
 
 QUICK = ["--learners", "3", "--limit", "120"]
@@ -190,6 +189,27 @@ def test_a_column_of_dates_is_refused_and_can_be_left_out(tmp_path):
     assert answer["results"][0]["examples"] == 40
 
 
+@pytest.mark.parametrize("more", [(), ("--limit", 40), ("--json",)], ids=str)
+def test_the_column_with_the_labels_is_named_if_nobody_has_named_it(events, more):
+    for command in ("run", "compare"):
+        models = () if command == "run" else ("--models", "majority,last-class")
+        done = call(command, events, "--learners", 2, *models, *map(str, more))
+        assert done.exit_code == 0, done.output
+        told = " ".join(done.stderr.split())
+        assert told.count("Labels: column 'colour', the last one. --target names another.") == 1
+        if "--json" in more:
+            assert json.loads(done.stdout)["target"] == "colour"
+    assert "--target" not in call("run", events, "--target", "label", "--learners", 2).stderr
+    assert "--target" not in call("run", "balance", *QUICK).stderr
+
+
+def test_the_column_with_the_labels_of_a_pipe_is_named(events):
+    code = "from onlineboost.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "run", "-", "--learners", "2"]
+    done = subprocess.run(command, input=events.read_text(), capture_output=True, text=True, check=True)
+    assert "Labels: column 'colour', the last one. --target names another." in done.stderr
+
+
 def test_datasets_lists_all_names():
     table, listed = call("datasets"), call("datasets", "--json")
     assert table.exit_code == listed.exit_code == 0
@@ -304,7 +324,7 @@ def test_an_empty_file(tmp_path):
         (["run", "balance", "--limit", "0"], "--limit"),
         (["compare", "balance", "--report", "/nonexistent/page.html"], "/nonexistent"),
         (["run", "balance", "--loss", "hinge"], "loss"),
-        (["run", "balance", "--vote", "nobody"], "--vote"),
+        (["run", "balance", "--combiner", "nobody"], "--combiner"),
         (["run"], "SOURCE"),
         (["runn", "balance"], "runn"),
     ],
@@ -328,7 +348,7 @@ def test_the_papers_figure_is_drawn(tmp_path):
 
 def test_labels_that_come_late(events):
     at_once, late = (
-        json.loads(call("run", events, *QUICK, *OLM, "--json", *delay).output)["results"][0]
+        json.loads(call("run", events, *QUICK, *OLM, "--json", *delay).stdout)["results"][0]
         for delay in ((), ("--delay", 25))
     )
     assert late["examples"] == at_once["examples"]

@@ -15,8 +15,7 @@ from click.testing import CliRunner
 from rich.console import Console
 from rich.progress import TextColumn
 
-from onlineboost.cli import common
-from onlineboost.cli.main import main
+from onlineboost.cli.main import main, progress_bar
 
 COMMAND = [sys.executable, "-c", "from onlineboost.cli.main import main; main()"]
 MAJORITY = ["--model", "majority"]  # needs nothing compiled
@@ -223,10 +222,10 @@ def test_a_last_line_cut_off_stays_with_report_only(tmp_path):
 def test_a_bar_goes_when_there_is_an_error(monkeypatch):
     """It would stand half done above the message."""
     console = Console(file=io.StringIO(), force_terminal=True, width=60)
-    monkeypatch.setattr(common, "err", console)
+    monkeypatch.setattr("onlineboost.cli.main.err", console)
     for fails in (False, True):
         console.file.seek(console.file.truncate(0))
-        with contextlib.suppress(ValueError), common.progress_bar(TextColumn("a bar")) as bar:
+        with contextlib.suppress(ValueError), progress_bar(TextColumn("a bar")) as bar:
             bar.add_task("", total=None)
             bar.refresh()
             if fails:

@@ -15,7 +15,6 @@ from click.testing import CliRunner
 
 import onlineboost
 from helpers import model_state
-from onlineboost.cli import stream
 from onlineboost.cli.main import main
 from onlineboost.data import files, read_blocks
 from onlineboost.data.source import LiveLines
@@ -119,7 +118,7 @@ def test_a_file_is_read_once_or_if_it_is_large_its_labels_before(kept, times, so
     opened = []
     opens = files._open
     monkeypatch.setattr(files, "_open", lambda path: opened.append(path) or opens(path))
-    monkeypatch.setattr(stream, "MAX_KEPT", kept)
+    monkeypatch.setattr("onlineboost.cli.sources.MAX_KEPT", kept)
     done = call("run", sources["csv"], *QUICK, "--save", tmp_path / "model.olb", "--json")
     assert done.exit_code == 0, done.output
     assert len(opened) == times

@@ -351,7 +351,7 @@ def test_what_a_cluster_cannot_do_is_told():
 
 @pytest.mark.parametrize("command", [["run", "balance"], ["tune", "balance"], ["reproduce"]])
 def test_without_ray_the_command_line_says_how_to_get_it(command, monkeypatch):
-    monkeypatch.setattr("onlineboost.cli.common.find_spec", lambda name: None)
+    monkeypatch.setattr("onlineboost.cli.main.find_spec", lambda name: None)
     said = CliRunner().invoke(main, [*command, "--ray"])
     assert said.exit_code == 2
     assert "pip install 'onlineboost[ray]'" in said.output
@@ -370,7 +370,7 @@ def test_the_command_line_tells_what_is_wrong_with_a_cluster(monkeypatch):
     def fail(*_, **__):
         raise ClusterError("no Ray cluster answers")
 
-    monkeypatch.setattr("onlineboost.cli.common.find_spec", lambda name: True)
+    monkeypatch.setattr("onlineboost.cli.main.find_spec", lambda name: True)
     monkeypatch.setattr(Cluster, "__enter__", fail)
     said = CliRunner().invoke(main, ["run", "balance", "--learners", "2", "--limit", "9", "--ray", "10.0.0.1:6379"])
     assert said.exit_code == 2

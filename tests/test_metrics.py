@@ -15,7 +15,7 @@ from onlineboost.cli import measure
 from onlineboost.evaluation import Metrics, Result, Tally, interval, prequential
 from onlineboost.evaluation.metrics import BINS, METRICS
 from onlineboost.evaluation.prequential import SCORES
-from onlineboost.report import comparison, page
+from onlineboost.report import charts, page
 from onlineboost.storage.values import Reader, Writer
 
 RATES = ("precision", "recall", "f1")
@@ -44,7 +44,7 @@ def test_a_metric_is_known_everywhere_by_its_line_in_the_list():
     assert list(Metrics().as_dict()) == list(METRICS)
     shown = {name for name, metric in METRICS.items() if metric.about}
     assert {"balanced_accuracy", "kappa", "macro_f1", "log_loss", "ece"} == shown
-    assert measure.SHOWN.keys() - {"cost"} == comparison.SHOWN.keys() == shown
+    assert measure.SHOWN.keys() - {"cost"} == charts.SHOWN.keys() == shown
     assert all(page.WORDS[METRICS[name].title] for name in shown)
     assert METRICS.keys() - SCORES.keys() == {"no_change_accuracy"}
     assert all(getattr(Metrics, name).__doc__ for name in METRICS)

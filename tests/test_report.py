@@ -15,8 +15,7 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential, report
-from onlineboost.cli.common import COMPARED
-from onlineboost.cli.main import main
+from onlineboost.cli.main import COMPARED, main
 from onlineboost.evaluation.results import critical_difference, mean_ranks
 from onlineboost.report import (
     CurveDisplay,

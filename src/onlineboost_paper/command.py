@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
 from onlineboost import __version__
-from onlineboost.cli.common import address_of, comma_separated, err, progress_bar, ray_option, text_table, visible
+from onlineboost.cli.main import address_of, comma_separated, err, progress_bar, ray_option, text_table, visible
 from onlineboost_paper.tables import LABELS, ORDERS, SYSTEMS, Summary, best, find_system, summarise, table_one
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""The command line: `main` has the group of commands, each of which is in the file of its name.
+"""The command line: `main` has the group of commands, and what they share.
 
-`compare` is beside `run`, `potential` beside `bounds`, `predict` and `show` are in `saved_model`. A command's file is
-loaded when the command is called or its help is asked for, and loads what it works with, such as `stream` and `measure`
-for `run` and `compare`, when it runs: so `onlineboost --help` is there at once. `common` is what they share. Nothing
-imports this package.
+In the order of the work: `sources` has SOURCE, what is learned from, and `datasets`; `run` has `run`, `compare` and
+`tune`, whose work and tables are in `measure`; `saved_model` has `predict` and `show`; `bounds` has `potential` too.
+A command's file is loaded when the command is called or its help is asked for, and loads what it works with when it
+runs: so `onlineboost --help` is there at once. Nothing imports this package, but `onlineboost_paper`.
 """

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from onlineboost.cli.common import check_writable, err, finite, number, text_table, visible
+from onlineboost.cli.main import check_writable, err, finite, number, text_table, visible
 
 WIDTH, HEIGHT = 64, 13  # of the curve, in characters
 MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # times as many learners as are needed: then fewer examples will do

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,22 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table as TextTable
 
-from onlineboost.cli.common import BASELINES, err, make_model, progress_bar, text_table, visible
-from onlineboost.cli.stream import Outputs, Stream
+from onlineboost.cli.main import (
+    BASELINES,
+    address_of,
+    check_writable,
+    err,
+    make_model,
+    progress_bar,
+    text_table,
+    visible,
+)
+from onlineboost.cli.sources import Stream
 from onlineboost.data.table import Block
 from onlineboost.evaluation.metrics import METRICS, Metrics
 from onlineboost.evaluation.prequential import Record, Recorder, observe, warm_up
 from onlineboost.evaluation.results import Tally, critical_difference, mean_ranks
-from onlineboost.evaluation.resumable import Predictions
+from onlineboost.evaluation.resumable import Checkpoints, Predictions, resumable
 from onlineboost.evaluation.runner import Progress, predict_then_learn
 from onlineboost.report.charts import need_drawing
 from onlineboost.theory.guarantee import guarantee
@@ -136,6 +146,81 @@ def _figures(name: str, model: Any, tally: Tally, stream: Stream, settings: dict
     return out
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """What is to be kept of a run, and where it learns."""
+
+    save: Path | None = None
+    out: Path | None = None
+    checkpoint: Path | None = None
+    every: str = "10000"
+    resume: bool = False
+    ray: str | None = None  # the cluster to learn on, as `ray_option` has it
+    segments: int = 2
+
+    def __bool__(self) -> bool:
+        return any((self.save, self.out, self.checkpoint, self.ray))
+
+    @property
+    def only_saves(self) -> bool:
+        """Whether nothing has to be done along the way."""
+        return not any((self.out, self.checkpoint, self.ray))
+
+    def check(self, model: str) -> None:
+        """What would go wrong at the end of a long run is told before it."""
+        if self.resume and self.checkpoint is None:
+            raise click.BadParameter("it needs --checkpoint DIR, the folder of the run", param_hint="--resume")
+        if model in BASELINES and (self.save or self.checkpoint or self.ray):
+            option = "--ray" if self.ray else "--save" if self.save else "--checkpoint"
+            message = f"{model} is a baseline: it cannot be saved, checkpointed or run on a cluster"
+            raise click.BadParameter(message, param_hint=option)
+        if self.save is not None:
+            check_writable(self.save, "--save")
+        if self.out is not None and not self.resume:
+            check_writable(self.out, "--out")
+        if self.checkpoint is not None:
+            found = Checkpoints(self.checkpoint, self.every, {}).paths()
+            if found and not self.resume:
+                raise click.BadParameter(
+                    f"there are checkpoints of a run in {visible(str(self.checkpoint))}: go on with --resume, or name "
+                    f"another folder",
+                    param_hint="--checkpoint",
+                )
+            if self.resume and not found:
+                err.print("There is no checkpoint yet: starting at the first row.", highlight=False)
+
+    def run(
+        self, model: Any, stream: Stream, blocks: Iterator[Block], progress: Progress, printed: Predictions | None
+    ) -> tuple[Any, Tally]:
+        """Run a model over the blocks of a stream, and keep of it what is asked for; or print its predictions."""
+        out: Path | Predictions | None = self.out or printed
+        if self.out and self.checkpoint is None and stream.is_live:
+            out = Predictions(self.out)  # a pipe may never end: nothing could take the place of the file then
+        model, tally = resumable(
+            model,
+            blocks,
+            self.checkpoint,
+            every=self.every,
+            classes=stream.classes or None,
+            out=out,
+            about=stream.about(),
+            proba=stream.proba,
+            progress=progress,
+            cluster=self._cluster(),
+        )
+        if self.save is not None:
+            model.save(self.save)
+        return model, tally
+
+    def _cluster(self) -> Callable[[Any], Any] | None:
+        """What makes a cluster of a model, if there is to be one."""
+        if self.ray is None:
+            return None
+        from onlineboost.cluster import Cluster
+
+        return partial(Cluster, segments=self.segments, address=address_of(self.ray))
+
+
 # ------------------------------------------------------------------------------------------------------- printing
 
 
@@ -153,7 +238,13 @@ def _print(
             del row["metrics"]
             if "guarantee" in row:
                 row["guarantee"] = row["guarantee"].as_dict()
-        answer = {"source": stream.source, "classes": stream.classes, **settings, "results": rows}
+        answer = {
+            "source": stream.source,
+            "target": stream.labels,
+            "classes": stream.classes,
+            **settings,
+            "results": rows,
+        }
         click.echo(json.dumps(answer, indent=2, default=str), err=to is not None)
         return
     console = to or Console()
@@ -227,7 +318,7 @@ def print_ranks(scores: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any], path: Path) -> None:
-    from onlineboost.report.comparison import comparison_page
+    from onlineboost.report.charts import comparison_page
 
     about = f"{records[0]['rows']:,} examples, {len(stream.classes)} classes, {stream.how}; "
     if "learners" in settings:
@@ -236,3 +327,22 @@ def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any],
     name = stream.source if stream.dataset is not None else Path(stream.source).name
     path.write_text(comparison_page(records, f"Models compared on {name}", about), encoding="utf-8")
     click.echo(f"wrote {visible(str(path))}", err=True)
+
+
+def print_tuned(found: Any, title: str) -> None:
+    """The models in the order in which they dropped out, the last one first, and what each was judged by."""
+    names = list(found.settings)
+    table = text_table((*names, found.score, "rows"), title=escape(visible(title)))
+    shown: list[Any] = []
+    for look in reversed(found.rounds):
+        for settings, value in look.scores:
+            if settings not in shown:
+                shown.append(settings)
+                style = "bold green" if settings == found.settings else ""
+                cells = (str(settings[name]) for name in names)
+                table.add_row(*cells, f"{value:.4f}", f"{look.rows:,}", style=style)
+    console = Console()
+    console.print(table)
+    told = ", ".join(f"{name}={found.settings[name]!r}" for name in names)
+    line = f"Chosen: {told}. Following the current leader would have given an accuracy of {found.own.accuracy:.4f}."
+    console.print(line, highlight=False)

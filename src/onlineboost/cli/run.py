@@ -1,21 +1,25 @@
-"""onlineboost run and onlineboost compare: test-then-train one model, or several, on a stream."""
+"""onlineboost run, compare and tune: test-then-train one model, several, or one with many settings, on a stream."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlineboost.cli.common import (
+from onlineboost import lookup
+from onlineboost.cli.main import (
     BASELINES,
     COMPARED,
     MODELS,
+    address_of,
     check_apart,
     check_writable,
     comma_separated,
+    err,
     number,
     ray_option,
     settings_of,
@@ -23,12 +27,17 @@ from onlineboost.cli.common import (
 from onlineboost.estimators.words import ALPHA_STEPS, COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
 
 if TYPE_CHECKING:
-    from onlineboost.cli.stream import Outputs
+    from onlineboost.cli.measure import Outputs
 
 WEIGHTS = "balanced or LABEL=WEIGHT,LABEL=WEIGHT"
 FILE = click.Path(path_type=Path, dir_okay=False)
 MODEL_SETTINGS = ("loss", "combiner", "vote", "weight_scale", "restart", "alpha_steps", "gamma", "class_weight",
                   "cost_matrix", "panel", "calibrate")  # fmt: skip
+TUNED: dict[str, list[Any]] = {
+    "n_learners": [25, 50, 100],
+    "weight_scale": ["rising", 10],
+    "restart": ["auto", "never"],
+}  # unless others are given
 SEEDS = click.IntRange(0, 2**63 - 1)
 OPTIONS = (  # that both commands have
     click.argument("source"),
@@ -99,17 +108,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @ray_option("Learn on this Ray cluster, with the same result")
 @click.option("--segments", type=click.IntRange(1), default=2, show_default=True, help="Processes on the cluster.")
 @click.option("--verbose", is_flag=True, help="Print bounds on the mistakes that exceed the number of examples, too.")
-def run(
-    model: str,
-    save: Path | None,
-    out: Path | None,
-    checkpoint: Path | None,
-    every: str,
-    resume: bool,
-    ray: str | None,
-    segments: int,
-    **options: Any,
-) -> None:
+def run(model: str, **options: Any) -> None:
     """Test-then-train one model on SOURCE: the name of a data set, a .csv, .parquet or .ndjson file, or - (a pipe).
 
     Files of text may be compressed (.csv.gz). When it reads a pipe, predictions are printed as rows arrive.
@@ -122,10 +121,10 @@ def run(
     onlineboost run events.csv --learners 1000 --ray auto --segments 16
     tail -n +1 -f events.ndjson | onlineboost run - --target label
     """
-    from onlineboost.cli.stream import Outputs
+    from onlineboost.cli.measure import Outputs
 
-    check_apart(source=options["source"], cost_matrix=options["cost_matrix"], save=save, out=out)
-    keep = Outputs(save, out, checkpoint, every, resume, ray, segments)
+    keep = Outputs(**{name: options.pop(name) for name in Outputs.__dataclass_fields__})
+    check_apart(source=options["source"], cost_matrix=options["cost_matrix"], save=keep.save, out=keep.out)
     keep.check(model)
     for name in MODEL_SETTINGS:
         if options[name] is not None and name not in settings_of(model):
@@ -185,7 +184,7 @@ def _run(
 ) -> dict[str, float]:
     """The accuracy of each model on the last 20 %."""
     from onlineboost.cli.measure import run_models
-    from onlineboost.cli.stream import Stream
+    from onlineboost.cli.sources import Stream
 
     if report is not None:
         check_writable(report, "--report")
@@ -242,3 +241,116 @@ def _by_label(given: Mapping[str, Any], classes: Iterable[Hashable], option: str
     if unknown := [name for name in given if name not in labels]:
         raise ValueError(f"{option} has {unknown[0]!r}, which is no label; labels: {', '.join(labels)}")
     return {labels[name]: value for name, value in given.items()}
+
+
+# ------------------------------------------------------------------------------------------------------------- tune
+
+
+@click.command()
+@click.argument("source")
+@click.option("--target", help="Column with the labels [default: the last one].")
+@click.option("--model", default="online-boost", show_default=True, type=click.Choice(lookup.names()))
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE,VALUE", help="Values of a setting; can be repeated.")
+@click.option("--score", default="log_loss", show_default=True, help="What is compared: accuracy, kappa, macro_f1, ...")
+@click.option("--seed", default=0, show_default=True, help="Seed of the models, and of the shuffling of a data set.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first so many examples.")
+@ray_option("Run the models on this Ray cluster, with the same result")
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Put the model that is left into a file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def tune(
+    source: str,
+    target: str | None,
+    model: str,
+    sets: tuple[str, ...],
+    score: str,
+    seed: int,
+    limit: int | None,
+    ray: str | None,
+    save: Path | None,
+    as_json: bool,
+) -> None:
+    """Tune a model's settings on SOURCE by successive halving.
+
+    All settings run side by side, and the worse half drops out again and again. Every model predicts a row before it
+    learns it, and nothing looks ahead. SOURCE is read into memory.
+
+    \b
+    onlineboost tune nursery --model adaboost-olm --set n_learners=20,50 --set combiner=hedge,weighted
+    """
+    from onlineboost.cli.measure import print_tuned
+    from onlineboost.cli.sources import Stream
+    from onlineboost.evaluation.prequential import tune as halve
+
+    check_apart(source=source, save=save)
+    if save is not None:
+        check_writable(save, "--save")
+    grid = _grid(model, sets)
+    stream = Stream(source, target, seed, limit)
+    X, y = _in_memory(stream)
+    told = None if as_json else _tell_tuning
+    new = lookup.make(model, random_state=seed)
+    with _spreading(ray) as how:
+        found = halve(new, grid, X, y, score=score, classes=stream.classes or None, progress=told, **how)
+    if save is not None:
+        found.model.save(save)
+    if as_json:
+        rounds = [vars(one) for one in found.rounds]
+        own = found.own.as_dict()
+        answer = {"source": source, "model": model, "score": score, "settings": found.settings, "rounds": rounds}
+        click.echo(json.dumps({**answer, "followed": own}, indent=2))
+        return
+    print_tuned(found, f"{source}: settings of {model}, by {score}")
+
+
+@contextmanager
+def _spreading(ray: str | None) -> Iterator[dict[str, Any]]:
+    """How the models are run: here, or on a cluster."""
+    if ray is None:
+        yield {}
+        return
+    from onlineboost.cluster import each
+    from onlineboost.cluster.ray_engine import joined
+
+    with joined(address_of(ray)):
+        yield {"spread": each}
+
+
+def _grid(model: str, sets: tuple[str, ...]) -> dict[str, list[Any]]:
+    """The values to try, as JSON would read them; words are words."""
+    own, grid = settings_of(model), {}
+    if not sets:
+        return {name: values for name, values in TUNED.items() if name in own}
+    for part in sets:
+        name, sign, values = part.partition("=")
+        name = name.strip().replace("-", "_")
+        if not sign or not comma_separated(values):
+            raise click.BadParameter(f"give NAME=VALUE,VALUE, got {part!r}", param_hint="--set")
+        if name not in own:
+            raise click.BadParameter(f"{model} has no setting {name!r}; it has {', '.join(own)}", param_hint="--set")
+        grid[name] = [_value(value) for value in comma_separated(values)]
+    return grid
+
+
+def _value(text: str) -> Any:
+    words = {"none": None, "true": True, "false": False}
+    try:
+        return words[text.lower()] if text.lower() in words else json.loads(text)
+    except ValueError:
+        return text
+
+
+def _in_memory(stream: Any) -> tuple[Any, Any]:
+    """All rows of a stream."""
+    import numpy as np
+
+    from onlineboost.data.table import Table
+
+    blocks = list(stream.blocks())
+    tables = [block.X for block in blocks]
+    columns = tuple(np.concatenate(parts) for parts in zip(*(table.columns for table in tables), strict=True))
+    X = Table(tables[0].names, columns, tables[0].categories, tables[0].named)
+    return X, np.concatenate([block.y for block in blocks])
+
+
+def _tell_tuning(rows: int, total: int, left: int) -> None:
+    err.print(f"{rows:,} of {total:,} rows: {left} left", highlight=False)

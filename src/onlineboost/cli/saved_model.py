@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import click
 
-from onlineboost.cli.common import check_apart, check_writable, visible
+from onlineboost.cli.main import check_apart, check_writable, visible
 
 MODEL = click.argument("model", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 

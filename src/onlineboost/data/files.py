@@ -157,7 +157,7 @@ def _blocks(
                 is_numeric = {**guessed, **dict.fromkeys(numeric, True)}
             X = table_of(source, chunk, predictors, is_numeric.__getitem__)
             y = np.array(labels_of(source, chunk, target), dtype=object)
-            yield Block(X, y, first_row, chunk.fraction)
+            yield Block(X, y, first_row, chunk.fraction, target)
             first_row += len(y)
         if first_row == 0:
             raise no_rows(path)

@@ -87,6 +87,8 @@ class Block:
         Number of the first of these rows in the file, counted from 0, header not counted.
     fraction
         How much of the file has been read, from 0 to 1: of its bytes for CSV, of its rows for Parquet.
+    target
+        Name of the column with the labels; empty if they are not from a file.
 
     Examples
     --------
@@ -100,6 +102,7 @@ class Block:
     y: NDArray[np.object_]
     first_row: int
     fraction: float
+    target: str = ""
 
     def __len__(self) -> int:
         return len(self.y)

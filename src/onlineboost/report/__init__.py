@@ -2,16 +2,15 @@
 
 The displays follow scikit-learn: make one with ``from_results`` or ``from_estimator``, draw it with ``plot``. Pages
 need no network: `comparison_page` shows models on one stream. `draw_potentials` draws the paper's figure. All need the
-extra ``onlineboost[report]``, and are loaded when first asked for. Inside, `charts` draws for pages, `page` has their
-look and tables, `comparison` puts them together, `displays` is for notebooks. May be imported by `cli`.
+extra ``onlineboost[report]``, and are loaded when first asked for. Inside, `page` has the look of pages, `charts` draws
+and puts them together, `displays` is for notebooks. May be imported by `cli`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onlineboost.report.charts import draw_potentials
-    from onlineboost.report.comparison import comparison_page
+    from onlineboost.report.charts import comparison_page, draw_potentials
     from onlineboost.report.displays import CurveDisplay, ExpertsDisplay, LearnersDisplay, SpeedDisplay
 
 __all__ = [
@@ -23,13 +22,12 @@ __all__ = [
     "draw_potentials",
 ]
 
-_HOME = {"comparison_page": "comparison", "draw_potentials": "charts"}  # others: displays
-
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'onlineboost.report' has no attribute {name!r}")
-    return getattr(import_module(f"onlineboost.report.{_HOME.get(name, 'displays')}"), name)
+    home = "displays" if name.endswith("Display") else "charts"
+    return getattr(import_module(f"onlineboost.report.{home}"), name)
 
 
 def __dir__() -> list[str]:

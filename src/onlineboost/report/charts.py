@@ -1,4 +1,4 @@
-"""Charts of runs, for pages, and the paper's figures: drawn by matplotlib, as SVG that is part of the page.
+"""Charts of runs, the pages made of them, and the paper's figures: drawn by matplotlib, as SVG in the page.
 
 A chart is a panel for each data set. Panels stand side by side where the page is wide enough, and take its colours,
 which are others on dark paper than on light. What a mark stands for is told where the mouse rests on it. All charts
@@ -22,15 +22,17 @@ import numpy as np
 
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.data.errors import DataError
+from onlineboost.evaluation.metrics import METRICS
 from onlineboost.evaluation.prequential import Record, smoothed
-from onlineboost.report.page import GREY, OKABE_ITO, page
+from onlineboost.report import page
 
 INK, SOFT, LINE, GRID = "#1b1f24", "#59636e", "#d5dae0", "#eceff2"
-BLUE, SKY = OKABE_ITO[0], OKABE_ITO[4]
+BLUE, SKY = page.OKABE_ITO[0], page.OKABE_ITO[4]
 OF_THE_PAGE = {INK: "var(--ink)", SOFT: "var(--soft)", LINE: "var(--line)", GRID: "var(--grid)",
                BLUE: "var(--blue)", SKY: "var(--sky)"}  # fmt: skip
-COLOURS = (*OKABE_ITO[:6], INK, "#8c7a00", GREY, "#bbbbbb")
+COLOURS = (*page.OKABE_ITO[:6], INK, "#8c7a00", page.GREY, "#bbbbbb")
 BINS = 20  # stretches that the chain is cut into
+SHOWN = {name: metric.title for name, metric in METRICS.items() if metric.about}
 FAINT = 0.01  # weights of experts below are not drawn
 FONT = "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
 STYLE = {
@@ -58,10 +60,6 @@ class Look:
         size = (4.7, high + 0.4) if one else (wide, high)
         titles = {name: "" if one else self.labels.get(name, name) for name in self.datasets}
         return panels({titles[name]: draw for name, draw in drawn.items()}, key, size) if drawn else ""
-
-    def key(self, systems: Iterable[str]) -> str:
-        """Which colour is whose."""
-        return key((self.colours[system], system) for system in systems)
 
 
 def need_drawing() -> Any:
@@ -102,9 +100,7 @@ def _svg(draw: Draw, size: tuple[float, float]) -> str:
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = file.getvalue()
     text = text[text.index("<svg") :]
-    text = re.sub(
-        r"<metadata>.*?</metadata>|<defs>\s*<style.*?</defs>| xmlns(:xlink)?=\"[^\"]*\"", "", text, flags=re.S
-    )
+    text = re.sub(r'<metadata>.*?</metadata>|<defs>\s*<style.*?</defs>| xmlns(:xlink)?="[^"]*"', "", text, flags=re.S)
     text = re.sub(r'^<svg[^>]*viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" role="img">', text)
     for n, tip in enumerate(tips):
         text = text.replace(f'<g id="tip-{n}">', f"<g><title>{escape(tip)}</title>")
@@ -117,31 +113,35 @@ def _svg(draw: Draw, size: tuple[float, float]) -> str:
 
 def learning_curves(records: Sequence[Record], look: Look) -> str:
     """Accuracy in each thirtieth of the stream, a mean over the orders, smoothed over three points."""
-    lines: dict[str, list[Any]] = {}
+    lines = []
     for name, system, group in _groups(records, look, look.systems):
         right = smoothed(np.mean([record["curve"]["right"] for record in group], axis=0))
-        lines.setdefault(name, []).append((system, group[0]["curve"]["examples"], right))
-    there = _present(lines, look.systems)
-    drawn = {name: partial(_draw_lines, of, look, "examples", "accuracy") for name, of in lines.items()}
-    return look.panels(drawn, look.key(there))
+        lines.append((name, system, group[0]["curve"]["examples"], right))
+    return _lines(lines, look, "examples", "accuracy")
 
 
 def along_the_chain(records: Sequence[Record], look: Look, what: str, title: str, systems: Sequence[str]) -> str:
     """A number of each learner along the chain, a mean over the orders and over stretches of neighbours."""
-    lines: dict[str, list[Any]] = {}
+    lines = []
     for name, system, group in _groups(records, look, systems):
         if (values := _mean(group, what)) is not None:
             ends = _stretches(len(values))
-            lines.setdefault(name, []).append((system, ends[1:], np.add.reduceat(values, ends[:-1]) / np.diff(ends)))
-    there = _present(lines, systems)
-    drawn = {name: partial(_draw_lines, of, look, "learner", title) for name, of in lines.items()}
-    return look.panels(drawn, look.key(there), 2.5, 1.9)
+            lines.append((name, system, ends[1:], np.add.reduceat(values, ends[:-1]) / np.diff(ends)))
+    return _lines(lines, look, "learner", title, 2.5, 1.9)
 
 
-def _draw_lines(lines: Sequence[Any], look: Look, across: str, up: str, ax: Any) -> None:
-    for system, x, y in lines:
-        ax.plot(x, y, color=look.colours[system], gid=system)
-    _axes(ax, across, up)
+def _lines(lines: Sequence[tuple[str, str, Any, Any]], look: Look, across: str, up: str, *size: float) -> str:
+    """Panels with these lines: data set, system, x and y of each."""
+
+    def draw(name: str, ax: Any) -> None:
+        for dataset, system, x, y in lines:
+            if dataset == name:
+                ax.plot(x, y, color=look.colours[system], gid=system)
+        _axes(ax, across, up)
+
+    systems = {line[1] for line in lines}
+    colours = key((colour, system) for system, colour in look.colours.items() if system in systems)
+    return look.panels({name: partial(draw, name) for name in dict.fromkeys(line[0] for line in lines)}, colours, *size)
 
 
 def _axes(ax: Any, across: str, up: str = "") -> None:
@@ -221,9 +221,8 @@ def expert_weights(records: Sequence[Record], look: Look, systems: Sequence[str]
 
 
 def _draw_experts(shots: Mapping[str, Any], ax: Any) -> None:
-    weights = np.array(shots["expert_weights"])
-    ends = _stretches(weights.shape[1])
-    mass = np.add.reduceat(weights, ends[:-1], axis=1)
+    ends = _stretches(len(shots["expert_weights"][0]))
+    mass = np.add.reduceat(np.array(shots["expert_weights"]), ends[:-1], axis=1)
     share = 100.0 * np.array([0, *shots["examples"]]) / shots["examples"][-1]
     colour = need_drawing().colors.to_rgba
     t, i = np.nonzero(mass >= FAINT)
@@ -255,12 +254,77 @@ def _stretches(n: int) -> np.ndarray:
     return np.unique(np.linspace(0, n, min(BINS, n) + 1).round().astype(int))
 
 
-def _present(lines: Mapping[str, Sequence[Any]], systems: Sequence[str]) -> list[str]:
-    there = {line[0] for of in lines.values() for line in of}
-    return [system for system in systems if system in there]
+# ----------------------------------------------------------------------------------------------------- whole pages
 
 
-# --------------------------------------------------------------------------------------------- the paper's figures
+def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str:
+    """The report of `onlineboost compare`: the same picture for any stream and any models."""
+    systems = [record["system"] for record in records]
+    colours = {system: COLOURS[i % len(COLOURS)] for i, system in enumerate(systems)}
+    look = Look([records[0]["dataset"]], systems, colours, {})
+    points = [{**record, "whose": "here"} for record in records]
+    charts_of = {
+        "Learning curves": (page.CURVES, learning_curves(records, look)),
+        "Accuracy against time": ("Up and to the left is better: more often right, in less time. Each step of the time "
+                                  "axis is ten times as long as the one before.",
+                                  accuracy_and_time(points, look, {})),
+        "Edges of the learners": (page.EDGES, spread(records, look, "edges", "edge", systems)),
+        "Weights of the votes": (page.ALPHAS, along_the_chain(records, look, "alphas", "weight (alpha)", systems)),
+    }  # fmt: skip
+    drawn = [page.section(heading, text, chart) for heading, (text, chart) in charts_of.items() if chart]
+    body = [
+        f'<h1>{escape(title)}</h1><p class="soft">{escape(subtitle)}</p>',
+        page.section("How good, how fast", "Every row was predicted before its label was learned. Blue: the best on "
+                     "the last 20 % of the rows; orange: the further behind, the stronger. Small: where the accuracy "
+                     "lies with 95 % confidence. Of log loss and ECE less is better, of all others more. The words are "
+                     "explained <a href='#words'>below</a>.", _table(records)),
+        f'<div class="pair">{"".join(drawn)}</div>',
+    ]  # fmt: skip
+    boosters = [record["system"] for record in records if "expert_weights" in record]
+    if experts := expert_weights(records, look, boosters):
+        pairs = [f"<div><h3>{escape(system)}</h3>{chart}</div>" for system, chart in experts.items()]
+        side_by_side = f'<div class="pair">{"".join(pairs)}</div>'
+        body.append(page.section("Which part of the chain is trusted", page.EXPERTS, side_by_side))
+    return page.page(title, "".join(body) + page.words(_words(records)))
+
+
+def _table(records: Sequence[Record]) -> str:
+    """A line for each model, the best first; a column of measures only where some model has them."""
+    shown = _shown(records)
+    headings = ["", "last 20 %", "all rows", *shown.values(), "CPU seconds", "rows per CPU second"]
+    best = max(record["tail"] for record in records)
+    lines = ["<tr>" + "".join(f"<th>{heading}</th>" for heading in headings) + "</tr>"]
+    for record in sorted(records, key=lambda r: -r["tail"]):
+        share = (record["tail"] - best) / (2 * page.POINTS) if record["tail"] < best else 1.0
+        rate = record["rows"] / max(record["seconds"], 1e-9)
+        values = (record.get("metrics", {}).get(name) for name in shown)
+        measures = "".join("<td>–</td>" if value is None else f"<td>{value:.3f}</td>" for value in values)
+        lines.append(
+            f'<tr><th class="row">{escape(record["system"])}</th>'
+            f"<td {page.shade(share)}><b>{record['tail']:.3f}</b></td>"
+            f"<td>{record['full']:.3f}{_interval(record)}</td>{measures}<td>{page.seconds_text(record['seconds'])}</td>"
+            f"<td>{rate:,.0f}</td></tr>"
+        )
+    return page.table(lines)
+
+
+def _shown(records: Sequence[Record]) -> dict[str, str]:
+    """The metrics that some model has, and their titles."""
+    measured = [record.get("metrics", {}) for record in records]
+    return {name: text for name, text in SHOWN.items() if any(of.get(name) is not None for of in measured)}
+
+
+def _interval(record: Record) -> str:
+    low, high = record.get("interval", (math.nan, math.nan))
+    return "" if math.isnan(low) else f"<small>{low:.3f} to {high:.3f}</small>"
+
+
+def _words(records: Sequence[Record]) -> list[str]:
+    """The words that are used on the page."""
+    shown = {"edges": ("learner", "edge"), "alphas": ("weight of a vote (alpha)",), "snapshots": ("expert", "Hedge")}
+    drawn = [word for name, words in shown.items() if any(name in record for record in records) for word in words]
+    interval = ["interval"] if any(_interval(record) for record in records) else []
+    return ["test, then train", "last 20 %", *interval, *_shown(records).values(), *drawn]
 
 
 def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int, out: str) -> list[Path]:
@@ -292,15 +356,13 @@ def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int,
 
 def draw_bounds(rows: list[dict[str, Any]], error: float, n_classes: int, gamma: float, out: str) -> list[Path]:
     """Draw the curves of `onlineboost bounds`, and the error that is wanted, to OUT.png and OUT.html."""
-    need_drawing()
-    lines = {"the paper's bound": GREY, "OnlineMBBM, exact": BLUE, "no booster is below": OKABE_ITO[3]}
+    lines = {"the paper's bound": page.GREY, "OnlineMBBM, exact": BLUE, "no booster is below": page.OKABE_ITO[3]}
 
     def draw(ax: Any) -> None:
         for line, colour in lines.items():
             shown = [row for row in rows if row["line"] == line and row["error"] >= error / 10.0]
-            ax.plot(
-                [row["learners"] for row in shown], [row["error"] for row in shown], color=colour, gid=line, label=line
-            )
+            x, y = [row["learners"] for row in shown], [row["error"] for row in shown]
+            ax.plot(x, y, color=colour, gid=line, label=line)
         ax.axhline(error, color="#cf222e", linestyle=(0, (4, 3)), gid="wanted")
         ax.set_yscale("log")
         ax.minorticks_off()
@@ -334,5 +396,5 @@ def _save(drawn: Mapping[str, Draw], legend: str, title: str, text: str, out: st
             ax.remove()
         figure.savefig(picture, dpi=200)
     body = f"<h1>{escape(title)}</h1>\n<p>{escape(text)}</p>\n{panels(drawn, legend, size)}"
-    whole.write_text(page(title, body), encoding="utf-8")
+    whole.write_text(page.page(title, body), encoding="utf-8")
     return [picture, whole]

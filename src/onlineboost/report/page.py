@@ -19,8 +19,7 @@ LIGHT, DARK = (255, 255, 255), (22, 27, 34)  # the paper of a page, by day and b
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #59636e; --line: #d5dae0; --grid: #eceff2;
-        --plain: #f4f6f8; --blue: #0072B2;
-        --sky: #56B4E9; }
+        --plain: #f4f6f8; --blue: #0072B2; --sky: #56B4E9; }
 * { box-sizing: border-box; }
 body { font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; color: var(--ink);
        background: var(--paper); max-width: 1220px; margin: 0 auto; padding: 24px 28px 60px; overflow-wrap: anywhere; }

@@ -73,7 +73,7 @@ def mbbm_variants(gamma: float) -> dict[str, Variant]:
         return printed(n, **right | settings)
 
     def late(n: int, **settings: Any) -> OnlineMBBM:
-        return LateOnlineMBBM.paper(gamma, n, **right | settings)
+        return LateOnlineMBBM(**make(n, **settings).get_params(deep=False))
 
     return {
         BASE: Variant(make, {}),

@@ -7,7 +7,6 @@ their machine code is not kept on disk, where nobody would notice an edit of thi
 
 from __future__ import annotations
 
-from onlineboost import OnlineMBBM
 from onlineboost._compile.jit import inlined_kernel
 from onlineboost.boosters import mbbm
 from onlineboost.boosters.mbbm import Mbbm
@@ -15,6 +14,7 @@ from onlineboost.boosters.mbbm import prepare as right_prepare
 from onlineboost.boosters.potentials import Tables, build_tables
 from onlineboost.chain.chain import Chain
 from onlineboost.contracts import BOOSTER
+from onlineboost.estimators.online_mbbm import PaperMBBM
 from onlineboost.trees.state import Columns
 
 
@@ -31,7 +31,7 @@ def prepare(booster, i, rows, b, y, work, n):
 BOOSTER.implement(LateMbbm, prepare, mbbm.weigh, mbbm.vote, mbbm.cast, mbbm.update)
 
 
-class LateOnlineMBBM(OnlineMBBM):
+class LateOnlineMBBM(PaperMBBM):
     """OnlineMBBM with the index off by one. For one gamma for all learners."""
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:

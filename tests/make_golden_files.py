@@ -30,7 +30,7 @@ COSTS = {"class_weight": "balanced", "cost_matrix": {"a": {"b": 5.0}, "d": {"a":
 KINDS = {entry: (entry, {}) for entry in lookup.names()} | {
     "adaboost-olm costs": ("adaboost-olm", COSTS),
     "adaboost-olm exponential, restarts": ("adaboost-olm", {"loss": "exponential", "restart": "always"}),
-    "online-mbbm monte carlo": ("online-mbbm", {"potential": "monte_carlo", "gamma": 0.1}),
+    "online-mbbm monte carlo": ("online-mbbm.paper", {"potential": "monte_carlo", "gamma": 0.1}),
     "online-mbbm hinge": ("online-mbbm", {"loss": "hinge", "combiner": "weighted"}),
     "online-mbbm calibrated": ("online-mbbm", {"calibrate": True}),
     "adaboost-olm limited": ("adaboost-olm", {"memory_limit": 24_000}),

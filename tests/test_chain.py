@@ -27,7 +27,7 @@ from helpers import (
     plain,
     twins_of,
 )
-from onlineboost import AdaBoostOLM, HoeffdingTree
+from onlineboost import HoeffdingTree
 from onlineboost._compile.random import SAMPLE, uniform
 from onlineboost.boosters.losses import LOSSES
 from onlineboost.boosters.olm import new_olm
@@ -37,6 +37,7 @@ from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.other_learners import ExternalLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.rows import leader
+from onlineboost.estimators.adaboost_olm import PaperOLM
 from onlineboost.trees.state import LEAF_RULES, Columns, TreeSettings, plant
 
 LOSS_NAMES = sorted(LOSSES)
@@ -45,7 +46,7 @@ SCALE = {"logistic": (1.0, 3.0), "exponential": (0.4, 1.2), "squared_hinge": (0.
 
 def booster(seed=0, loss="logistic", leaf="nba", n_learners=4, **settings):
     tree = HoeffdingTree(leaf_prediction=leaf, grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
-    return AdaBoostOLM(n_learners, loss=loss, learner=tree, weight_scale=SCALE[loss], random_state=seed, **settings)
+    return PaperOLM(n_learners, loss=loss, learner=tree, weight_scale=SCALE[loss], random_state=seed, **settings)
 
 
 def coded(y):

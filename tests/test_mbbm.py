@@ -13,6 +13,7 @@ import reference
 from helpers import in_blocks, mixed_stream, number_stream
 from onlineboost import OnlineMBBM
 from onlineboost.boosters.potentials import asymptotic_error
+from onlineboost.estimators.online_mbbm import PaperMBBM
 from test_estimators import outside
 
 LOSSES = ["zero_one", "logistic", "exponential", "hinge"]
@@ -24,7 +25,7 @@ LOSSES = ["zero_one", "logistic", "exponential", "hinge"]
 def test_a_run_is_algorithm_1(learner, vote, numbers):
     X, y = numbers
     X, y, scale = X[:60], y[:60], [1.0, 2.0, 0.5, 1.0]
-    clf = OnlineMBBM(4, gamma=0.1, learner=learner, weight_scale=scale, vote=vote, combiner="last", random_state=9)
+    clf = PaperMBBM(4, gamma=0.1, learner=learner, weight_scale=scale, vote=vote, combiner="last", random_state=9)
     said = clf.test_then_train(X, y, classes=[0, 1, 2]).tolist()
     twin = reference.OnlineMBBM(outside(learner, scale, 9), Fraction(1, 10), scale, 9, vote)
     assert said == [twin.round(x, label, 3) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
@@ -134,7 +135,7 @@ def test_learners_with_an_edge_make_the_error_that_the_potential_says():
 )
 def test_a_bad_setting_is_named(settings, says):
     with pytest.raises(ValueError, match=says):
-        OnlineMBBM(**settings).fit([[0.0], [1.0]], [0, 1])
+        PaperMBBM(**settings).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_one_class_alone_is_predicted():

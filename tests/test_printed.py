@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ from sklearn.base import clone
 import reference
 import reference_binary
 from helpers import assert_same_tree, forest_of, in_blocks, mixed_stream, n_inner, plain, twins_of
-from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineMBBM
+from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, OnlineMBBM, load
 from onlineboost.trees.state import Columns
 
 SEED = 5
@@ -134,15 +135,33 @@ def test_settings_can_be_changed():
         AdaBoostOLM.paper(nonesuch=1)
 
 
+@pytest.mark.parametrize("name", ["as_printed", "gradient", "potential", "weights", "draws"])
+def test_settings_for_comparison_are_taken_by_paper_alone(name):
+    for kind in (AdaBoostOLM, OnlineMBBM, HoeffdingTree, OneVsAll):
+        assert name not in inspect.signature(kind).parameters
+        with pytest.raises(TypeError, match=rf"{name} is not a setting of {kind.__name__}: it is for \w+\.paper\("):
+            kind(**{name: 1})
+    with pytest.raises(ValueError, match=r"vote must be one of tempered, cost, argmax, got 'normalized'; .*paper"):
+        OneVsAll(2, vote="normalized").fit([[0.0], [1.0]], [0, 1])
+
+
+def test_they_are_saved_as_what_they_are(tmp_path):
+    for clf in (AdaBoostOLM.paper(2, as_printed=True), OnlineMBBM.paper(0.1, 2), HoeffdingTree.paper()):
+        clf.fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "model.olb")
+        assert str(load(tmp_path / "model.olb")) == str(clf)
+
+
 @pytest.mark.parametrize("loss", ["exponential", "squared_hinge"])
 def test_only_the_logistic_loss_has_an_error_in_print(loss):
-    with pytest.raises(ValueError, match="gradient='printed' is an error in print of the logistic loss"):
+    with pytest.raises(ValueError, match="as_printed=True is an error in print of the logistic loss"):
         AdaBoostOLM.paper(3, as_printed=True, loss=loss).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_trees_draw_the_same_numbers_evenly():
     columns, ranges = Columns(2, []), {"split_confidence": (0.01, 0.9), "tie_threshold": (0.02, 0.8)}
-    even, log = (HoeffdingTree(draws=draws, **ranges)._trees(columns, np.ones(50), seed=3) for draws in ("even", "log"))
+    even, log = (
+        HoeffdingTree.paper(draws=draws, **ranges)._trees(columns, np.ones(50), seed=3) for draws in ("even", "log")
+    )
     np.testing.assert_array_equal(even.grace, log.grace)
     for values, logs, (low, high) in (
         (np.exp(-even.log_delta), np.exp(-log.log_delta), ranges["split_confidence"]),

@@ -16,6 +16,7 @@ import reference_theory
 from helpers import number_stream
 from onlineboost import AdaBoostOLM, OnlineMBBM, theory
 from onlineboost.boosters.potentials import asymptotic_error, weight_bounds
+from onlineboost.estimators.adaboost_olm import PaperOLM
 from onlineboost.theory import (
     adaptive_regret_bounds,
     best_expert_bound,
@@ -328,12 +329,12 @@ def test_a_gamma_that_is_no_number_is_named(gamma):
 def test_no_bound_is_given_for_the_gradient_as_printed():
     X, y = number_stream(200, n_classes=2)
     found = {}
-    for gradient in ("corrected", "printed"):
-        clf = AdaBoostOLM(5, gradient=gradient, restart="never")
-        found[gradient] = guarantee(clf, int((clf.test_then_train(X, y, classes=[0, 1]) != y).sum()))
-    assert found["corrected"].edge_bound is not None
-    assert found["printed"].edge_bound is None
-    assert found["printed"].vote_bound is not None
+    for as_printed in (False, True):
+        clf = PaperOLM(5, as_printed=as_printed, restart="never")
+        found[as_printed] = guarantee(clf, int((clf.test_then_train(X, y, classes=[0, 1]) != y).sum()))
+    assert found[False].edge_bound is not None
+    assert found[True].edge_bound is None
+    assert found[True].vote_bound is not None
 
 
 def test_costs_that_were_learned_with_are_remembered():

@@ -19,6 +19,7 @@ from helpers import lost_weight
 from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
 from onlineboost.boosters.losses import LOSSES, alpha_bound
 from onlineboost.boosters.potentials import asymptotic_error, build_tables
+from onlineboost.estimators.online_mbbm import PaperMBBM
 from onlineboost.theory import (
     adaptive_regret_bounds,
     best_expert_bound,
@@ -424,7 +425,7 @@ def test_the_guarantee_of_online_mbbm_counts_the_lost_examples_without_looking(g
 @pytest.mark.parametrize("settings", [{"loss": "logistic"}, {"potential": "monte_carlo"}])
 def test_theorem_1_is_about_exact_potentials_of_the_0_1_loss(settings):
     data = load_dataset("balance").shuffled(1)
-    clf = OnlineMBBM(15, **settings)
+    clf = PaperMBBM(15, **settings)
     result = prequential(clf, data.X[:100], data.y[:100])
     found = guarantee(clf, (~result.right).sum())
     assert found.potential is None

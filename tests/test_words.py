@@ -8,22 +8,26 @@ import pytest
 
 from onlineboost import AdaBoostOLM, AdaBoostOVA, HoeffdingTree, OneVsAll, OnlineMBBM
 from onlineboost.estimators import words
+from onlineboost.estimators.adaboost_olm import PaperOLM
+from onlineboost.estimators.hoeffding_tree import PaperTree
+from onlineboost.estimators.online_mbbm import PaperMBBM
 
 X, Y = [[0.0], [1.0]] * 3, ["low", "high"] * 3
 
 TAKES = [
     (HoeffdingTree, "leaf_prediction", words.LEAF_PREDICTIONS),
-    (HoeffdingTree, "draws", words.DRAWS),
+    (PaperTree, "draws", words.DRAWS),
     (AdaBoostOLM, "loss", words.LOSSES),
     (AdaBoostOLM, "combiner", words.COMBINERS),
     (AdaBoostOLM, "vote", words.VOTES),
     (AdaBoostOLM, "restart", words.RESTARTS),
-    (AdaBoostOLM, "gradient", words.GRADIENTS),
+    (PaperOLM, "vote", (*words.VOTES, "normalized")),
     (AdaBoostOLM, "alpha_steps", words.ALPHA_STEPS),
     (OnlineMBBM, "loss", words.POTENTIAL_LOSSES),
     (OnlineMBBM, "combiner", words.COMBINERS),
     (OnlineMBBM, "vote", words.VOTES),
-    (OnlineMBBM, "weights", words.WEIGHTS),
+    (PaperMBBM, "vote", (*words.VOTES, "normalized")),
+    (PaperMBBM, "weights", words.WEIGHTS),
     (OneVsAll, "loss", words.LOSSES),
     (OneVsAll, "vote", words.VOTES),
     (AdaBoostOVA, "loss", words.LOSSES),
@@ -33,7 +37,7 @@ TAKES = [
 
 
 def few(kind, **settings):
-    return kind(**settings) if kind is HoeffdingTree else kind(2, **settings)
+    return kind(**settings) if issubclass(kind, HoeffdingTree) else kind(2, **settings)
 
 
 @pytest.mark.parametrize(("kind", "setting", "known"), TAKES, ids=lambda value: getattr(value, "__name__", None))

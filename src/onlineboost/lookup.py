@@ -21,10 +21,10 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> type[Any]:
-    """The class with this command-line name."""
+    """The class with this command-line name; with ".paper" behind it, what its `paper` makes."""
     for entry in ENTRIES:
-        if entry.name == name:
-            return getattr(import_module(f"onlineboost.estimators.{entry.module}"), entry.class_name)  # type: ignore[no-any-return]
+        if class_name := {entry.name: entry.class_name, f"{entry.name}.paper": entry.paper}.get(name):
+            return getattr(import_module(f"onlineboost.estimators.{entry.module}"), class_name)  # type: ignore[no-any-return]
     raise ValueError(f"{name!r} is not a model; there are {', '.join(names())}")
 
 

@@ -30,11 +30,24 @@ class Entry(NamedTuple):
     module: str
     about: str
     is_member: bool = False  # of the panel: of use by itself, but no booster
+    paper: str = ""  # the class that its `paper` makes, in the same module; its name is that of the entry, and ".paper"
 
 
 ENTRIES = (
-    Entry("adaboost-olm", "AdaBoostOLM", "adaboost_olm", "adaptive: learners count by how good they have been"),
-    Entry("online-mbbm", "OnlineMBBM", "online_mbbm", "boost-by-majority, with costs from potentials"),
+    Entry(
+        "adaboost-olm",
+        "AdaBoostOLM",
+        "adaboost_olm",
+        "adaptive: learners count by how good they have been",
+        paper="PaperOLM",
+    ),
+    Entry(
+        "online-mbbm",
+        "OnlineMBBM",
+        "online_mbbm",
+        "boost-by-majority, with costs from potentials",
+        paper="PaperMBBM",
+    ),
     Entry(
         "online-boost",
         "OnlineBoostClassifier",
@@ -45,7 +58,13 @@ ENTRIES = (
     Entry("one-vs-all", "OneVsAll", "one_vs_all", "a binary booster for every class, each asked: this class or not?"),
     Entry("adaboost-ova", "AdaBoostOVA", "adaboost_ova", "learners that are a binary tree for every class"),
     Entry("best-tree", "BestTree", "best_tree", "trees side by side; the one right most often so far is asked"),
-    Entry("hoeffding-tree", "HoeffdingTree", "hoeffding_tree", "one tree, the weak learner of all the others"),
+    Entry(
+        "hoeffding-tree",
+        "HoeffdingTree",
+        "hoeffding_tree",
+        "one tree, the weak learner of all the others",
+        paper="PaperTree",
+    ),
     Entry(
         "eager-trees",
         "EagerTrees",

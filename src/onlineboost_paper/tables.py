@@ -94,7 +94,7 @@ def make_model(model: str, settings: str, n_learners: int, seed: int) -> Any:
         tree = lookup.load("hoeffding-tree").paper(draws="log")  # the one setting in which it differs: docs/paper.md
         chosen |= {"learner": tree, "weight_scale": (5, 200), "restart": "never"}
         if name == "hoeffding-tree":
-            chosen = tree.get_params() | chosen
+            return tree.set_params(random_state=seed)
     if option:
         asked = {"restart": RESTARTS[option]} if option in RESTARTS else {"gamma": _number(option, model)}
         if not asked.keys() <= set(lookup.settings_of(name)):

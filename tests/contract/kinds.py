@@ -29,12 +29,12 @@ COMMON = {"n_learners": 6, "learner": TREE, "weight_scale": (0.7, 3.0), "grace_p
 WORDS: dict[str, tuple[Any, ...]] = {
     "loss": words.LOSSES,
     "combiner": words.COMBINERS,
-    "vote": words.VOTES,
+    "vote": (*words.VOTES, "normalized"),
     "restart": words.RESTARTS,
     "alpha_steps": words.ALPHA_STEPS,
     "leaf_prediction": words.LEAF_PREDICTIONS,
     "draws": words.DRAWS,
-    "gradient": words.GRADIENTS,
+    "as_printed": (True, False),
     "weights": words.WEIGHTS,
     "weight_scale": ("rising",),
     "poisson": (True, False),
@@ -47,7 +47,10 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "calibrate": (True,),
     "columns": ("open", "fixed"),
 }
-APART = ({"loss", "gradient"}, {"loss", "potential"})  # words that some losses alone take
+APART = ({"loss", "as_printed"}, {"loss", "potential"})  # words that some losses alone take
+
+# Those that `paper` makes have all settings of the others, and their own.
+MAKERS = [f"{entry.name}.paper" if entry.paper else entry.name for entry in ENTRIES]
 
 PAYS_SOON = {"LEAST_ROWS": 2, "LEAST_VOTES": 10}
 SHORT = (
@@ -96,9 +99,10 @@ def words_of(name: str) -> dict[str, list[Any]]:
     """The words that an estimator's settings take beside those of `every_estimator`."""
     default = COMMON | lookup.load(name)().get_params(deep=False)
     default["weight_scale"] = COMMON["weight_scale"]
-    taken = WORDS | ({"loss": words.POTENTIAL_LOSSES} if name == "online-mbbm" else {})
+    taken = WORDS | ({"loss": words.POTENTIAL_LOSSES} if name.startswith("online-mbbm") else {})
+    alone = "" if name.endswith(".paper") else "normalized"  # the word of the paper's forms
     return {
-        setting: [word for word in taken[setting] if word != default[setting]]
+        setting: [word for word in taken[setting] if word not in (default[setting], alone)]
         for setting in taken
         if setting in lookup.settings_of(name)
     }
@@ -114,12 +118,12 @@ def every_kind() -> list[Kind]:
 
     Every two words that any estimator takes occur together in one of these kinds.
     """
-    return every_estimator() + _with_words([entry.name for entry in ENTRIES]) + with_little_memory()
+    return every_estimator() + _with_words(MAKERS) + with_little_memory()
 
 
 def every_two_words() -> list[Kind]:
     """Each estimator with every two words that its settings take: twice as many kinds, for `make soak`."""
-    pairs = [kind for entry in ENTRIES for kind in _with_words([entry.name])]
+    pairs = [kind for name in MAKERS for kind in _with_words([name])]
     return every_estimator() + pairs + with_little_memory()
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
@@ -11,7 +11,7 @@ from onlineboost.estimators.booster import BoosterClassifier, RestartingClassifi
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.settings import GRADIENTS, Names, Scale, adapts, loss_of, scales, vote_of, word
+from onlineboost.estimators.settings import ALL_VOTES, VOTES, Names, Scale, adapts, loss_of, scales, vote_of, yes_or_no
 from onlineboost.trees.state import Columns
 
 
@@ -39,16 +39,13 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     combiner : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the weighted vote of the first i learners) to follow: one drawn by its Hedge
         weight, anew each round; their vote by Hedge weight; the one with the fewest mistakes; the one of all learners.
-    vote : {"tempered", "cost", "argmax", "normalized"}
-        What a learner votes for: the label of least expected cost under its distribution (with "tempered" costs, as
-        they are, or with every row of the cost matrix divided by its sum), or simply the likeliest label.
+    vote : {"tempered", "cost", "argmax"}
+        What a learner votes for: the label of least expected cost under its distribution (with "tempered" costs, or as
+        they are), or simply the likeliest label.
     restart : {"auto", "always", "never"}
         Whether the learners that have lately been worst start again, with settings like those of the best: while the
         stream seems to change with time, which a few learners at the end of the chain find out ("auto"); all the time;
         or never, as in the paper. See :mod:`onlineboost.chain.restarts` for the rule.
-    gradient : {"corrected", "printed"}
-        What the alphas follow: the slope of the loss, or the formula that the paper prints for the logistic loss, which
-        is wrong (docs/paper.md): for comparison alone.
     alpha_steps : {"auto", "decaying", "adaptive"}
         The steps in which a learner's alpha is learned: falling with the number of examples, as in the paper
         ("decaying"), or with the slopes of the loss there have been ("adaptive"). "auto" is decaying but for the
@@ -111,7 +108,6 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     combiner: str = "hedge"
     vote: str = "tempered"
     restart: str = "auto"
-    gradient: str = "corrected"
     alpha_steps: str = "auto"
     class_weight: ClassWeight = None
     cost_matrix: CostMatrix = None
@@ -123,17 +119,28 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     random_state: Any = 0
     n_jobs: int | None = 1
 
+    _votes = VOTES
+    as_printed = False  # a setting of the paper's form alone
+
     @classmethod
-    def paper(cls, n_learners: int = 100, *, as_printed: bool = False, **settings: Any) -> Self:
+    def paper(cls, n_learners: int = 100, **settings: Any) -> PaperOLM:
         """Algorithm 2 of the paper over its weak learners: weights in [0, 1], plain costs, Hedge, no restarts.
 
-        What the paper prints wrongly is corrected, or not: `as_printed`. `settings` are any of the parameters, to
-        differ from the paper in these; ``weight_scale=(5, 200)`` is that of the authors' code.
+        Parameters
+        ----------
+        n_learners : int
+            N, the number of weak learners.
+        as_printed : bool
+            Whether the alphas follow the gradient that the paper prints for the logistic loss, which is wrong
+            (docs/paper.md), instead of the right one.
+        **settings
+            Any of the parameters of the class, to differ from the paper in these; ``weight_scale=(5, 200)`` is that of
+            the authors' code. A `vote` may also be "normalized": every row of the cost matrix divided by its sum.
 
         Examples
         --------
-        >>> AdaBoostOLM.paper(as_printed=True).gradient
-        'printed'
+        >>> AdaBoostOLM.paper(as_printed=True).as_printed
+        True
         """
         printed: dict[str, Any] = {
             "learner": HoeffdingTree.paper(),
@@ -141,21 +148,29 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
             "vote": "cost",
             "restart": "never",
             "alpha_steps": "decaying",
-            "gradient": "printed" if as_printed else "corrected",
         }
-        return cls(n_learners, **(printed | settings))
+        return PaperOLM(n_learners, **(printed | settings))
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner()  # a bad setting shows here
         loss, scale = loss_of(self.loss), scales(self.weight_scale, self.n_learners, seed)
-        adaptive = adapts(self.alpha_steps, loss)
-        booster = new_olm(loss, vote_of(self.vote), seed, scale, printed=self._is_printed(), adaptive=adaptive)
+        vote, steps = vote_of(self.vote, self._votes), adapts(self.alpha_steps, loss)
+        booster = new_olm(loss, vote, seed, scale, printed=self._is_printed(), adaptive=steps)
         chain = boosted_chain(self.learner, booster, columns, k, self.panel)
         return self._watched(chain)
 
     def _is_printed(self) -> bool:
         """Whether the alphas follow the printed gradient."""
-        printed = word("gradient", self.gradient, GRADIENTS) == "printed"
+        printed = yes_or_no("as_printed", self.as_printed)
         if printed and self.loss != "logistic":
-            raise ValueError(f"gradient='printed' is an error in print of the logistic loss, got loss={self.loss!r}")
+            raise ValueError(f"as_printed=True is an error in print of the logistic loss, got loss={self.loss!r}")
         return printed
+
+
+@dataclass(repr=False, eq=False)
+class PaperOLM(AdaBoostOLM):
+    """What `AdaBoostOLM.paper` makes: with the settings that are there to be compared with."""
+
+    _votes = ALL_VOTES
+
+    as_printed: bool = field(default=False, kw_only=True)

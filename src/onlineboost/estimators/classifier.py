@@ -1,8 +1,4 @@
-"""`OnlineClassifier`: what a user of any classifier of this package meets. The work is done elsewhere:
-
-`learning` and `single_rows` take what is given to the model (`chain.model`), `changes` looks after settings that
-change, `explain` says why, `files` has the files.
-"""
+"""`OnlineClassifier`: what a user of any classifier of this package meets. The work is done elsewhere."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ from onlineboost.estimators.checks import check_columns
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs
 from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.memory import MemoryLimit
-from onlineboost.estimators.settings import RESTARTS, word, yes_or_no
+from onlineboost.estimators.settings import RESTARTS, check_names, word, yes_or_no
 from onlineboost.estimators.single_rows import Input
 from onlineboost.explain.explain import events, explain, importances, summary_lines
 from onlineboost.explain.explanation import Event, Explanation, framed, table
@@ -55,6 +51,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     restart: str = "never"
     _model: Model  # there once something has been learned
     _floor = 0.001  # of the probabilities that are calibrated; of shares of votes more: docs/probabilities.md
+
+    def __new__(cls, *values: Any, **settings: Any) -> Self:
+        check_names(cls, settings)
+        return super().__new__(cls)
 
     # ------------------------------------------------------------------------------- what a subclass has to say
 

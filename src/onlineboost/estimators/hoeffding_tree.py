@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +28,10 @@ class HoeffdingTree(OnlineClassifier):
     grace_period : number or (low, high)
         Weight a leaf takes in between two split tries. Here and below, a range is drawn from once per learner.
     split_confidence : number or (low, high)
-        delta of the Hoeffding bound: the smaller, the surer the tree must be that a column is the best one.
+        delta of the Hoeffding bound: the smaller, the surer the tree must be that a column is the best one. Drawn
+        uniformly in the logarithm, and so is `tie_threshold`: there are then more trees that split with care.
     tie_threshold : number or (low, high)
         tau: once the bound is below this, the leaf splits on the best column although the second is close.
-    draws : {"log", "even"}
-        How `split_confidence` and `tie_threshold` are drawn from a range: uniformly in the logarithm, or uniformly, as
-        in the paper. ("log" makes more trees that split with care.)
     leaf_prediction : {"nba", "nb", "majority"}
         How a leaf predicts: by naive Bayes, by the shares of its classes, or (nba) by whichever of the two has been
         right more often at this leaf.
@@ -66,7 +64,6 @@ class HoeffdingTree(OnlineClassifier):
     grace_period: Range = (5, 40)
     split_confidence: Range = (0.01, 0.9)
     tie_threshold: Range = (0.01, 0.9)
-    draws: str = "log"
     leaf_prediction: str = "nba"
     max_features: float = 0.3
     class_weight: ClassWeight = None
@@ -77,15 +74,23 @@ class HoeffdingTree(OnlineClassifier):
     columns: str = "auto"
     random_state: Any = 0
 
+    draws = "log"  # a setting of the paper's form alone
+
     @classmethod
-    def paper(cls, **settings: Any) -> Self:
+    def paper(cls, **settings: Any) -> PaperTree:
         """The weak learner of the paper's experiments: a plain VFDT, its settings drawn evenly for every tree.
 
-        `settings` are any of the parameters, to differ from the paper in these.
+        Parameters
+        ----------
+        draws : {"even", "log"}
+            How `split_confidence` and `tie_threshold` are drawn from a range: uniformly, or uniformly in the logarithm,
+            as in `HoeffdingTree()`.
+        **settings
+            Any of the parameters of the class, to differ from the paper in these.
         """
         printed: dict[str, Any] = {"grace_period": (5, 20), "draws": "even"}
         printed |= {"leaf_prediction": "majority", "max_features": 1.0}
-        return cls(**(printed | settings))
+        return PaperTree(**(printed | settings))
 
     def _trees(self, columns: Columns, unit: np.ndarray, seed: int, first: int = 0) -> Forest:
         """Trees with these settings, from number `first` of a chain on; `unit` is the weight of one example."""
@@ -111,3 +116,10 @@ class HoeffdingTree(OnlineClassifier):
         forest = self._trees(columns, np.ones(1), seed)
         segment = Segment(TreeLearners(forest), Plain(seed, 1, 0, np.ones(1)))
         return Chain([segment], columns.n_numeric, seed, Hedge(1, seed))
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
+class PaperTree(HoeffdingTree):
+    """What `HoeffdingTree.paper` makes: with the setting that is there to be compared with."""
+
+    draws: str = "log"

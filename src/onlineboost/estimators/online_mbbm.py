@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit, bytes_of
-from onlineboost.estimators.settings import WEIGHTS, Names, Scale, scales, vote_of, word
+from onlineboost.estimators.settings import ALL_VOTES, VOTES, WEIGHTS, Names, Scale, scales, vote_of, word
 from onlineboost.trees.state import Columns
 
 GAMMAS = (0.3, 0.1, 0.03, 0.01)  # of gamma="auto"
@@ -37,11 +37,6 @@ class OnlineMBBM(BoosterClassifier):
         along the chain, which needs no guess (docs/mbbm.md). Theorem 1 holds for any list.
     loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
         The loss that the final votes are to have little of; the potentials and costs follow from it.
-    potential : {"exact", "monte_carlo"}
-        How potentials are computed. "monte_carlo" is the authors' way, from 100 random draws; for comparison.
-    weights : {"relative", "plain"}
-        What examples weigh, before `weight_scale`: the paper's weight over its mean so far (docs/mbbm.md), or the
-        paper's weight itself.
     learner, weight_scale, vote, class_weight, cost_matrix, panel, calibrate, memory_limit
         As in :class:`AdaBoostOLM`.
     categorical_features, columns, random_state, n_jobs
@@ -74,8 +69,6 @@ class OnlineMBBM(BoosterClassifier):
     _: KW_ONLY
     gamma: float | Sequence[float] | str = "auto"
     loss: str = "zero_one"
-    potential: str = "exact"
-    weights: str = "relative"
     learner: Any = None
     weight_scale: Scale = "rising"
     combiner: str = "hedge"
@@ -90,12 +83,26 @@ class OnlineMBBM(BoosterClassifier):
     random_state: Any = 0
     n_jobs: int | None = 1
 
+    _votes = VOTES
+    potential = "exact"  # settings of the paper's form alone
+    weights = "relative"
+
     @classmethod
-    def paper(cls, gamma: float | Sequence[float], n_learners: int = 100, **settings: Any) -> Self:
+    def paper(cls, gamma: float | Sequence[float], n_learners: int = 100, **settings: Any) -> PaperMBBM:
         """Algorithm 1 of the paper over its weak learners: plain weights, normalized costs, the majority of all votes.
 
-        `settings` are any of the parameters, to differ from the paper in these; ``weight_scale=(5, 200)`` and
-        ``potential="monte_carlo"`` are those of the authors' code.
+        Parameters
+        ----------
+        gamma, n_learners
+            As in the class.
+        potential : {"exact", "monte_carlo"}
+            How potentials are computed. "monte_carlo" is the way of the authors' code, from 100 random draws.
+        weights : {"plain", "relative"}
+            What examples weigh, before `weight_scale`: the paper's weight itself, or that weight over its mean so far,
+            as in `OnlineMBBM()` (docs/mbbm.md).
+        **settings
+            Any of the parameters of the class, to differ from the paper in these; ``weight_scale=(5, 200)`` is that of
+            the authors' code. `vote` is "normalized" here: every row of the cost matrix is divided by its sum.
 
         Examples
         --------
@@ -110,13 +117,14 @@ class OnlineMBBM(BoosterClassifier):
             "vote": "normalized",
             "combiner": "last",
         }
-        return cls(n_learners, **(printed | settings))
+        return PaperMBBM(n_learners, **(printed | settings))
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner()  # a bad setting shows here
         scale = scales(self.weight_scale, self.n_learners, seed)
         plain = word("weights", self.weights, WEIGHTS) == "plain"
-        booster = new_mbbm(vote_of(self.vote), seed, scale, self._tables(2, seed, len(scale)), plain, self._cache())
+        vote, tables = vote_of(self.vote, self._votes), self._tables(2, seed, len(scale))
+        booster = new_mbbm(vote, seed, scale, tables, plain, self._cache())
         return boosted_chain(self.learner, booster, columns, k, self.panel)
 
     def _cache(self) -> float:
@@ -151,3 +159,13 @@ class OnlineMBBM(BoosterClassifier):
     @property
     def gammas_(self) -> np.ndarray:
         return self._fitted().chain.segments[0].booster.tables.gamma[::-1]
+
+
+@dataclass(repr=False, eq=False)
+class PaperMBBM(OnlineMBBM):
+    """What `OnlineMBBM.paper` makes: with the settings that are there to be compared with."""
+
+    _votes = ALL_VOTES
+
+    potential: str = field(default="exact", kw_only=True)
+    weights: str = field(default="relative", kw_only=True)

@@ -19,10 +19,10 @@ Names = Sequence[int | str] | None  # categorical_features
 Meaning = TypeVar("Meaning")
 
 COMBINERS: dict[str, Combiner] = {combiner.name.lower(): combiner for combiner in Combiner}
-VOTES: dict[str, Vote] = {vote.name.lower(): vote for vote in Vote}
+ALL_VOTES: dict[str, Vote] = {vote.name.lower(): vote for vote in Vote}
+VOTES = {word: ALL_VOTES[word] for word in words.VOTES}
 RESTARTS = {word: word for word in words.RESTARTS}
 DRAWS = {word: word for word in words.DRAWS}
-GRADIENTS = {word: word for word in words.GRADIENTS}
 WEIGHTS = {word: word for word in words.WEIGHTS}
 ALPHA_STEPS = {word: word for word in words.ALPHA_STEPS}
 
@@ -45,8 +45,24 @@ def yes_or_no(name: str, given: Any) -> bool:
     return bool(given)
 
 
-# What these settings were called in version 0.1.
+OF_THE_PAPER = {  # settings that are there to be compared with, and what takes them
+    "gradient": "AdaBoostOLM.paper(as_printed=...)",
+    "as_printed": "AdaBoostOLM.paper(...)",
+    "potential": "OnlineMBBM.paper(...)",
+    "weights": "OnlineMBBM.paper(...)",
+    "draws": "HoeffdingTree.paper(...)",
+}
+
+
+def check_names(kind: Any, settings: Mapping[str, Any]) -> None:
+    """A setting of the paper's forms that another classifier is given: the error says where it is."""
+    for name in settings.keys() & OF_THE_PAPER.keys() - {*kind._get_param_names()}:
+        raise TypeError(f"{name} is not a setting of {kind.__name__}: it is for {OF_THE_PAPER[name]}")
+
+
+# Words that are, or were in version 0.1, of another setting.
 MOVED: dict[tuple[str, Any], str] = {
+    ("vote", "normalized"): "AdaBoostOLM.paper(...) and OnlineMBBM.paper(...) alone take 'normalized'",
     **{("vote", name): f"which expert to follow is now combiner={name!r}" for name in COMBINERS},
     ("restart", True): "True is now 'always'",
     ("restart", False): "False is now 'never'",
@@ -57,8 +73,8 @@ def loss_of(given: Any) -> Loss:
     return word("loss", given, LOSSES)
 
 
-def vote_of(given: Any) -> Vote:
-    return word("vote", given, VOTES)
+def vote_of(given: Any, known: Mapping[str, Vote] = VOTES) -> Vote:
+    return word("vote", given, known)
 
 
 def adapts(alpha_steps: Any, loss: Loss) -> bool:

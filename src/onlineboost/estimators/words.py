@@ -10,12 +10,11 @@ from typing import Literal, get_args
 Loss = Literal["logistic", "exponential", "squared_hinge"]
 PotentialLoss = Literal["zero_one", "logistic", "exponential", "hinge", "squared_hinge"]
 Combiner = Literal["hedge", "weighted", "best", "last"]
-Vote = Literal["tempered", "cost", "argmax", "normalized"]
+Vote = Literal["tempered", "cost", "argmax"]
 Restart = Literal["auto", "always", "never"]
 AlphaSteps = Literal["auto", "decaying", "adaptive"]
 LeafPrediction = Literal["majority", "nb", "nba"]
 Draws = Literal["log", "even"]
-Gradient = Literal["corrected", "printed"]
 Weights = Literal["relative", "plain"]
 
 LOSSES: tuple[str, ...] = get_args(Loss)
@@ -26,5 +25,4 @@ RESTARTS: tuple[str, ...] = get_args(Restart)
 ALPHA_STEPS: tuple[str, ...] = get_args(AlphaSteps)
 LEAF_PREDICTIONS: tuple[str, ...] = get_args(LeafPrediction)
 DRAWS: tuple[str, ...] = get_args(Draws)  # of a tree's settings from their ranges
-GRADIENTS: tuple[str, ...] = get_args(Gradient)  # of AdaBoostOLM
 WEIGHTS: tuple[str, ...] = get_args(Weights)  # of OnlineMBBM

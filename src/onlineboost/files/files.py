@@ -25,7 +25,7 @@ from onlineboost.storage.atomic import replacing
 from onlineboost.storage.container import read, write
 from onlineboost.storage.values import Reader, Writer, unknown
 
-NAMES = {entry.class_name: entry.name for entry in ENTRIES}
+NAMES = {entry.class_name: entry.name for entry in ENTRIES} | {e.paper: f"{e.name}.paper" for e in ENTRIES if e.paper}
 OF_SCIKIT_LEARN = ("n_features_in_", "feature_names_in_")  # what it keeps in a fitted estimator
 NOT_SAVED = ("_model", "_pending", "_begun_", *OF_THIS_PROCESS)  # the first three by themselves
 SPARE = 1.5  # times what the last quick copy took: models grow
@@ -230,12 +230,9 @@ def _read_estimator(reader: Reader, given: Any, models: list[Model]) -> Any:
         "the parts of an estimator",
     )
     name = given["kind"]
-    require(name in lookup.names(), f"an estimator {name!r}")
-    kind = lookup.load(name)
+    require(name in NAMES.values(), f"an estimator {name!r}")
     settings = {key: reader.value(value) for key, value in given["settings"].items()}
-    unknown_settings = settings.keys() - set(lookup.settings_of(name))
-    require(not unknown_settings, f"the settings {', '.join(sorted(unknown_settings))}")
-    estimator = kind(**settings)
+    estimator = _of_settings(name, settings)
     columns = {key: reader.value(value) for key, value in given["columns"].items()}
     require(columns.keys() <= set(OF_SCIKIT_LEARN), "what is known of the columns")
     if given["model"] is not None:
@@ -254,6 +251,22 @@ def _read_estimator(reader: Reader, given: Any, models: list[Model]) -> Any:
     for key, value in columns.items():
         setattr(estimator, key, value)
     return estimator
+
+
+def _of_settings(name: str, settings: dict[str, Any]) -> Any:
+    """An estimator. Older files have the settings that are there to be compared with in every one of its kind."""
+    if settings.pop("gradient", "corrected") == "printed":
+        settings["as_printed"] = True
+    if (paper := f"{name}.paper") in NAMES.values():
+        usual = lookup.load(name)
+        compared = settings.keys() & {*lookup.settings_of(paper)} - {*lookup.settings_of(name)}
+        if settings.get("vote") == "normalized" or any(settings[key] != getattr(usual, key) for key in compared):
+            name = paper
+        else:
+            settings = {key: value for key, value in settings.items() if key not in compared}
+    unknown_settings = settings.keys() - set(lookup.settings_of(name))
+    require(not unknown_settings, f"the settings {', '.join(sorted(unknown_settings))}")
+    return lookup.load(name)(**settings)
 
 
 # --------------------------------------------------------------------------------------- while a model goes on learning

@@ -77,7 +77,7 @@ HOLDS = {  # by the name of the estimator in the registry; of others see `holds`
 
 
 def holds(name: str) -> Holds:
-    return HOLDS.get(name, Holds(learners=ANY))
+    return HOLDS.get(name.removesuffix(".paper"), Holds(learners=ANY))
 
 
 CopyTable = Callable[[tuple[int, str], np.ndarray], np.ndarray]  # a table, by its segment and name

@@ -32,7 +32,7 @@ TESTS = (
     "tests/contract/test_contract.py::test_rows_one_by_one_are_the_same_as_a_block",
     "tests/contract/test_contract.py::test_learners_of_another_make_keep_the_promises_too",
     "tests/test_estimators.py::test_scikit_learn_checks",
-    "tests/test_estimators.py::test_all_kinds_of_frames_learn_the_same",
+    "tests/contract/test_contract.py::test_all_kinds_of_frames_learn_the_same",
     "tests/test_fastmath.py",
     "tests/test_dispatch.py",
     "tests/test_cache.py",

@@ -16,10 +16,8 @@ import reference
 from helpers import (
     assert_finite,
     assert_same_tree,
-    chain_state,
     forest_of,
     frozen,
-    in_blocks,
     mixed_stream,
     model_state,
     number_stream,
@@ -63,63 +61,6 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# ----------------------------------------------------------------------------------------------------------- labels
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        np.array([7, 3, 12]),
-        np.array(["left", "right", "up"]),
-        np.array(["left", "right", "up"], object),
-        np.arange(3.0),
-    ],
-    ids=["int", "str", "object", "float"],
-)
-@pytest.mark.parametrize("grow", [True, False])
-def test_labels_of_any_type(clf, numbers, names, grow):
-    X, codes = numbers
-    y = names[codes]
-    clf.partial_fit(X, y, classes=None if grow else names)
-    predicted = clf.predict(X)
-    assert predicted.dtype.kind == y.dtype.kind or {predicted.dtype.kind, y.dtype.kind} == {"U", "O"}
-    assert set(predicted.tolist()) <= set(y.tolist())
-    assert (predicted == y).mean() > 0.5
-    assert clf.classes_.tolist() == sorted(set(y.tolist()))
-    assert clf.predict_one(X[0]) == predicted[0]
-    assert list(clf.predict_proba_one(X[0])) == clf.classes_.tolist()
-
-
-def test_two_labels_that_are_truth_values(clf):
-    X, y = number_stream(200, n_classes=2)
-    clf.partial_fit(X, y == 1)
-    assert clf.predict(X).dtype == bool
-    assert (clf.predict(X) == (y == 1)).mean() > 0.6
-
-
-def test_the_first_prediction_without_classes_is_none(clf, numbers):
-    X, y = numbers
-    out = clf.test_then_train(X[:5], y[:5])
-    assert out[0] is None
-    assert set(out[1:]) <= set(y[:5].tolist())
-    assert None not in clf.test_then_train(X[5:10], y[5:10]).tolist()
-
-
-def test_a_label_is_never_predicted_before_it_was_met(clf):
-    X, y, _ = mixed_stream(200, seed=1)
-    met = set()
-    for said, label in zip(in_blocks(clf, X, y, 30), y, strict=True):
-        assert said in met or (said is None and not met)
-        met.add(label)
-
-
-def test_fixed_classes_are_sorted_and_kept(clf, numbers):
-    X, y = numbers
-    clf.partial_fit(X[:10], y[:10], classes=[5, 2, 1, 0])
-    assert clf.classes_.tolist() == [0, 1, 2, 5]
-    assert clf.predict_proba(X).shape == (300, 4)
-
-
 # ------------------------------------------------------------------------------------------------ frames and columns
 
 
@@ -135,38 +76,12 @@ def frames(X):
     }
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-def test_all_kinds_of_frames_learn_the_same(clf, kind, mixed):
-    X, y, weight = mixed
-    other = clone(clf)
-    given = frames(X)
-    said = clf.test_then_train(X, y, sample_weight=weight)
-    assert other.test_then_train(given[kind], y, sample_weight=weight).tolist() == said.tolist()
-    assert chain_state(clf._model.chain, [0, 0]) == chain_state(other._model.chain, [0, 0])
-    np.testing.assert_array_equal(clf.predict_proba(X), other.predict_proba(given[kind]))
-    assert other.feature_names_in_.tolist() == ["colour", "length", "size", "width", "count"]
-    assert other.n_features_in_ == 5
-
-
 def test_y_may_be_a_series_and_a_list(clf, numbers):
     X, y = numbers
     states = []
     for labels in (y, y.tolist(), pd.Series(y), pl.Series(y)):
         states.append(model_state(clone(clf).fit(X, labels)))
     assert states == states[:1] * 4
-
-
-def test_columns_of_other_names_are_refused(clf, mixed):
-    """In the words of scikit-learn, which are those that its users know."""
-    X, y, _ = mixed
-    frame = frames(X)["pandas"]
-    clf.partial_fit(frame, y)
-    before = frozen(clf)
-    says = r"feature names.*\n.*unseen at fit time:\n- breadth\n.*missing:\n- width"
-    for call in (clf.predict, lambda X: clf.partial_fit(X, y)):
-        with pytest.raises(ValueError, match=says):
-            call(frame.rename(columns={"width": "breadth"}))
-    assert frozen(clf) == before
 
 
 @pytest.mark.parametrize("given", [["c", "a"], [0, 2], [True, False, True]], ids=["names", "positions", "mask"])
@@ -194,49 +109,6 @@ def test_categories_and_text_of_the_same_order_of_appearance_predict_the_same():
     assert said[0] == said[1]
 
 
-def test_unknown_categories_and_missing_values_in_predict(clf, mixed):
-    X, y, _ = mixed
-    clf.partial_fit(X, y)
-    strange = X[:20].copy()
-    strange[:, 0] = "a colour from elsewhere"
-    strange[10:, 1] = None
-    before = frozen(clf)
-    p = clf.predict_proba(strange)
-    assert frozen(clf) == before
-    assert np.isfinite(p).all()
-    np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    assert set(clf.predict(strange)) <= set(y)
-
-
-# ---------------------------------------------------------------------------------------------------- row by row
-
-
-@pytest.mark.parametrize("kind", ["sequence", "mapping", "array"])
-def test_learning_one_by_one_is_learning_in_blocks(clf, kind):
-    X, y, weight = mixed_stream(150, seed=2)
-    names = ("colour", "length", "size", "width", "count")
-    block = clone(clf).partial_fit(X, y, sample_weight=weight)
-    for x, label, w in zip(X, y, weight, strict=True):
-        row = {"sequence": list(x), "mapping": dict(zip(names, x, strict=True)), "array": x}[kind]
-        clf.learn_one(row, label, w)
-    assert chain_state(clf._model.chain, [0, 0]) == chain_state(block._model.chain, [0, 0])
-    assert clf.classes_.tolist() == block.classes_.tolist()
-    for b in range(0, 150, 10):
-        row = {"sequence": list(X[b]), "mapping": dict(zip(names, X[b], strict=True)), "array": X[b]}[kind]
-        assert clf.predict_one(row) == block.predict(X[b : b + 1])[0]
-        p = clf.predict_proba_one(row)
-        assert list(p.values()) == block.predict_proba(X[b : b + 1])[0].tolist()
-
-
-def test_learning_one_by_one_from_numbers(clf, numbers):
-    X, y = numbers
-    block = clone(clf).partial_fit(X, y)
-    for x, label in zip(X.tolist(), y.tolist(), strict=True):
-        clf.learn_one(x, label)
-    assert model_state(clf)["chain"] == model_state(block)["chain"]
-    assert [clf.predict_one(x) for x in X[:20]] == block.predict(X[:20]).tolist()
-
-
 def test_a_list_of_mixed_rows_is_taken_as_single_rows_are(clf):
     X, y, _ = mixed_stream(60, seed=2, missing=0.0)
     rows = X.tolist()
@@ -244,16 +116,6 @@ def test_a_list_of_mixed_rows_is_taken_as_single_rows_are(clf):
     for x, label in zip(rows, y, strict=True):
         clf.learn_one(x, label)
     assert model_state(clf)["chain"] == model_state(block)["chain"]
-
-
-def test_rows_and_blocks_may_alternate(clf):
-    X, y, _ = mixed_stream(120, seed=2)
-    block = clone(clf).partial_fit(X, y)
-    clf.partial_fit(X[:40], y[:40])
-    for x, label in zip(X[40:80], y[40:80], strict=True):
-        clf.learn_one(x, label)
-    clf.partial_fit(X[80:], y[80:])
-    assert model_state(clf) == model_state(block)
 
 
 # ------------------------------------------------------------------------------------------- fit, seeds, settings
@@ -266,14 +128,6 @@ def test_fit_forgets_and_partial_fit_does_not(clf, numbers):
     assert clf.n_samples_seen_ == 300
     assert clf.partial_fit(X, y).n_samples_seen_ == 600
     assert model_state(clf) != once
-
-
-def test_probabilities_are_probabilities_and_agree_with_the_prediction(clf, mixed):
-    X, y, _ = mixed
-    p = clf.partial_fit(X, y).predict_proba(X)
-    assert (p >= 0.0).all()
-    np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    assert (clf.classes_[p.argmax(axis=1)] == clf.predict(X)).mean() > 0.99
 
 
 def test_random_state_may_be_anything_scikit_learn_takes(numbers):
@@ -378,16 +232,16 @@ def test_nothing_but_numbers_comes_of_hard_streams(stream, leaf):
             np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
-@pytest.mark.parametrize("size", [1e155, 1e200, 1.7e308])
-def test_predictions_stay_proper_when_squares_overflow(clf, size):
+def test_predictions_stay_proper_when_squares_overflow(clf):
     rng = np.random.default_rng(0)
-    X, y = rng.uniform(-1.0, 1.0, size=(200, 3)) * size, rng.integers(3, size=200)
+    X, y = rng.uniform(-1.0, 1.0, size=(200, 3)), rng.integers(3, size=200)
     X[::7, 1] = np.nan
-    p = clf.partial_fit(X, y).predict_proba(X)
-    assert np.isfinite(p).all()
-    np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    if isinstance(clf, AdaBoostOLM):
-        assert np.isfinite(clf.alphas_).all()
+    for size in (1e155, 1e200, 1.7e308):
+        p = clf.fit(X * size, y).predict_proba(X * size)
+        assert np.isfinite(p).all()
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)
+        if isinstance(clf, AdaBoostOLM):
+            assert np.isfinite(clf.alphas_).all()
 
 
 @pytest.mark.parametrize("loss", ["logistic", "exponential", "squared_hinge"])
@@ -405,13 +259,13 @@ def test_a_stream_of_text_alone_and_of_one_column(clf):
     assert clf.fit(X, y).predict(X[:3]).tolist() == ["a", "b", "a"]
 
 
-def test_hundreds_of_classes(clf):
+def test_many_classes(clf):
     rng = np.random.default_rng(0)
-    y = np.concatenate([np.arange(300), rng.integers(300, size=50)])
-    X = y[:, None] + rng.normal(size=(350, 2))
+    y = np.concatenate([np.arange(150), rng.integers(150, size=50)])
+    X = y[:, None] + rng.normal(size=(200, 2))
     clf.partial_fit(X, y)
     assert_finite(clf)
-    assert clf.predict_proba(X[:5]).shape == (5, 300)
+    assert clf.predict_proba(X[:5]).shape == (5, 150)
 
 
 # ------------------------------------------------------------------------------------------------- other weak learners
@@ -504,12 +358,10 @@ def test_trees_in_a_booster_are_trees_of_their_own(mixed):
 # -------------------------------------------------------------------------------- an invalid call changes nothing
 
 GOOD_X, GOOD_Y = number_stream(40, d=2)
-TEXT_X = np.array([[1.0, "u"], [2.0, "v"]] * 20, object)
 
 
-def fitted(clf, nominal=False):
-    X = TEXT_X if nominal else GOOD_X
-    return clf.partial_fit(X, GOOD_Y, classes=[0, 1, 2])
+def fitted(clf):
+    return clf.partial_fit(GOOD_X, GOOD_Y, classes=[0, 1, 2])
 
 
 BAD_BLOCKS = {
@@ -539,88 +391,66 @@ NO_ERROR_LATER = {"no rows"}  # once the columns are known
 FINE_FOR_FIT = {"too many columns", "too few columns", "an unknown label", "text in a numeric column"}
 
 
-@pytest.mark.parametrize("method", ["partial_fit", "test_then_train", "fit"])
-def test_a_bad_block_is_named_and_changes_nothing(clf, method):
+def test_a_bad_block_is_named_and_changes_nothing(clf):
     fitted(clf)
     before = frozen(clf)
-    for case, (X, y, weight, says) in BAD_BLOCKS.items():
-        if case not in (FINE_FOR_FIT if method == "fit" else NO_ERROR_LATER):
-            with pytest.raises(ValueError, match=says):
-                getattr(clf, method)(X, y, sample_weight=weight)
-            assert frozen(clf) == before, case
+    for method in ("partial_fit", "test_then_train", "fit"):
+        for case, (X, y, weight, says) in BAD_BLOCKS.items():
+            if case not in (FINE_FOR_FIT if method == "fit" else NO_ERROR_LATER):
+                with pytest.raises(ValueError, match=says):
+                    getattr(clf, method)(X, y, sample_weight=weight)
+                assert frozen(clf) == before, (method, case)
 
 
-@pytest.mark.parametrize("case", ["infinity", "no rows", "more labels than rows", "a negative weight", "no labels"])
-def test_a_bad_first_block_leaves_a_fresh_model_fresh(clf, case):
-    X, y, weight, says = BAD_BLOCKS[case]
+def test_a_bad_first_block_leaves_a_fresh_model_fresh(clf):
     before = frozen(clf)
-    with pytest.raises(ValueError, match=says):
-        clf.partial_fit(X, y, sample_weight=weight)
-    assert frozen(clf) == before
+    for case in ("infinity", "no rows", "more labels than rows", "a negative weight", "no labels"):
+        X, y, weight, says = BAD_BLOCKS[case]
+        with pytest.raises(ValueError, match=says):
+            clf.partial_fit(X, y, sample_weight=weight)
+        assert frozen(clf) == before, case
     assert model_state(fitted(clf)) == model_state(fitted(clone(clf)))
 
 
-def test_a_bad_block_with_new_values_and_labels_leaves_no_trace(clf):
-    """The new nominal value and the new label come before the row that is wrong."""
-    clf.partial_fit(TEXT_X, GOOD_Y)
+BAD_TO_PREDICT = [
+    (np.zeros((2, 3)), "3 features"),
+    (np.zeros((0, 3)), "3 features"),
+    (np.array([[1.0, np.inf]]), "infinity"),
+    (np.array([["tall", 1.0]], object), "'tall'"),
+    (np.zeros(2), "2D"),
+]
+
+
+def test_a_bad_block_to_predict_is_named_and_changes_nothing(clf):
+    fitted(clf)
     before = frozen(clf)
-    X = np.array([[1.0, "new"], [np.inf, "newer"]], object)
-    with pytest.raises(ValueError, match="infinity"):
-        clf.partial_fit(X, [9, 0])
-    with pytest.raises(ValueError, match="rows"):
-        clf.partial_fit(X[:1], [9, 0])
-    with pytest.raises(ValueError, match="sample_weight"):
-        clf.partial_fit(X[:1], [9], sample_weight=[-1.0])
+    for X, says in BAD_TO_PREDICT:
+        for method in (clf.predict, clf.predict_proba):
+            with pytest.raises(ValueError, match=says):
+                method(X)
     assert frozen(clf) == before
 
 
-@pytest.mark.parametrize(
-    ("X", "says"),
-    [
-        (np.zeros((2, 3)), "3 features"),
-        (np.zeros((0, 3)), "3 features"),
-        (np.array([[1.0, np.inf]]), "infinity"),
-        (np.array([["tall", 1.0]], object), "'tall'"),
-        (np.zeros(2), "2D"),
-    ],
-)
-def test_a_bad_block_to_predict_is_named_and_changes_nothing(clf, X, says):
+BAD_ROWS = [
+    ([1.0], 0, 1.0, "1 features"),
+    (["tall", 1.0], 0, 1.0, "'tall'"),
+    ([1.0, np.inf], 0, 1.0, "infinity"),
+    ({"x0": 1.0, "colour": "red"}, 0, 1.0, "unknown column 'colour'"),
+    ([1.0, 2.0], 7, 1.0, "unknown label 7"),
+    ([1.0, 2.0], None, 1.0, "missing"),
+    ([1.0, 2.0], 0, -1.0, "weight"),
+    ([1.0, 2.0], 0, np.nan, "weight"),
+    ([1.0, 2.0], 0, np.inf, "weight"),
+]
+
+
+def test_a_bad_row_is_named_and_changes_nothing(clf):
     fitted(clf)
     before = frozen(clf)
-    for method in (clf.predict, clf.predict_proba):
+    for x, y, weight, says in BAD_ROWS:
         with pytest.raises(ValueError, match=says):
-            method(X)
-    assert frozen(clf) == before
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "weight", "says"),
-    [
-        ([1.0], 0, 1.0, "1 features"),
-        (["tall", 1.0], 0, 1.0, "'tall'"),
-        ([1.0, np.inf], 0, 1.0, "infinity"),
-        ({"x0": 1.0, "colour": "red"}, 0, 1.0, "unknown column 'colour'"),
-        ([1.0, 2.0], 7, 1.0, "unknown label 7"),
-        ([1.0, 2.0], None, 1.0, "missing"),
-        ([1.0, 2.0], 0, -1.0, "weight"),
-        ([1.0, 2.0], 0, np.nan, "weight"),
-        ([1.0, 2.0], 0, np.inf, "weight"),
-    ],
-)
-def test_a_bad_row_is_named_and_changes_nothing(clf, x, y, weight, says):
-    fitted(clf)
-    before = frozen(clf)
-    with pytest.raises(ValueError, match=says):
-        clf.learn_one(x, y, weight)
-    assert frozen(clf) == before
-
-
-def test_nothing_can_be_predicted_before_anything_was_learned(clf):
-    for method in (clf.predict, clf.predict_proba):
-        with pytest.raises(ValueError, match="not fitted"):
-            method(GOOD_X)
-    assert clf.predict_one(GOOD_X[0]) is None
-    assert clf.predict_proba_one(GOOD_X[0]) == {}
+            clf.learn_one(x, y, weight)
+        assert frozen(clf) == before, says
 
 
 BAD_SETTINGS = [
@@ -664,20 +494,6 @@ def test_a_bad_setting_leaves_a_fresh_model_fresh(clf):
         with pytest.raises(ValueError, match="nope"):
             call()
         assert frozen(clf) == before
-
-
-def test_a_setting_spoilt_after_learning_is_an_error_before_anything_is_learned():
-    clf = fitted(AdaBoostOLM(3))
-    before = frozen(clf)
-    clf.set_params(combiner="nobody")
-    for call in (
-        lambda: clf.partial_fit(GOOD_X, GOOD_Y),
-        lambda: clf.learn_one(GOOD_X[0], 0),
-        lambda: clf.predict(GOOD_X),
-    ):
-        with pytest.raises(ValueError, match="combiner"):
-            call()
-    assert frozen(clf.set_params(combiner="hedge")) == before
 
 
 def test_a_weak_learner_that_fails_on_the_way_is_reported_and_nothing_is_half_learned():

@@ -122,9 +122,9 @@ def test_a_tree_at_its_limit_is_its_twin(make, limit, leaf, seed):
 # ------------------------------------------------------------------------------------------------- kept at all times
 
 
-WEAK = EagerTrees(), NearestNeighbours(), LeastSquares(cosines=False), RefittedTrees()
+WEAK = EagerTrees(), NearestNeighbours(), LeastSquares(cosines=False), RefittedTrees(), HoeffdingTree()
 BOOSTERS = AdaBoostOLM, OnlineMBBM, OneVsAll, OnlineBoostClassifier
-QUICK_PAIRS = (OnlineMBBM, WEAK[2]), (OneVsAll, WEAK[0])  # each pair compiles kernels of its own
+QUICK_PAIRS = (AdaBoostOLM, WEAK[2]), (OneVsAll, WEAK[0]), (OnlineMBBM, WEAK[4])  # others compile kernels of their own
 PAIRS = [
     pytest.param(booster, member, marks=() if (booster, member) in QUICK_PAIRS else pytest.mark.slow)
     for booster in BOOSTERS

@@ -171,6 +171,9 @@ def test_typed_columns_without_a_value_are_what_their_type_says():
 @pytest.mark.parametrize(
     "labels",
     [
+        [7, 3, 12],
+        [2.0, 1.0],
+        ["left", "right", "up"],
         [True, False],
         [datetime.date(2024, 5, 1), datetime.date(2024, 5, 2)],
         [Decimal("1.5"), Decimal("2")],
@@ -186,8 +189,10 @@ def test_labels_come_back_as_they_were_given(kind, labels):
     for x, label in zip(X, y, strict=True):
         by_row.learn_one(x, label)
     assert model_state(by_row)["chain"] == model_state(clf)["chain"]
+    plain = {type(label) for label in labels} <= {int, float, bool}
     for each in (clf, fixed, by_row):
         assert set(each.predict(X).tolist()) <= set(labels)
+        assert not plain or each.predict(X).dtype == np.array(labels).dtype
         assert sorted(each.classes_.tolist(), key=labels.index) == labels
         assert list(each.predict_proba_one(X[0])) == each.classes_.tolist()
         assert each.predict_one(X[0]) == each.predict(X[:1]).tolist()[0]

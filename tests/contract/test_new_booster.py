@@ -74,6 +74,7 @@ def test_every_program_knows_it_and_the_whole_contract_holds_for_it(house):
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 10
 
 
+@pytest.mark.slow
 def test_it_keeps_to_the_rules_of_the_house(house):
     done = call(house, *PYTEST, "tests/test_house.py", "-k", "not breaks_the_contract")
     assert done.returncode == 0, done.stdout[-3000:]

@@ -22,7 +22,7 @@ def test_random_operations_do_no_harm(kind):
 def test_random_programs_of_a_service(kind):
     """Blocks, rows, late labels, files, restarts, forks, and readers beside a learner."""
     with short_and_strict():
-        for seed in range(5):
+        for seed in range(3):
             perform(kind, seed, a_program(seed), make=Program)
 
 

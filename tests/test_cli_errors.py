@@ -186,9 +186,9 @@ def test_a_line_without_end(tmp_path, monkeypatch):
 
 
 def test_a_wide_file_is_read_few_rows_at_a_time(tmp_path, monkeypatch):
-    from onlineboost.data import read_blocks, source
+    from onlineboost.data import read_blocks, table
 
-    monkeypatch.setattr(source, "MAX_CELLS", 100)
+    monkeypatch.setattr(table, "MAX_CELLS", 100)
     path = tmp_path / "wide.csv"
     path.write_text(",".join("abcdefghij") + "\n" + ",".join("1234567890") * 1 + "\n" + ("0," * 9 + "0\n") * 24)
     assert [len(block) for block in read_blocks(path)] == [10, 10, 5]

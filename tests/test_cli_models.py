@@ -17,7 +17,7 @@ import onlineboost
 from helpers import model_state
 from onlineboost.cli.main import main
 from onlineboost.data import files, read_blocks
-from onlineboost.data.source import LiveLines
+from onlineboost.data.text_files import LiveLines
 from onlineboost.storage.container import FORMAT
 from test_resumable import kills
 

@@ -22,6 +22,7 @@ from onlineboost import HoeffdingTree
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
 from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN
+from onlineboost.data.single import RowReader
 from onlineboost.data.table import Table
 
 SIZE = [1.5, None, -2.0, 4.0]
@@ -594,3 +595,24 @@ def test_whole_numbers_are_names_in_a_mapping():
     encoder.named, encoder.opens = True, "auto"
     assert np.isnan(encoder.read_row({0: 1.0, 1: 2.0}, learning=False).X).all()
     assert encoder.read_row(pd.Series([1.0, 2.0])).X.tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [np.float64(1.5), "red"],
+        [True, "red"],
+        [np.int64(3), math.nan],
+        [np.float32(0.5), np.float64("nan")],
+        [1, 7],
+        [None, 7.0],
+        [np.True_, None],
+        {"x1": "red"},
+    ],
+)
+def test_plain_numbers_of_any_type_and_missing_text_are_read_without_a_detour(row):
+    encoder = Encoder.settle(Table(("x0", "x1"), (np.zeros(2), np.array(["red", "7"], object))))
+    encoder.commit(encoder.read([[0.0, "red"], [0.0, "7"]]), 0)
+    found = np.empty((1, 2))
+    assert RowReader(encoder).read(row, found)
+    np.testing.assert_array_equal(found, encoder.read_row(row).X)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlineboost.data import csv_files, errors, files, frames, table, values
+from onlineboost.data import errors, files, frames, table, text_files, values
 from onlineboost.data.errors import DataError
 from onlineboost.data.files import read_blocks, scan_labels
 from onlineboost.data.table import Block
@@ -193,7 +193,7 @@ def test_memory_does_not_grow_with_the_file(write):
 
 
 def test_a_file_without_line_ends_is_not_read_whole(write, monkeypatch):
-    monkeypatch.setattr(csv_files, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(text_files, "LONGEST_LINE", 1000)
     message = failure(write("a,c\n1,x\n" + "2" * 5000))
     assert "row 2 (line 3)" in message
     assert "Is this a CSV file?" in message

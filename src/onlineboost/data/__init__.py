@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.files import read_blocks, scan_labels
-from onlineboost.data.source import MISSING_NUMBERS
 from onlineboost.data.table import Block, Table
+from onlineboost.data.values import MISSING_NUMBERS
 
 if TYPE_CHECKING:
     from onlineboost.data.frames import as_table

@@ -152,30 +152,18 @@ class Encoder:
         return encoded
 
     def read_row(self, x: Mapping[str, Any] | Sequence[Any], *, learning: bool = True) -> Encoded:
-        """`read` one row: a sequence in the order of the columns, or a mapping from their names. A thin path."""
+        """`read` one row: a sequence in the order of the columns, or a mapping from their names."""
         remarks: Remarks = {}
         values = x if type(x) is list else self._values(x, learning, remarks)
         self._check_width(len(values))
         n = len(self.numeric)
-        if self.nominal:
-            row = np.empty((1, len(self.names)))
-            row[0, :n] = [self._number(values, c) for c in self.numeric]
-        else:
-            try:  # unlike np.array, it takes nothing but numbers
-                row = np.frombuffer(array("d", values)).reshape(1, -1)
-            except (TypeError, OverflowError):
-                row = np.array([[self._number(values, c) for c in self.numeric]])
+        row = np.empty((1, len(self.names)))
+        row[0, :n] = [numbers_of_values([values[c]], self.names[c])[0] for c in self.numeric]
         self._check_finite(row[:, :n], self.numeric)
         if learning:
             rounded = rounded_columns(row[:, :n], lambda at: [values[self.numeric[at]]])
             remarks |= self._rounded(self.names[self.numeric[at]] for at in rounded)
-        for at, (c, codes) in enumerate(zip(self.nominal, self.codes, strict=True), n):
-            value = values[c]
-            code = codes.get(value) if type(value) is str else None
-            if code is None:  # not text, or not known as it is
-                return self._code(row, lambda c: (values[c],), learning, remarks)
-            row[0, at] = code
-        return Encoded(row, [], remarks=remarks)
+        return self._code(row, lambda c: (values[c],), learning, remarks)
 
     def keep(self, x: Mapping[str, Any] | Sequence[Any]) -> Kept:
         """Encode a row without new columns, to be learned later. Codes never change: those it has will be good then.
@@ -247,7 +235,7 @@ class Encoder:
         remarks: Remarks | None = None,
     ) -> Encoded:
         """Fill in the codes of the nominal columns."""
-        encoded = Encoded(out, [], remarks=remarks or {})
+        encoded = Encoded(out, [], remarks={} if remarks is None else remarks)
         for j, c in enumerate(self.nominal):
             column = Column(self.codes[j], self.once[j])
             met: dict[Any, float] = {}  # codes of values as they came: "1", 1 and 1.0 are one category
@@ -365,12 +353,6 @@ class Encoder:
             by_name = given
             remarks |= self._names_told(given, learning, row=True)
         return [by_name.get(name) for name in self.names]
-
-    def _number(self, values: Sequence[Any], c: int) -> float:
-        value = values[c]
-        if type(value) is float:
-            return value
-        return np.nan if value is None else float(numbers_of_values([value], self.names[c])[0])
 
     def _check_width(self, n: int) -> None:
         if n != len(self.names):

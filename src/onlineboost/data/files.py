@@ -8,24 +8,25 @@ value, and the way out.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlineboost.data.csv_files import CsvSource, open_csv
-from onlineboost.data.errors import did_you_mean, file_error, no_rows, show, suggest
-from onlineboost.data.ndjson_files import NdjsonSource, open_ndjson
-from onlineboost.data.parquet_files import open_parquet
-from onlineboost.data.source import FIRST_ROWS, STDIN, Chunk, Source, parse_numbers, standard_input
-from onlineboost.data.table import Block, Table
-from onlineboost.data.values import rounded_columns
+from onlineboost.data.errors import did_you_mean, file_error, no_rows, show, suggest, way_out
+from onlineboost.data.table import Block, Chunk, Source, Table, check_columns, rows_at_once
+from onlineboost.data.text_files import CsvSource, LiveLines, NdjsonSource
+from onlineboost.data.values import NO_DATES, parse_numbers, rounded_columns, text_of
 
+FIRST_ROWS = 256  # of a pipe that the first block waits for: they settle which columns are numbers
+STDIN = "-"  # the name of what is piped in
 _NDJSON = (".ndjson", ".ndjson.gz", ".jsonl", ".jsonl.gz")
 _SUFFIXES = (".csv", ".csv.gz", ".parquet", *_NDJSON)
 
@@ -179,14 +180,18 @@ def _first_rows(path: str | PathLike[str], block_rows: int) -> int:
     return min(FIRST_ROWS, block_rows) if str(path) == STDIN else block_rows
 
 
+def standard_input() -> LiveLines:
+    return LiveLines(sys.stdin.fileno())
+
+
 def _open(path: Path) -> AbstractContextManager[Source]:
     if str(path) == STDIN:
         lines = standard_input()
         is_ndjson = lines.peek().lstrip()[:1] == b"{"
         return nullcontext(NdjsonSource(path, None, lines) if is_ndjson else CsvSource(path, None, lines))
     if path.name.lower().endswith(_NDJSON):
-        return open_ndjson(path)
-    return open_parquet(path) if path.name.lower().endswith(".parquet") else open_csv(path)
+        return NdjsonSource.open(path)
+    return open_parquet(path) if path.name.lower().endswith(".parquet") else CsvSource.open(path)
 
 
 # -------------------------------------------------------------------------------------------------------------- columns
@@ -270,3 +275,71 @@ def labels_of(source: Source, chunk: Chunk, target: str) -> list[str]:
         what = "'' is no label: every row needs one. Fill it in or remove the row."
         raise file_error(source.path, what, chunk.place(labels.index(None)), target)
     return labels  # type: ignore[return-value]  # None has just been ruled out
+
+
+# -------------------------------------------------------------------------------------------------------------- Parquet
+
+
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Source]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise file_error(path, "reading Parquet needs pyarrow: pip install 'onlineboost[frames]'") from None
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            yield ParquetSource(path, file)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise file_error(path, f"not a readable Parquet file ({error}). If it was cut off, copy it again.") from None
+
+
+class ParquetSource:
+    """An open Parquet file."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self.path = path
+        self.names = list(file.schema_arrow.names)
+        check_columns(path, len(self.names))
+        self._file = file
+
+    def chunks(self, n_rows: int, names: Sequence[str]) -> Iterator[Chunk]:
+        done = 0
+        for batch in self._file.iter_batches(rows_at_once(n_rows, len(names)), columns=list(names)):
+            done += len(batch)
+            yield ParquetChunk(self, batch, done - len(batch), done / self._file.metadata.num_rows)
+
+
+class ParquetChunk:
+    """An Arrow batch."""
+
+    def __init__(self, source: ParquetSource, batch: Any, first_row: int, fraction: float) -> None:
+        self.fraction = fraction
+        self._path = source.path
+        self._batch = batch
+        self._first_row = first_row
+
+    def place(self, index: int) -> str:
+        return f"row {self._first_row + index + 1}"
+
+    def looks_numeric(self, name: str) -> bool:
+        from pyarrow import types
+
+        kind = self._batch.column(name).type
+        if any(test(kind) for test in (types.is_nested, types.is_binary, types.is_large_binary)):
+            what = f"values of type {kind} are neither numbers nor text. Leave the column out with --drop {name}"
+            raise file_error(self._path, f"{what} (drop=[{name!r}]).", None, name)
+        if types.is_temporal(kind):
+            raise file_error(self._path, f"the type is {kind}: {NO_DATES}. {way_out(name)}", None, name)
+        numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
+        return any(test(kind) for test in numeric)
+
+    def numbers(self, name: str) -> NDArray[np.float64] | None:
+        if self.looks_numeric(name):
+            # safe=False: integers beyond 2**53 are rounded, as float() does for text; the model warns of it
+            numbers = self._batch.column(name).cast("float64", safe=False)
+            return np.array(numbers.to_numpy(zero_copy_only=False))  # a copy: Arrow's memory is read-only
+        return parse_numbers([text or "" for text in self.texts(name)])
+
+    def texts(self, name: str) -> list[str | None]:
+        return list(map(text_of, self._batch.column(name).to_pylist()))

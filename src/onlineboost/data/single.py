@@ -1,6 +1,6 @@
-"""Single rows as they mostly come, read without a detour: a mapping or a sequence of plain values.
+"""Single rows as they mostly come, read without a detour: a mapping or a sequence of plain values, all of them known.
 
-Whatever is not plain (a name left out, text for a number, a value not met before) is left to
+Whatever is not plain (text for a number, a value not met before) is left to
 :meth:`~onlineboost.data.encoder.Encoder.read_row`, which knows all rules.
 """
 
@@ -14,8 +14,10 @@ import numpy as np
 
 from onlineboost.data.encoder import Encoder, Kept
 from onlineboost.data.errors import Remarks
+from onlineboost.data.values import category_of
 
-NOT_PLAIN = (KeyError, TypeError, OverflowError, struct.error)
+PLAIN_VALUES = frozenset({type(None), float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_})
+"""Types of values beside text that are not looked at any further."""
 
 
 class RowReader:
@@ -27,14 +29,19 @@ class RowReader:
         self._n = len(encoder.names)
         self._by_name = itemgetter(*encoder.names) if self._n > 1 else lambda x: (x[encoder.names[0]],)
         self._known = frozenset(encoder.names)
-        self._pack = struct.Struct(f"{self._n}d").pack_into  # as array("d"), takes nothing but numbers
+        self._pack = struct.Struct(f"{self._n}d").pack_into  # takes nothing but numbers
 
     def read(self, x: Any, row: np.ndarray) -> bool:
         """Write the row x, encoded, to `row` (1, columns); False: it is not plain."""
         kind = type(x)
         try:
             if kind is dict:
-                values = self._by_name(x) if len(x) == self._n else self._with_gaps(x)
+                if len(x) == self._n:
+                    values = self._by_name(x)
+                elif x and x.keys() <= self._known:
+                    values = [x.get(name) for name in self.names]  # what is left out is missing
+                else:
+                    return False
             elif kind is list or kind is tuple:
                 values = x
             elif kind is np.ndarray:
@@ -48,7 +55,7 @@ class RowReader:
             elif None in values:
                 values = [np.nan if value is None else value for value in values]
             self._pack(row, 0, *values)  # type: ignore[arg-type]
-        except NOT_PLAIN:
+        except (KeyError, TypeError, OverflowError, struct.error):
             return False
         return True
 
@@ -60,15 +67,9 @@ class RowReader:
         encoder = self._encoder
         if learning and (encoder.nominal or type(x) is Kept or encoder.new_columns_of_row(x)):
             return None
-        encoded = self._encoder.read_row(x, learning=False)
+        encoded = encoder.read_row(x, learning=False)
         row[:] = encoded.X
         return encoded.remarks
-
-    def _with_gaps(self, x: dict[Any, Any]) -> list[Any]:
-        """What is left out is missing."""
-        if not x or not x.keys() <= self._known:
-            raise KeyError
-        return [x.get(name) for name in self._encoder.names]
 
     def _coded(self, values: Any) -> list[float]:
         encoder, out = self._encoder, []
@@ -76,14 +77,14 @@ class RowReader:
             raise TypeError
         for c in encoder.numeric:
             value = values[c]
-            if value is None:
-                value = np.nan
-            elif type(value) is not float and type(value) is not int:
+            if type(value) not in PLAIN_VALUES:
                 raise TypeError
-            out.append(value)
+            out.append(np.nan if value is None else value)
         for c, codes in zip(encoder.nominal, encoder.codes, strict=True):
             value = values[c]
-            if value is not None and type(value) is not str:
-                raise TypeError
+            if type(value) is not str:
+                if type(value) not in PLAIN_VALUES:
+                    raise TypeError
+                value = category_of(value)
             out.append(np.nan if value is None else codes[value])
         return out

@@ -1,14 +1,20 @@
-"""Rows in memory: a table of named columns, and a block of a stream, which is a table and its labels."""
+"""Rows: a table of named columns; a block of a stream, which is a table and its labels; and what a file format offers.
+
+That is a source of chunks, each of which gives a column as numbers or as text when asked.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlineboost.data.errors import DataError
+from onlineboost.data.errors import DataError, file_error
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,3 +112,61 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.y)
+
+
+# ------------------------------------------------------------------------------------------------------- rows of a file
+
+
+def limit(name: str, usual: int) -> int:
+    """A limit on what a file may ask for; the environment variable ONLINEBOOST_<name> raises it."""
+    given = os.environ.get(f"ONLINEBOOST_{name}", "")
+    return int(given) if given.isdecimal() else usual
+
+
+def raise_limit(name: str) -> str:
+    """The way out for whoever meets a limit."""
+    return f"If the file is as it should be, set the environment variable ONLINEBOOST_{name} to a larger number."
+
+
+MAX_COLUMNS = 20_000
+MAX_CELLS = 1 << 22  # of a block: rows of a wide file are read fewer at a time
+
+
+def check_columns(path: Path, n_columns: int) -> None:
+    """A model keeps some numbers for every column, class and tree: a small file of many columns takes gigabytes."""
+    most = limit("MOST_COLUMNS", MAX_COLUMNS)
+    if n_columns > most:
+        what = f"there are {n_columns:,} columns, and at most {most:,} are read. {raise_limit('MOST_COLUMNS')}"
+        raise file_error(path, what, "header")
+
+
+def rows_at_once(n_rows: int, n_columns: int) -> int:
+    """How many rows to read at a time, if `n_rows` are asked for."""
+    return max(1, min(n_rows, MAX_CELLS // max(n_columns, 1)))
+
+
+class Chunk(Protocol):
+    """Consecutive rows as a file format gives them; columns are asked for by name."""
+
+    fraction: float
+
+    def place(self, index: int) -> str:
+        """Where the row with this index in the chunk stands, in words."""
+
+    def looks_numeric(self, name: str) -> bool: ...
+
+    def numbers(self, name: str) -> NDArray[np.float64] | None:
+        """The column as numbers, NaN for missing; None if one of its values is not a number."""
+
+    def texts(self, name: str) -> list[str | None]:
+        """The column as text without surrounding spaces, None for missing."""
+
+
+class Source(Protocol):
+    """An open file."""
+
+    path: Path
+    names: list[str]
+
+    def chunks(self, n_rows: int, names: Sequence[str]) -> Iterator[Chunk]:
+        """The rows, ``n_rows`` at a time; ``names`` are the columns that will be asked for."""

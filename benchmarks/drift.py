@@ -18,7 +18,7 @@ from rich.table import Table
 
 from onlineboost import AdaBoostOLM, load_dataset
 from onlineboost.data.errors import DataError
-from onlineboost.datasets.generated import synthetic_stream
+from onlineboost.datasets import synthetic_stream
 
 Stream = tuple[Any, np.ndarray]
 SETTINGS = ("never", "always", "auto")

@@ -28,7 +28,7 @@ from rich.progress import Progress, track
 from rich.table import Table
 
 from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
-from onlineboost.datasets.generated import synthetic_stream
+from onlineboost.datasets import synthetic_stream
 
 STORED = Path(__file__).parent / "stored.json"
 ALLOWED = 1.25

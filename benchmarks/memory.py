@@ -31,7 +31,7 @@ from scaling import exponent
 
 from onlineboost import load_dataset, lookup
 from onlineboost.data.table import Table
-from onlineboost.datasets.generated import synthetic_stream
+from onlineboost.datasets import synthetic_stream
 
 BLOCK = 4000
 FIRST = 16_000  # rows: from here on costs are compared

@@ -16,7 +16,7 @@ from peers import Stream
 from rich.table import Table
 
 from onlineboost import AdaBoostOLM
-from onlineboost.datasets.generated import synthetic_stream
+from onlineboost.datasets import synthetic_stream
 
 if TYPE_CHECKING:
     from bench import Bench

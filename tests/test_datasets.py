@@ -17,7 +17,7 @@ import pytest
 
 import onlineboost
 from onlineboost.data.errors import DataError
-from onlineboost.datasets import catalogue, dataset, generated, load
+from onlineboost.datasets import catalogue, dataset, load
 from onlineboost.datasets.catalogue import SETS, dataset_names, describe_datasets
 from onlineboost.datasets.dataset import Dataset
 from onlineboost.datasets.load import load_dataset
@@ -57,7 +57,7 @@ def column(data: Dataset, name: str) -> np.ndarray:
     return data.X.columns[data.X.names.index(name)]
 
 
-@pytest.mark.parametrize("module", [catalogue, dataset, generated, load])
+@pytest.mark.parametrize("module", [catalogue, dataset, load])
 def test_the_examples_in_the_docstrings_are_true(module):
     result = doctest.testmod(module)
     assert result.attempted > 0

@@ -19,8 +19,7 @@ from onlineboost.cli.main import main
 from onlineboost.data.errors import DataError
 from onlineboost.datasets import load
 from onlineboost.datasets.catalogue import SETS
-from onlineboost.datasets.dataset import fingerprint, read_file
-from onlineboost.datasets.load import fetch_dataset, load_dataset
+from onlineboost.datasets.load import fetch_dataset, fingerprint, load_dataset, read_file
 from test_datasets import as_text, data_home, published
 
 FETCHED = [name for name, spec in SETS.items() if spec.file is not None and spec.file.fetch is not None]

@@ -9,7 +9,7 @@ import pytest
 
 from onlineboost._compile.cache import CACHE_DIR
 from onlineboost._compile.system import cache_folder
-from onlineboost.datasets.dataset import data_cache
+from onlineboost.datasets.catalogue import data_cache
 
 VARIABLE, DEFAULT = ("LOCALAPPDATA", "AppData/Local") if sys.platform == "win32" else ("XDG_CACHE_HOME", ".cache")
 

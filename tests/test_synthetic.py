@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onlineboost.datasets.dataset import Dataset
-from onlineboost.datasets.generated import synthetic_stream
+from onlineboost.datasets.dataset import Dataset, synthetic_stream
 
 
 def values(data: Dataset) -> np.ndarray:

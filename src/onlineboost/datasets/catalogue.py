@@ -6,25 +6,72 @@ a file that is known by the sha256 of its content.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
+from onlineboost._compile.system import cache_folder
 from onlineboost.data.errors import DataError
 from onlineboost.datasets.dataset import (
-    DataFile,
+    SYNTHETIC_NOTE,
     Order,
-    PublicFile,
     Rows,
     as_read,
-    first_file,
+    balance,
+    car,
+    nursery,
+    nursery5,
     principal_components,
     proteins,
+    synthetic_rows,
     zeros_for_missing,
 )
-from onlineboost.datasets.generated import SYNTHETIC_NOTE, balance, car, nursery, nursery5, synthetic_rows
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """A public file: our columns' names, and where in its rows they are.
+
+    Its name says what it is: comma-separated without a header, or .arff; .gz if it is compressed.
+    """
+
+    url: str
+    names: str  # separated by spaces
+    order: Sequence[int]
+    most: int = 16 << 20  # bytes, compressed or not: more than it has, less than would do harm
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file in the data folder.
+
+    ``sha256`` is that of the parsed content (see ``fingerprint``), so that a file compressed or formatted
+    in another way is still the same data.
+    """
+
+    name: str
+    sha256: str
+    home: str
+    layout: str
+    nominal: tuple[str, ...] = ()
+    fetch: PublicFile | None = None
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A line of the catalogue."""
+
+    rows: int
+    columns: int
+    classes: int
+    order: Order
+    make: Callable[..., Rows]
+    file: DataFile | None = None  # without one, make() generates
+    note: str = ""
 
 
 def dataset_names() -> tuple[str, ...]:
@@ -53,34 +100,30 @@ def describe_datasets(*, data_home: str | PathLike[str] | None = None) -> list[d
     """
     lines = []
     for name, spec in SETS.items():
-        path = None if spec.file is None else first_file(spec.file, data_home)
-        lines.append(
-            {
-                "name": name,
-                "rows": spec.rows,
-                "columns": spec.columns,
-                "classes": spec.classes,
-                "order": spec.order,
-                "available": spec.file is None or path is not None,
-                "where": "generated" if spec.file is None else str(path or spec.file.home),
-                "note": spec.note,
-                "fetch": None if spec.file is None or spec.file.fetch is None else spec.file.fetch.url,
-            }
-        )
+        line = {"name": name, **{what: getattr(spec, what) for what in ("rows", "columns", "classes", "order")}}
+        line |= {"available": True, "where": "generated", "note": spec.note, "fetch": None}
+        if spec.file is not None:
+            path, public = first_file(spec.file, data_home), spec.file.fetch
+            line |= {"available": path is not None, "where": str(path or spec.file.home)}
+            line["fetch"] = None if public is None else public.url
+        lines.append(line)
     return lines
 
 
-@dataclass(frozen=True)
-class Spec:
-    """A line of the catalogue."""
+def data_cache() -> Path:
+    """The folder that downloads are written to, and that is searched last."""
+    return cache_folder() / "data"
 
-    rows: int
-    columns: int
-    classes: int
-    order: Order
-    make: Callable[..., Rows]
-    file: DataFile | None = None  # without one, make() generates
-    note: str = ""
+
+def folders(data_home: str | PathLike[str] | None) -> list[Path]:
+    if data_home is not None:
+        return [Path(data_home).expanduser()]
+    named = os.environ.get("ONLINEBOOST_DATA")
+    return [*([Path(named).expanduser()] if named else []), data_cache()]
+
+
+def first_file(file: DataFile, data_home: str | PathLike[str] | None) -> Path | None:
+    return next((f / file.name for f in folders(data_home) if (f / file.name).is_file()), None)
 
 
 def find_spec(name: str) -> Spec:

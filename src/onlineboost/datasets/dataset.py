@@ -1,24 +1,18 @@
-"""A data set in memory, the file that it is read from, and what may be made of its rows.
+"""A data set in memory, what may be made of the rows of a file, and data sets that need none.
 
-The sum of a file says whether it is the known one.
+Balance, Car and Nursery, row for row as published, are complete factorial designs (every combination of values once)
+whose class follows small tables. Synthetic streams may have any length.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from os import PathLike
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlineboost._compile.system import cache_folder
-from onlineboost.data.errors import DataError
-from onlineboost.data.files import read_blocks
 from onlineboost.data.table import Table
 
 Order = Literal["shuffle", "time"]
@@ -106,89 +100,160 @@ def principal_components(X: Table, y: NDArray[np.object_], n_components: int = 5
     return Table(names, tuple(np.ascontiguousarray((values @ axes).T))), y
 
 
-# ---------------------------------------------------------------------------------------------------------------- files
+# ---------------------------------------------------------------------------------------------------- factorial designs
 
 
-@dataclass(frozen=True)
-class PublicFile:
-    """A public file: our columns' names, and where in its rows they are.
-
-    Its name says what it is: comma-separated without a header, or .arff; .gz if it is compressed.
-    """
-
-    url: str
-    names: str  # separated by spaces
-    order: Sequence[int]
-    most: int = 16 << 20  # bytes, compressed or not: more than it has, less than would do harm
+def balance() -> Rows:
+    """The scale tips to the side where weight x distance is larger."""
+    levels = np.indices((5, 5, 5, 5)).reshape(4, -1) + 1.0
+    left_weight, left_distance, right_weight, right_distance = levels
+    tips = np.sign(left_weight * left_distance - right_weight * right_distance).astype(np.intp)
+    names = ("left_weight", "left_distance", "right_weight", "right_distance")
+    return Table(names, tuple(levels)), np.array(["B", "L", "R"], dtype=object)[tips]  # -1 is the last: R
 
 
-@dataclass(frozen=True)
-class DataFile:
-    """A file in the data folder.
-
-    ``sha256`` is that of the parsed content (see ``fingerprint``), so that a file compressed or formatted
-    in another way is still the same data.
-    """
-
-    name: str
-    sha256: str
-    home: str
-    layout: str
-    nominal: tuple[str, ...] = ()
-    fetch: PublicFile | None = None
-
-
-def data_cache() -> Path:
-    """The folder that downloads are written to, and that is searched last."""
-    return cache_folder() / "data"
-
-
-def _folders(data_home: str | PathLike[str] | None) -> list[Path]:
-    if data_home is not None:
-        return [Path(data_home).expanduser()]
-    named = os.environ.get("ONLINEBOOST_DATA")
-    return [*([Path(named).expanduser()] if named else []), data_cache()]
-
-
-def first_file(file: DataFile, data_home: str | PathLike[str] | None) -> Path | None:
-    return next((f / file.name for f in _folders(data_home) if (f / file.name).is_file()), None)
-
-
-def find_file(name: str, file: DataFile, data_home: str | PathLike[str] | None) -> Path:
-    """Where the file is; an error that says where it could come from if it is nowhere."""
-    path = first_file(file, data_home)
-    if path is not None:
-        return path
-    folders = " nor in ".join(map(str, _folders(data_home)))
-    fetch = f"fetch_dataset({name!r}) or `onlineboost datasets {name} --fetch` downloads it; or set"
-    download = fetch if file.fetch else "Set"
-    raise DataError(
-        f"data set {name!r}: {file.name} is not in {folders}. {download} "
-        "the environment variable ONLINEBOOST_DATA to the folder that has it. Expected: gzip-compressed CSV "
-        f"with a header row, columns {file.layout}, class. Public home: {file.home}."
+def car() -> Rows:
+    """Price and technical merit, each from smaller tables, decide how acceptable a car is."""
+    table, (buying, maint, doors, persons, lug_boot, safety) = _design(
+        {
+            "buying": "vhigh high med low",
+            "maint": "vhigh high med low",
+            "doors": "2 3 4 5more",
+            "persons": "2 4 more",
+            "lug_boot": "small med big",
+            "safety": "low med high",
+        }
     )
+    price = _levels("0011 0111 1123 1233", 4, 4)[buying, maint]
+    comfort = _levels("000112012 000112122 000122122 000122122", 4, 3, 3)[doors, persons, lug_boot]
+    tech = _levels("000 012 023", 3, 3)[comfort, safety]
+    car = _grid("uuuu uuaa uaav uagv", 4, 4)[price, tech]
+    return table, _words(car, u="unacc", a="acc", g="good", v="vgood")
 
 
-def read_file(path: Path, file: DataFile) -> Rows:
-    """All rows of a file, in memory."""
-    blocks = list(read_blocks(path, "class", nominal=file.nominal))
-    names = blocks[0].X.names
-    columns = [np.concatenate([block.X.columns[j] for block in blocks]) for j in range(len(names))]
-    categories = {
-        name: tuple(sorted({value for value in column if value is not None}))
-        for name, column in zip(names, columns, strict=True)
-        if column.dtype == np.object_
-    }
-    return Table(names, tuple(columns), categories), np.concatenate([block.y for block in blocks])
+def nursery5() -> Rows:
+    """The published set: five classes, of which recommend has two rows."""
+    table, (parents, has_nurs, form, children, housing, finance, social, health) = _design(
+        {
+            "parents": "usual pretentious great_pret",
+            "has_nurs": "proper less_proper improper critical very_crit",
+            "form": "complete completed incomplete foster",
+            "children": "1 2 3 more",
+            "housing": "convenient less_conv critical",
+            "finance": "convenient inconv",
+            "social": "nonprob slightly_prob problematic",
+            "health": "recommended priority not_recom",
+        }
+    )
+    employ = _levels("01123 11233 22333", 3, 5)[parents, has_nurs]
+    structure = _levels("0122 1122 1222 2222", 4, 4)[form, children]
+    housing_finance = _levels("01 11 22", 3, 2)[housing, finance]
+    struct_finan = _levels("011 112 122", 3, 3)[structure, housing_finance]
+    soc_health = _levels("012 012 112", 3, 3)[social, health]
+    nursery = _grid("rpnvpnppn vpnvpnppn ppnppnpsn ppnpsnssn", 4, 3, 3)[employ, struct_finan, soc_health]
+    words = {"r": "recommend", "v": "very_recom", "p": "priority", "s": "spec_prior", "n": "not_recom"}
+    return table, _words(nursery, **words)
 
 
-def fingerprint(X: Table, y: NDArray[np.object_]) -> str:
-    """The sha256 of names and values: numbers as little-endian doubles (one NaN, one zero), text as lines."""
-    digest = hashlib.sha256()
-    for name, column in zip([*X.names, "class"], [*X.columns, y], strict=True):
-        digest.update(f"{name}\n".encode())
-        if column.dtype == np.object_:
-            digest.update("\n".join(value or "" for value in column).encode())
-        else:
-            digest.update(np.where(np.isnan(column), np.nan, column + 0.0).astype("<f8").tobytes())
-    return digest.hexdigest()
+def nursery() -> Rows:
+    """As in the paper: without the class of two rows."""
+    table, y = nursery5()
+    kept = y != "recommend"
+    return table[kept], y[kept]
+
+
+def _grid(text: str, *shape: int) -> NDArray[Any]:
+    """A table of one-character entries."""
+    return np.array(list(text.replace(" ", ""))).reshape(shape)
+
+
+def _levels(text: str, *shape: int) -> NDArray[np.intp]:
+    return _grid(text, *shape).astype(np.intp)
+
+
+def _design(domains: dict[str, str]) -> tuple[Table, NDArray[np.intp]]:
+    """Every combination of values, first column slowest, and the same as value numbers, a row per column."""
+    values = {name: tuple(words.split()) for name, words in domains.items()}
+    codes = np.indices([len(v) for v in values.values()]).reshape(len(values), -1)
+    columns = tuple(np.array(v, dtype=object)[code] for v, code in zip(values.values(), codes, strict=True))
+    return Table(tuple(values), columns, values), codes
+
+
+def _words(letters: NDArray[Any], **word: str) -> NDArray[np.object_]:
+    return np.array([word[letter] for letter in letters], dtype=object)
+
+
+# ---------------------------------------------------------------------------------------------------- synthetic streams
+
+
+SYNTHETIC_NOTE = "Clusters in the first 60 % of the columns, the rest irrelevant; 5 % of the labels random."
+
+
+def synthetic_stream(
+    n: int,
+    n_columns: int = 10,
+    n_classes: int = 5,
+    seed: int = 0,
+    drift: Literal["abrupt", "gradual"] | None = None,
+) -> Dataset:
+    """Gaussian clusters, four to a class, with noise: easy to learn something from, hard to learn fully.
+
+    The first 60 % of the columns place the clusters, the rest are irrelevant; 5 % of the labels are drawn at
+    random. A class is a union of round clusters, which the straight cuts of one small tree fit badly, so that
+    many trees gain. Without drift, the first rows do not depend on ``n``.
+
+    Parameters
+    ----------
+    n, n_columns, n_classes
+        Size of the stream.
+    seed
+        The same seed gives the same stream.
+    drift
+        "abrupt": all clusters move at the middle of the stream. "gradual": over the middle third, more and
+        more rows come from the moved clusters.
+
+    Examples
+    --------
+    >>> stream = synthetic_stream(1000, n_columns=3, n_classes=2, drift="abrupt")
+    >>> stream.X, stream.classes
+    (Table(1000 rows; numeric: x1, x2, x3), ('c1', 'c2'))
+    """
+    if n < 1 or n_columns < 1 or n_classes < 2:
+        raise ValueError(f"need n >= 1, n_columns >= 1, n_classes >= 2, got {n}, {n_columns}, {n_classes}")
+    if drift not in (None, "abrupt", "gradual"):
+        raise ValueError(f"drift must be None, 'abrupt' or 'gradual', got {drift!r}")
+    generators = np.random.default_rng(seed).spawn(6)  # one per purpose: longer streams continue shorter ones
+    for_centres, for_clusters, for_values, for_labels, for_noise, for_drift = generators
+    n_clusters, n_relevant = 4 * n_classes, -(-6 * n_columns // 10)
+    centres = for_centres.normal(0, 2, size=(2, n_clusters, n_relevant))  # before and after the drift
+
+    position = (np.arange(n) + 0.5) / n
+    if drift is None:
+        after = np.zeros(n, dtype=np.intp)
+    elif drift == "abrupt":
+        after = (position > 1 / 2).astype(np.intp)
+    else:
+        after = (for_drift.random(n) < 3 * position - 1).astype(np.intp)
+
+    cluster = for_clusters.integers(n_clusters, size=n)
+    values = for_values.normal(size=(n, n_columns))
+    values[:, :n_relevant] += centres[after, cluster]
+    label = np.where(for_noise.random(n) < 0.05, for_labels.integers(n_classes, size=n), cluster % n_classes)
+
+    width = len(str(n_classes))  # c01 ... c10 sort as they count
+    names = np.array([f"c{i + 1:0{width}}" for i in range(n_classes)], dtype=object)
+    table = Table(tuple(f"x{j + 1}" for j in range(n_columns)), tuple(np.ascontiguousarray(values.T)))
+    name = "synthetic" if drift is None else f"synthetic-{drift}"
+    y = names[label]
+    order: Order = "shuffle" if drift is None else "time"
+    return Dataset(name, table, y, tuple(sorted(set(y))), order, SYNTHETIC_NOTE)
+
+
+def synthetic_rows(drift: Literal["abrupt", "gradual"] | None) -> Callable[[], Rows]:
+    """What makes the catalogue's stream with this drift."""
+
+    def make() -> Rows:
+        stream = synthetic_stream(50_000, drift=drift)
+        return stream.X, stream.y
+
+    return make

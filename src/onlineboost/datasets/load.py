@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import os
 import re
 import tempfile
@@ -21,18 +22,14 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+import numpy as np
+from numpy.typing import NDArray
+
 from onlineboost.data.errors import DataError
-from onlineboost.datasets.catalogue import find_spec
-from onlineboost.datasets.dataset import (
-    DataFile,
-    Dataset,
-    PublicFile,
-    data_cache,
-    find_file,
-    fingerprint,
-    first_file,
-    read_file,
-)
+from onlineboost.data.files import read_blocks
+from onlineboost.data.table import Table
+from onlineboost.datasets.catalogue import DataFile, PublicFile, data_cache, find_spec, first_file, folders
+from onlineboost.datasets.dataset import Dataset, Rows
 
 
 def load_dataset(name: str, *, data_home: str | PathLike[str] | None = None, fetch: bool = False) -> Dataset:
@@ -75,6 +72,46 @@ def load_dataset(name: str, *, data_home: str | PathLike[str] | None = None, fet
             )
         X, y = spec.make(X, y)
     return Dataset(name, X, y, tuple(sorted(set(y))), spec.order, spec.note)
+
+
+def find_file(name: str, file: DataFile, data_home: str | PathLike[str] | None) -> Path:
+    """Where the file is; an error that says where it could come from if it is nowhere."""
+    path = first_file(file, data_home)
+    if path is not None:
+        return path
+    searched = " nor in ".join(map(str, folders(data_home)))
+    fetch = f"fetch_dataset({name!r}) or `onlineboost datasets {name} --fetch` downloads it; or set"
+    download = fetch if file.fetch else "Set"
+    raise DataError(
+        f"data set {name!r}: {file.name} is not in {searched}. {download} "
+        "the environment variable ONLINEBOOST_DATA to the folder that has it. Expected: gzip-compressed CSV "
+        f"with a header row, columns {file.layout}, class. Public home: {file.home}."
+    )
+
+
+def read_file(path: Path, file: DataFile) -> Rows:
+    """All rows of a file, in memory."""
+    blocks = list(read_blocks(path, "class", nominal=file.nominal))
+    names = blocks[0].X.names
+    columns = [np.concatenate([block.X.columns[j] for block in blocks]) for j in range(len(names))]
+    categories = {
+        name: tuple(sorted({value for value in column if value is not None}))
+        for name, column in zip(names, columns, strict=True)
+        if column.dtype == np.object_
+    }
+    return Table(names, tuple(columns), categories), np.concatenate([block.y for block in blocks])
+
+
+def fingerprint(X: Table, y: NDArray[np.object_]) -> str:
+    """The sha256 of names and values: numbers as little-endian doubles (one NaN, one zero), text as lines."""
+    digest = hashlib.sha256()
+    for name, column in zip([*X.names, "class"], [*X.columns, y], strict=True):
+        digest.update(f"{name}\n".encode())
+        if column.dtype == np.object_:
+            digest.update("\n".join(value or "" for value in column).encode())
+        else:
+            digest.update(np.where(np.isnan(column), np.nan, column + 0.0).astype("<f8").tobytes())
+    return digest.hexdigest()
 
 
 # ------------------------------------------------------------------------------------------------------------- fetching

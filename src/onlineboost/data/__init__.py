@@ -1,11 +1,11 @@
 """Data as it comes to data as the kernels take it.
 
-In the order of the data: `files` reads a file or a pipe block by block (`csv_files`, `parquet_files`, `ndjson_files`
-and what they offer, `source`), `table` is what comes out, `frames` makes the same of arrays and data frames, `values`
-says what a single value means, `encoder` and `labels` turn it into numbers (`places`: which nominal values are told
-apart, `columns`: which columns are meant, and those that turn up later, `single`: one row at a time), `errors` are the
-words for what is wrong, and warnings that point at the caller. Public are the names below. It may import `storage` and
-`_compile` only; all packages above it may import it.
+In the order of the data: `files` reads a file or a pipe block by block (`text_files`: CSV and NDJSON), `table` is what
+comes out, and what a file format offers, `frames` makes the same of arrays and data frames, `values` says what a single
+value means, `encoder` and `labels` turn it into numbers (`places`: which nominal values are told apart, `columns`:
+which columns are meant, and those that turn up later, `single`: one row at a time), `errors` are the words for what is
+wrong, and warnings that point at the caller. Public are the names below. It may import `storage` and `_compile` only;
+all packages above it may import it.
 """
 
 from importlib import import_module

@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 
 import reference_places
 from onlineboost import HoeffdingTree
-from onlineboost.data.encoder import Encoder
+from onlineboost.data.encoder import Encoder, RowReader
 from onlineboost.data.errors import DataError
 from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN
-from onlineboost.data.single import RowReader
 from onlineboost.data.table import Table
 
 SIZE = [1.5, None, -2.0, 4.0]

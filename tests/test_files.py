@@ -458,3 +458,10 @@ def test_a_name_that_comes_twice_in_an_object_is_named_with_its_line(tmp_path):
     path.write_text('{"size": 1, "label": "a"}\n{"size": 1, "size": 2, "label": "b"}\n')
     with pytest.raises(DataError, match=r"events.ndjson, line 2: the name 'size' comes twice in this object"):
         list(read_blocks(path))
+
+
+def test_a_null_in_the_first_object_does_not_make_text_a_number(tmp_path):
+    path = tmp_path / "events.ndjson"
+    path.write_text('{"size": null, "colour": null, "y": "a"}\n{"size": 1, "colour": "red", "y": "b"}\n')
+    (block,) = read_blocks(path)
+    assert [column.dtype for column in block.X.columns] == [np.float64, object]

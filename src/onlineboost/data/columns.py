@@ -7,13 +7,14 @@ order of a mapping.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost.data.errors import DataError, near_names
+from onlineboost.data.errors import DataError, Remarks, near_names
 from onlineboost.data.frames import FIRST_VALUE, numbers_of_values, table_of_row
 from onlineboost.data.table import Table
 from onlineboost.data.values import category_of, is_missing
@@ -31,6 +32,32 @@ def other_names(unknown: list[str], missing: list[str]) -> DataError:
             lines += [what, *(f"- {name}" for name in names[:20]), *(["- ..."] if len(names) > 20 else [])]
     advice = "The first block settles the columns: leave the others out, and fill one that is missing with NaN."
     return DataError("\n".join([*lines, advice]))
+
+
+def not_a_column(unknown: list[str], known: Sequence[str]) -> DataError:
+    return DataError(
+        f"unknown column {', '.join(map(repr, unknown[:5]))}: this model's columns are {', '.join(known)}. The first "
+        f"row or block settles the columns: leave the others out, or start a new model with all of them"
+    )
+
+
+def columns_by_name(table: Table, names: Sequence[str], *, gaps: bool) -> tuple[np.ndarray, ...]:
+    """The columns with these names; if there may be gaps, one that is not there is missing, and others are left out."""
+    by_name = dict(zip(table.names, table.columns, strict=True))
+    if not gaps and by_name.keys() != set(names):
+        raise other_names(sorted(by_name.keys() - set(names)), sorted(set(names) - by_name.keys()))
+    nothing = np.full(len(table), np.nan)
+    return tuple(by_name.get(name, nothing) for name in names)
+
+
+def check_finite(matrix: np.ndarray, names: Sequence[str]) -> None:
+    """An error for the first value that is infinite, in a matrix whose columns have these names."""
+    if np.isinf(matrix).any():
+        row, column = np.argwhere(np.isinf(matrix))[0]
+        raise DataError(
+            f"row {row}, column {names[column]!r}: infinity is not a value that can be learned from; use NaN for "
+            f"missing, or clip the column"
+        )
 
 
 def positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) -> set[int]:
@@ -60,6 +87,21 @@ def positions(categorical: Sequence[int | str] | None, names: tuple[str, ...]) -
 
 
 # -- what is said, once for a model
+
+
+def names_told(given: Collection[str], names: Sequence[str], learning: bool, *, row: bool = False) -> Remarks:
+    """What there is to say of a block or a row with the `given` names, to a model whose columns have these `names`."""
+    known = set(names)
+    unknown = [name for name in given if name not in known]
+    if learning:
+        return {"too many columns": too_many_columns} if unknown and len(names) >= MAX_COLUMNS_OF_MODEL else {}
+    if len(unknown) == len(given):
+        return {"no known column": partial(all_missing, given, names)}
+    if not unknown:
+        return {}
+    if row and len(given) - len(unknown) == len(names):
+        return {"unknown column": Extra(frozenset(unknown), names)}
+    return {"unknown column": partial(unknown_left_out, unknown, names)}
 
 
 @dataclass(frozen=True)
@@ -99,7 +141,12 @@ def too_many_columns() -> str:
     )
 
 
-def digits_lost(name: str) -> str:
+def digits_told(names: Iterable[str]) -> Remarks:
+    """What there is to say of columns whose whole numbers are rounded."""
+    return {f"digits {name}": partial(_digits_lost, name) for name in names}
+
+
+def _digits_lost(name: str) -> str:
     return (
         f"column {name!r} has whole numbers beyond 2**53, which are rounded: a float has 53 bits, so two of them may "
         f"become one. If they name something (ids), give them as text (in files: --nominal, nominal=); if they measure "

@@ -10,36 +10,38 @@ block that turns out to be invalid leaves everything as it was.
 
 from __future__ import annotations
 
+import struct
 import sys
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlineboost.data.columns import (
-    MAX_COLUMNS_OF_MODEL,
-    Extra,
     NewColumn,
-    all_missing,
-    digits_lost,
+    check_finite,
+    columns_by_name,
+    digits_told,
     first_columns,
+    names_told,
     new_columns,
     new_columns_of_row,
     no_known_column,
-    other_names,
+    not_a_column,
     positions,
-    too_many_columns,
-    unknown_left_out,
 )
 from onlineboost.data.errors import DataError, Remarks
 from onlineboost.data.frames import as_table, named_row, numbers_of_values, rounded_names, row_in_order
-from onlineboost.data.places import NOTHING, OWN, Column, Key, Met, begins_to_share, own_places, places_shared
+from onlineboost.data.places import NOTHING, OWN, Column, Key, Met, own_places, sharing_told
 from onlineboost.data.table import Table
 from onlineboost.data.values import category_of, interned, rounded_columns
+
+PLAIN_VALUES = frozenset({type(None), float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_})
+"""Types of single values beside text that are not looked at any further."""
 
 
 @dataclass
@@ -134,8 +136,8 @@ class Encoder:
         if plain and X.ndim == 2 and X.dtype.kind in "biuf" and not self.nominal:
             self._check_width(X.shape[1])
             matrix = np.require(X, np.float64, ["C", "W"])  # a read-only array would be another type to the kernels
-            self._check_finite(matrix, range(X.shape[1]))
-            return Encoded(matrix, [], remarks=self._rounded(rounded_names(self.names, matrix, X)) if learning else {})
+            check_finite(matrix, self.names)
+            return Encoded(matrix, [], remarks=digits_told(rounded_names(self.names, matrix, X)) if learning else {})
         table = as_table(X)
         if not table.names and not table.named:  # an empty list of rows
             return Encoded(np.empty((0, len(self.names))), [{} for _ in self.nominal])
@@ -144,11 +146,11 @@ class Encoder:
         for at, c in enumerate(self.numeric):
             column = columns[c]
             out[:, at] = column if column.dtype != np.object_ else numbers_of_values(column.tolist(), self.names[c])
-        self._check_finite(out[:, : len(self.numeric)], self.numeric)
+        check_finite(out[:, : len(self.numeric)], [self.names[c] for c in self.numeric])
         encoded = self._code(out, lambda c: columns[c].tolist(), learning)
         if table.named and self.named:
-            encoded.remarks |= self._names_told(table.names, learning)
-        encoded.remarks |= self._rounded(table.rounded) if learning else {}
+            encoded.remarks |= names_told(table.names, self.names, learning)
+        encoded.remarks |= digits_told(table.rounded) if learning else {}
         return encoded
 
     def read_row(self, x: Mapping[str, Any] | Sequence[Any], *, learning: bool = True) -> Encoded:
@@ -159,10 +161,10 @@ class Encoder:
         n = len(self.numeric)
         row = np.empty((1, len(self.names)))
         row[0, :n] = [numbers_of_values([values[c]], self.names[c])[0] for c in self.numeric]
-        self._check_finite(row[:, :n], self.numeric)
+        check_finite(row[:, :n], [self.names[c] for c in self.numeric])
         if learning:
             rounded = rounded_columns(row[:, :n], lambda at: [values[self.numeric[at]]])
-            remarks |= self._rounded(self.names[self.numeric[at]] for at in rounded)
+            remarks |= digits_told(self.names[self.numeric[at]] for at in rounded)
         return self._code(row, lambda c: (values[c],), learning, remarks)
 
     def keep(self, x: Mapping[str, Any] | Sequence[Any]) -> Kept:
@@ -198,7 +200,7 @@ class Encoder:
             column = Column(self.codes[j], self.once[j])
             row[0, len(self.numeric) + j], _ = column.code(text, 0)
             encoded.fresh[j], encoded.met[j] = column.fresh, column.met
-            encoded.remarks |= self._sharing(j, column.fresh)
+            encoded.remarks |= sharing_told(self.names[self.nominal[j]], self.codes[j], column.fresh)
         return encoded
 
     def commit(self, encoded: Encoded, first_round: int) -> bool:
@@ -255,32 +257,8 @@ class Encoder:
             out[:, len(self.numeric) + j] = codes
             encoded.fresh.append(column.fresh)
             encoded.met.append(column.met)
-            encoded.remarks |= self._sharing(j, column.fresh)
+            encoded.remarks |= sharing_told(self.names[c], self.codes[j], column.fresh)
         return encoded
-
-    # -- what there is to warn of
-
-    def _sharing(self, j: int, fresh: dict[Key, int]) -> Remarks:
-        """When the values of a nominal column begin to share places by their hashes."""
-        name = self.names[self.nominal[j]]
-        return {f"sharing {name}": partial(places_shared, name)} if begins_to_share(self.codes[j], fresh) else {}
-
-    def _rounded(self, names: Iterable[str]) -> Remarks:
-        return {f"digits {name}": partial(digits_lost, name) for name in names}
-
-    def _names_told(self, given: Collection[str], learning: bool, *, row: bool = False) -> Remarks:
-        """Of a block or a row with these names."""
-        unknown = [name for name in given if name not in self._known]
-        if learning:
-            return {"too many columns": too_many_columns} if unknown and len(self.names) >= MAX_COLUMNS_OF_MODEL else {}
-        if len(unknown) == len(given):
-            return {"no known column": partial(all_missing, given, self.names)}
-        if not unknown:
-            return {}
-        extra = row and len(given) - len(unknown) == len(self.names)
-        if extra:
-            return {"unknown column": Extra(frozenset(unknown), self.names)}
-        return {"unknown column": partial(unknown_left_out, unknown, self.names)}
 
     # -- new columns
 
@@ -297,7 +275,7 @@ class Encoder:
         return new_columns_of_row(by_name, self._known)
 
     def grown(self, columns: Sequence[NewColumn]) -> Encoder:
-        """A copy with these columns, to try them on."""
+        """A copy with these columns, too."""
         copy = deepcopy(self)
         copy.add_columns(columns)
         return copy
@@ -319,15 +297,8 @@ class Encoder:
         """The columns in the order of the first block: by name where both have names, otherwise by position."""
         if table.names == self.names:
             return table.columns
-        by_name = dict(zip(table.names, table.columns, strict=True))
-        if table.named and self.named and self.opens == "open":
-            nothing = np.full(len(table), np.nan)
-            return tuple(by_name.get(name, nothing) for name in self.names)
-        if table.named and (self.named or self._known == by_name.keys()):
-            unknown, missing = sorted(by_name.keys() - self._known), sorted(self._known - by_name.keys())
-            if unknown or missing:
-                raise other_names(unknown, missing)
-            return tuple(by_name[name] for name in self.names)
+        if table.named and (self.named or self._known == set(table.names)):
+            return columns_by_name(table, self.names, gaps=self.named and self.opens == "open")
         self._check_width(len(table.names))
         return table.columns
 
@@ -343,25 +314,86 @@ class Encoder:
             if unknown and nameless:  # a Series without names
                 return list(by_name.values())
             if unknown and (self.opens == "fixed" or not self.named):
-                raise DataError(
-                    f"unknown column {', '.join(map(repr, unknown[:5]))}: this model's columns are "
-                    f"{', '.join(self.names)}. The first row or block settles the columns: leave the others out, or "
-                    f"start a new model with all of them"
-                )
+                raise not_a_column(unknown, self.names)
             if not given and self.opens == "fixed":
                 raise DataError(no_known_column(given, self.names))
             by_name = given
-            remarks |= self._names_told(given, learning, row=True)
+            remarks |= names_told(given, self.names, learning, row=True)
         return [by_name.get(name) for name in self.names]
 
     def _check_width(self, n: int) -> None:
         if n != len(self.names):
             raise DataError(f"X has {n} features, but this model is expecting {len(self.names)} features as input")
 
-    def _check_finite(self, matrix: np.ndarray, positions: Sequence[int] | range) -> None:
-        if np.isinf(matrix).any():
-            row, at = np.argwhere(np.isinf(matrix))[0]
-            raise DataError(
-                f"row {row}, column {self.names[positions[at]]!r}: infinity is not a value that can be learned from; "
-                f"use NaN for missing, or clip the column"
-            )
+
+class RowReader:
+    """Reads single rows without a detour: mappings and sequences of plain values, all known. Changes nothing.
+
+    Whatever is not plain (text for a number, a value not met before) is left to `Encoder.read_row`, with all its rules.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.names = encoder.names
+        self._n = len(encoder.names)
+        self._by_name = itemgetter(*encoder.names) if self._n > 1 else lambda x: (x[encoder.names[0]],)
+        self._known = frozenset(encoder.names)
+        self._pack = struct.Struct(f"{self._n}d").pack_into  # takes nothing but numbers
+
+    def read(self, x: Any, row: np.ndarray) -> bool:
+        """Write the row x, encoded, to `row` (1, columns); False: it is not plain."""
+        kind = type(x)
+        try:
+            if kind is dict:
+                if len(x) == self._n:
+                    values = self._by_name(x)
+                elif x and x.keys() <= self._known:
+                    values = [x.get(name) for name in self.names]  # what is left out is missing
+                else:
+                    return False
+            elif kind is list or kind is tuple:
+                values = x
+            elif kind is np.ndarray:
+                values = x.tolist()
+            elif kind is Kept:
+                return self._encoder.recall(x, row)
+            else:
+                return False
+            if self._encoder.nominal:
+                values = self._coded(values)
+            elif None in values:
+                values = [np.nan if value is None else value for value in values]
+            self._pack(row, 0, *values)  # type: ignore[arg-type]
+        except (KeyError, TypeError, OverflowError, struct.error):
+            return False
+        return True
+
+    def read_any(self, x: Any, row: np.ndarray, *, learning: bool) -> Remarks | None:
+        """The same by all rules, errors included; what there is to warn of.
+
+        None: it is to be learned, and a value or a column might be new.
+        """
+        encoder = self._encoder
+        if learning and (encoder.nominal or type(x) is Kept or encoder.new_columns_of_row(x)):
+            return None
+        encoded = encoder.read_row(x, learning=False)
+        row[:] = encoded.X
+        return encoded.remarks
+
+    def _coded(self, values: Any) -> list[float]:
+        encoder, out = self._encoder, []
+        if len(values) != self._n:
+            raise TypeError
+        for c in encoder.numeric:
+            value = values[c]
+            if type(value) not in PLAIN_VALUES:
+                raise TypeError
+            out.append(np.nan if value is None else value)
+        for c, codes in zip(encoder.nominal, encoder.codes, strict=True):
+            value = values[c]
+            if type(value) is not str:
+                if type(value) not in PLAIN_VALUES:
+                    raise TypeError
+                value = category_of(value)
+            out.append(np.nan if value is None else codes[value])
+        return out

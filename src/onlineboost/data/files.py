@@ -146,10 +146,7 @@ def _blocks(
 ) -> Iterator[Block]:
     with _open(path) as source:
         target = target_name(source, target)
-        predictors = [name for name in source.names if name != target]
-        check_dropped(path, predictors, drop)
-        predictors = [name for name in predictors if name not in drop]
-        check_forced(path, predictors, nominal, numeric)
+        predictors = _predictors(source, target, nominal, numeric, drop)
         is_numeric: dict[str, bool] = {}
         first_row = 0
         for chunk in source.chunks(_first_rows(path, block_rows), [*predictors, target]):
@@ -215,22 +212,21 @@ def target_name(source: Source, target: str | None) -> str:
     return target
 
 
-def check_forced(path: Path, names: list[str], nominal: frozenset[str], numeric: frozenset[str]) -> None:
-    """Columns whose kind is not to be guessed are there, and of one kind."""
-    for name in sorted(nominal | numeric):
-        if name not in names:
-            raise file_error(path, f"no predictor is named {name!r}." + suggest(name, names))
-        if name in nominal and name in numeric:
-            raise file_error(path, "asked to be both nominal and numeric. Choose one.", None, name)
-
-
-def check_dropped(path: Path, names: list[str], drop: frozenset[str]) -> None:
-    """Columns to leave out are there, and others are left."""
-    for name in sorted(drop):
-        if name not in names:
-            raise file_error(path, f"no predictor is named {name!r}." + suggest(name, names))
-    if len(drop) == len(names):
-        raise file_error(path, "all predictors are left out: keep at least one.")
+def _predictors(
+    source: Source, target: str, nominal: frozenset[str], numeric: frozenset[str], drop: frozenset[str]
+) -> list[str]:
+    """The columns to learn from; those that are to be left out or not to be guessed are there, and of one kind."""
+    names = [name for name in source.names if name != target]
+    kept = [name for name in names if name not in drop]
+    for asked, known in ((drop, names), (nominal | numeric, kept)):
+        for name in sorted(asked):
+            if name not in known:
+                raise file_error(source.path, f"no predictor is named {name!r}." + suggest(name, known))
+    if not kept:
+        raise file_error(source.path, "all predictors are left out: keep at least one.")
+    for name in sorted(nominal & numeric):
+        raise file_error(source.path, "asked to be both nominal and numeric. Choose one.", None, name)
+    return kept
 
 
 def numbers_of(source: Source, chunk: Chunk, name: str) -> NDArray[np.float64]:
@@ -254,18 +250,16 @@ def numbers_of(source: Source, chunk: Chunk, name: str) -> NDArray[np.float64]:
 
 def table_of(source: Source, chunk: Chunk, names: Sequence[str], is_numeric: Callable[[str], bool]) -> Table:
     """These columns of a chunk, of which some are numbers."""
-    columns = [numbers_of(source, chunk, name) if is_numeric(name) else texts_of(chunk, name) for name in names]
-    numbers = [(name, column) for name, column in zip(names, columns, strict=True) if is_numeric(name)]
-    rounded = (name for name, column in numbers if _is_rounded(chunk, name, column))
+
+    def is_rounded(name: str, column: np.ndarray) -> bool:
+        return is_numeric(name) and bool(rounded_columns(column[:, None], lambda _: chunk.texts(name)))
+
+    columns = [
+        numbers_of(source, chunk, name) if is_numeric(name) else np.array(chunk.texts(name), dtype=object)
+        for name in names
+    ]
+    rounded = (name for name, column in zip(names, columns, strict=True) if is_rounded(name, column))
     return Table(tuple(names), tuple(columns), rounded=tuple(rounded))
-
-
-def _is_rounded(chunk: Chunk, name: str, column: np.ndarray) -> bool:
-    return bool(rounded_columns(column[:, None], lambda _: chunk.texts(name)))
-
-
-def texts_of(chunk: Chunk, name: str) -> NDArray[np.object_]:
-    return np.array(chunk.texts(name), dtype=object)
 
 
 def labels_of(source: Source, chunk: Chunk, target: str) -> list[str]:

@@ -70,7 +70,7 @@ def named_row(x: Any) -> Mapping[Any, Any] | None:
         return x
     if hasattr(x, "_asdict"):
         return x._asdict()  # type: ignore[no-any-return]
-    if _is_block(x):
+    if len(getattr(x, "shape", ())) > 1:  # a frame or a table, even of one row
         raise _no_row(x)
     if not hasattr(x, "keys"):
         return None
@@ -91,11 +91,6 @@ def row_in_order(x: Any) -> Sequence[Any]:
         except TypeError:
             pass
     raise _no_row(x)
-
-
-def _is_block(x: Any) -> bool:
-    """Whether it has two dimensions: a frame or a table, even of one row."""
-    return len(getattr(x, "shape", ())) > 1
 
 
 def _no_row(x: Any) -> DataError:

@@ -54,7 +54,8 @@ class Labels:
         try:
             out = np.fromiter(map(self._codes.get, labels, repeat(-1)), np.int64, len(labels))
         except TypeError:
-            raise _unhashable(labels) from None
+            _check_hashable(labels)
+            raise
         new: dict[Hashable, int] = {}
         met: dict[Hashable, int] = {}  # codes of labels that are new, or known but written in another type
         written: dict[str, int] = {}  # codes of the new ones by how they are written
@@ -201,14 +202,10 @@ def written_as(label: Any) -> Any:
     return label
 
 
-def _unhashable(labels: list[Any]) -> DataError:
-    row = next(row for row, label in enumerate(labels) if not _hashable(label))
-    return DataError(f"row {row}: {labels[row]!r} is no label: give text, a number or another value that can be hashed")
-
-
-def _hashable(label: Any) -> bool:
-    try:
-        hash(label)
-    except TypeError:
-        return False
-    return True
+def _check_hashable(labels: list[Any]) -> None:
+    for row, label in enumerate(labels):
+        try:
+            hash(label)
+        except TypeError:
+            what = "is no label: give text, a number or another value that can be hashed"
+            raise DataError(f"row {row}: {label!r} {what}") from None

@@ -15,8 +15,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from functools import partial
 from typing import NamedTuple
 from zlib import crc32
+
+from onlineboost.data.errors import Remarks
 
 MAX_VALUES = 256
 """Codes of a nominal column at most."""
@@ -137,13 +140,13 @@ def own_places(codes: dict[Key, int]) -> int:
     return len(codes) if len(codes) <= AT_ONCE else sum(type(key) is str for key in codes)
 
 
-def begins_to_share(codes: dict[Key, int], fresh: dict[Key, int]) -> bool:
-    """Whether a column with these codes becomes crowded by these new ones."""
-    return any(type(key) is int and key for key in fresh) and not any(type(key) is int and key for key in codes)
+def sharing_told(name: str, codes: dict[Key, int], fresh: dict[Key, int]) -> Remarks:
+    """What there is to say of a column with these codes if it becomes crowded by these new ones."""
+    begins = any(type(key) is int and key for key in fresh) and not any(type(key) is int and key for key in codes)
+    return {f"sharing {name}": partial(_places_shared, name)} if begins else {}
 
 
-def places_shared(name: str) -> str:
-    """What to tell of such a column."""
+def _places_shared(name: str) -> str:
     return (
         f"column {name!r} has more than {OWN} different values. At most {OWN} that came more than once are told apart; "
         f"others share {SHARED} places, by a hash of their text, so that each place stands for a mixture. If rare "

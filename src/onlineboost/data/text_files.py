@@ -289,7 +289,8 @@ class NdjsonChunk(_TextChunk):
         self._first = source.first
 
     def looks_numeric(self, name: str) -> bool:
-        return not isinstance(self._first[name], str)
+        first = self._first[name]
+        return self.numbers(name) is not None if first is None else not isinstance(first, str)
 
     def _values(self, name: str) -> list[Any]:
         values = [row.get(name) for row in self._rows]
@@ -313,7 +314,10 @@ class NdjsonChunk(_TextChunk):
 
 
 class NdjsonSource(_TextSource):
-    """Open NDJSON. The first row settles the columns: text is a category, a number, true, false or null a number."""
+    """Open NDJSON. The first row settles the columns: text is a category; a number, true or false a number.
+
+    Null is a number, too, unless the first chunk has text there that is none.
+    """
 
     format, chunk, waits = "NDJSON", NdjsonChunk, False
 

@@ -21,8 +21,8 @@ from onlineboost.chain.model import CalibrationPass, Model, calibrate_row
 from onlineboost.chain.pending import Awaited, Pending, Ticket, as_it_came, checked_id
 from onlineboost.chain.rows import LearningRow, PredictingRow, can_go_alone, make_room
 from onlineboost.chain.weights import MOST_WEIGHT, counted, mean_after, weigh_classes
+from onlineboost.data.encoder import RowReader
 from onlineboost.data.errors import Remarks
-from onlineboost.data.single import RowReader
 from onlineboost.estimators import learning, memory
 from onlineboost.estimators.changes import ready
 from onlineboost.estimators.costs import Costs, for_experts

@@ -116,7 +116,7 @@ def predict_then_learn(
     if not seen:
         raise DataError("the stream is empty: there is nothing to learn from")
     if rows is not None:
-        rows.learn_rest()
+        rows.learn(rows.labels.due())  # the stream has ended
 
 
 Said = tuple[np.ndarray, np.ndarray | None, Any]  # predictions, probabilities and the labels of their columns
@@ -211,7 +211,7 @@ class _RowByRow:
     """
 
     def __init__(self, model: Any, classes: Any, labels: LabelQueue | None, *, begun: bool) -> None:
-        self._model, self._classes, self._labels = model, classes, labels or LabelQueue()
+        self._model, self._classes, self.labels = model, classes, labels or LabelQueue()
         self._takes_tables = hasattr(model, "test_then_train")  # of this package
         self._takes_single_rows = self._takes_tables and hasattr(model, "learn_one")
         self._begun = begun  # before the first label has come there is nothing to predict with
@@ -223,21 +223,15 @@ class _RowByRow:
         said: np.ndarray = np.empty(len(block), object)
         parts: list[tuple[int, np.ndarray | None, Any]] = []
         for b, row in enumerate(self._rows(block, weight)):
-            self._learn(self._labels.before(self._seen))
-            if self._begun:
-                said[b] = self._predict(row)
-            p = self._probabilities(row) if proba and self._begun else None
+            self.learn(self.labels.before(self._seen))
+            said[b], p = self._ask(row, proba) if self._begun else (None, None)
             parts.append((1, p, None if p is None else self._model.classes_))
             self._waiting[self._seen] = row
-            self._learn(self._labels.after(self._seen))
+            self.learn(self.labels.after(self._seen))
             self._seen += 1
         if all(p is None for _, p, _ in parts):
             return said, None, None
         return said, in_columns(parts, self._model.classes_), self._model.classes_
-
-    def learn_rest(self) -> None:
-        """The stream has ended: learn all rows that are left."""
-        self._learn(self._labels.due())
 
     def _rows(self, block: Block, weight: np.ndarray | None) -> Iterator[_Row]:
         X: Any = block.X if self._takes_tables else _as_numbers(self._model, block)
@@ -250,15 +244,14 @@ class _RowByRow:
         for b, row in enumerate(values):
             yield _Row(row, X[b : b + 1], block.y[b : b + 1], None if weight is None else float(weight[b]))
 
-    def _predict(self, row: _Row) -> Any:
-        return self._model.predict(row.X)[0] if row.values is None else self._model.predict_one(row.values)
+    def _ask(self, row: _Row, proba: bool) -> tuple[Any, np.ndarray | None]:
+        model, x = self._model, row.values
+        if x is None:
+            return model.predict(row.X)[0], np.asarray(model.predict_proba(row.X)) if proba else None
+        return model.predict_one(x), np.array([list(model.predict_proba_one(x).values())]) if proba else None
 
-    def _probabilities(self, row: _Row) -> np.ndarray:
-        if row.values is None:
-            return np.asarray(self._model.predict_proba(row.X))
-        return np.array([list(self._model.predict_proba_one(row.values).values())])
-
-    def _learn(self, numbers: Iterator[int]) -> None:
+    def learn(self, numbers: Iterator[int]) -> None:
+        """These rows, whose labels have come."""
         for number in numbers:
             row = self._waiting.pop(number)
             if self._begun and row.values is not None:
@@ -284,8 +277,11 @@ def _as_numbers(model: Any, block: Block) -> Any:
 # ------------------------------------------------------------------------------------------------------ baselines
 
 
-class _Baseline:
-    """A model that knows labels alone."""
+class MajorityClass:
+    """The baseline that predicts the label of most weight so far: seen most often, if rows have no weights."""
+
+    def __init__(self) -> None:
+        self.counts: dict[Any, float] = {}
 
     def predict(self, X: Any) -> np.ndarray:
         """The same label for all rows; None before the first is learned."""
@@ -306,32 +302,14 @@ class _Baseline:
         return out
 
     def _label(self) -> Any:
-        raise NotImplementedError
-
-    def _learn(self, label: Any, weight: float) -> None:
-        raise NotImplementedError
-
-
-class MajorityClass(_Baseline):
-    """The baseline that predicts the label of most weight so far: seen most often, if rows have no weights."""
-
-    def __init__(self) -> None:
-        self.counts: dict[Any, float] = {}
-
-    def _label(self) -> Any:
         return max(self.counts, key=self.counts.__getitem__) if self.counts else None
 
     def _learn(self, label: Any, weight: float) -> None:
         self.counts[label] = self.counts.get(label, 0) + weight
 
 
-class LastClass(_Baseline):
+class LastClass(MajorityClass):
     """The baseline that predicts the label seen last: hard to beat where labels come in runs."""
 
-    last: Any = None
-
-    def _label(self) -> Any:
-        return self.last
-
     def _learn(self, label: Any, weight: float) -> None:
-        self.last = label
+        self.counts = {label: weight}  # nothing before it counts

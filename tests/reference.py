@@ -68,6 +68,13 @@ def printed_gradient(s, l, y, alpha):
     return -sum(1.0 / (1.0 + math.exp(s[j] + alpha - s[y])) for j in range(len(s)) if j != y)
 
 
+def programmed_gradient(s, l, y, alpha):
+    """What the authors' program has in its place: the sign of alpha is turned as well."""
+    if l != y:
+        return 1.0 / (1.0 + math.exp(s[y] - s[l] - alpha))
+    return -sum(1.0 / (1.0 + math.exp(s[j] - (alpha + s[y]))) for j in range(len(s)) if j != y)
+
+
 def gradient(name, s, l, y, alpha):
     """f'(alpha) for f(alpha) = L^y(s + alpha e_l): (gradientLogistic, corrected), (expGradient), (squareGradient)."""
     others = [j for j in range(len(s)) if j != y]
@@ -218,7 +225,8 @@ class AdaboostOLM:
             self.cost_sums[i][0] += weight * C[y][l]
             self.cost_sums[i][1] += weight * C[y][y]
             now = s, l, y, self.alpha[i]
-            slope = weight * (printed_gradient(*now) if self.printed else gradient(self.loss, *now))
+            wrong = {True: printed_gradient, "programmed": programmed_gradient}.get(self.printed)
+            slope = weight * (wrong(*now) if wrong else gradient(self.loss, *now))
             if self.slopes is None:
                 eta = step_size(self.loss, k, len(self.learners), i, self.t - self.born[i])
             else:

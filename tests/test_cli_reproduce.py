@@ -20,7 +20,7 @@ from onlineboost_paper.command import orders_of
 TINY = ["--datasets", "balance", "--systems", "adaolm,dt,default", "--learners", "10"]
 
 
-def test_orders_of():
+def testorders_of():
     assert orders_of("27") == paper_tables.ORDERS
     assert orders_of("3")["movement"] == 3
     assert orders_of("3")["isolet"] == 1
@@ -47,6 +47,25 @@ def test_reproduce_writes_tables_and_says_what_is_left_out(tmp_path, monkeypatch
     again = CliRunner().invoke(main, [*args, "--out", str(tmp_path / "out")])
     assert "6 of 6 cells are there already" in again.output
     assert json.loads((tmp_path / "out/results.json").read_text()) == found
+
+
+def test_as_printed_as_programmed_and_ours_stand_side_by_side(tmp_path):
+    systems = "adaolm,adaolm as printed,adaolm as programmed"
+    args = ["reproduce", *TINY, "--systems", systems, "--orders", "2", "--limit", "100", "--jobs", "1"]
+    done = CliRunner().invoke(main, [*args, "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "results.json").read_text())
+    tails = {row["system"]: row["tail"] for row in found["results"]}
+    forms = {"as printed": "AdaOLM as printed", "as programmed": "AdaOLM as programmed", "ours": "AdaOLM"}
+    for form, system in forms.items():
+        assert found["distances"][form] == {"AdaOLM": pytest.approx(abs(tails[system] - 0.754))}
+        line = next(line for line in done.stdout.splitlines() if f"│ {form} " in line or f"│{form} " in line)
+        assert f"{100 * abs(tails[system] - 0.754):.1f}" in line
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    section = page[page.index("As printed, as programmed, ours") :]
+    for system in forms.values():
+        assert f"{tails[system]:.3f}".lstrip("0") in section
+    assert "AdaOLM as printed" not in page  # its own rows, not one more column of every table
 
 
 def test_a_report_alone_has_all_that_was_run_whether_the_data_are_at_hand_or_not(tmp_path, monkeypatch):

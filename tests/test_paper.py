@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from onlineboost import HoeffdingTree, load_dataset, prequential
+from onlineboost import AdaBoostOLM, AdaBoostOVA, HoeffdingTree, OneVsAll, OnlineMBBM, load_dataset, prequential
 from onlineboost.data.errors import DataError
 from onlineboost_paper import cells as paper_cells
 from onlineboost_paper import tables as paper_tables
@@ -130,6 +130,7 @@ def test_long_cells_come_first_and_missing_sets_are_named(monkeypatch, tmp_path)
 
 
 def test_systems_are_found_however_they_are_typed():
+    assert find_system("adaolm-as-printed") == "AdaOLM as printed"
     assert [find_system(s) for s in ("adaolm", "mb.3", "MB 0.001", "mb-auto", "Default", "OVA")] == [
         "AdaOLM", "MB .3", "MB .001", "MB auto", "default", "OvA",
     ]  # fmt: skip
@@ -254,8 +255,31 @@ def test_all_that_learning_needs_counts_for_the_version_of_the_code():
     assert not {"cli", "report"} & counted
 
 
-def test_the_papers_tree_is_the_one_of_the_estimator_with_settings_drawn_in_the_logarithm():
-    tree = HoeffdingTree.paper(draws="log")
+def test_the_forms_are_those_of_the_estimators():
+    for system, (kind, gamma) in {"AdaOLM": (AdaBoostOLM, ()), "MB .1": (OnlineMBBM, (0.1,)), "OvA": (OneVsAll, ()),
+                                  "AdaOVA": (AdaBoostOVA, ())}.items():  # fmt: skip
+        made = {form: make_model(*paper_tables.SYSTEMS[f"{system} {form}"], 5, 3) for form in paper_tables.FORMS}
+        printed = {} if gamma else {"as_printed": True}
+        wanted = kind.paper(*gamma, n_learners=5, random_state=3, **printed)
+        assert repr(made["as printed"]) == repr(wanted)
+        wanted = kind.paper(*gamma, n_learners=5, random_state=3, as_programmed=True)
+        assert repr(made["as programmed"]) == repr(wanted)
+
+
+def test_distances_are_means_over_the_data_sets_that_there_are_in_all_ways():
+    far = {"": 0.01, " as printed": -0.03, " as programmed": 0.02}
+    rows = [{"dataset": name, "system": f"AdaOLM{form}", "tail_difference": far[form] * times}
+            for name, times in (("car", 1.0), ("balance", -3.0)) for form in far]  # fmt: skip
+    rows += [{"dataset": "mice", "system": "AdaOLM", "tail_difference": 0.5}]
+    found = paper_tables.distances(rows)
+    assert list(found) == ["as printed", "as programmed", "ours"]
+    assert [found[form]["AdaOLM"] for form in found] == pytest.approx([0.06, 0.04, 0.02])
+    assert paper_tables.distances(rows[:2]) == {}
+
+
+def test_the_papers_tree_is_the_one_of_the_authors_program():
+    tree = HoeffdingTree.paper(as_programmed=True)
+    assert tree.draws == "log"
     assert repr(make_model("adaboost-olm", "paper", 3, 0).learner) == repr(tree)
     alone = make_model("hoeffding-tree", "paper", 1, 7).get_params()
     assert alone == tree.set_params(random_state=7).get_params()

@@ -13,7 +13,8 @@ from sklearn.base import clone
 import reference
 import reference_binary
 from helpers import assert_same_tree, forest_of, in_blocks, mixed_stream, n_inner, plain, twins_of
-from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, OnlineMBBM, load
+from onlineboost import AdaBoostOLM, AdaBoostOVA, HoeffdingTree, OneVsAll, OnlineMBBM, load
+from onlineboost.estimators.settings import SCALE, draw
 from onlineboost.trees.state import Columns
 
 SEED = 5
@@ -59,6 +60,56 @@ def test_adaboost_olm_is_algorithm_2(as_printed, scale):
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
     np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-9)
     np.testing.assert_allclose(clf.expert_weights_, np.array(twin.v) / sum(twin.v), rtol=1e-9)
+
+
+def test_as_programmed_adaboost_olm_is_that_of_the_authors_program():
+    """Another wrong gradient, weights times U(5, 200), but always 5 for the first learner; trees drawn in the log."""
+    clf = AdaBoostOLM.paper(5, as_programmed=True, random_state=SEED)
+    scale = draw((5, 200), 5, SEED, SCALE, "weight_scale").tolist()
+    said, wanted, twin = run_with_twin(
+        clf,
+        lambda trees: with_classes(
+            reference.AdaboostOLM(trees, "logistic", [10.0, *scale[1:]], SEED, "cost", "hedge", "programmed"), 3
+        ),
+    )
+    assert said == wanted
+    np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-9)
+    np.testing.assert_allclose(clf.expert_weights_, np.array(twin.v) / sum(twin.v), rtol=1e-9)
+    assert clf.learner.draws == "log"
+
+
+@pytest.mark.parametrize("kind", [AdaBoostOVA, OneVsAll])
+def test_as_programmed_the_weights_of_binary_trees_are_scaled_too(kind):
+    X, y, _ = mixed_stream(300, SEED, 3)
+    clf = kind.paper(4, as_programmed=True, random_state=SEED).fit(X, y)
+    assert (clf.weight_scale, clf.vote, clf.learner.draws) == ((5, 200), "cost", "log")
+    for segment in clf._fitted().chain.segments:
+        assert segment.booster.programmed
+        assert segment.booster.scale[0] == 10.0
+        assert ((segment.booster.scale[1:] >= 5.0) & (segment.booster.scale[1:] <= 200.0)).all()
+    printed = kind.paper(4, as_printed=True, random_state=SEED).fit(X, y)
+    assert (printed.weight_scale, printed.learner.draws) == (1.0, "even")
+    assert np.abs(clf.alphas_ - printed.alphas_).max() > 0.01
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_as_programmed_online_mbbm_has_a_tenth_of_the_scale_over_k_minus_1(late):
+    """U(.5, 20) / (k - 1); k is the number of classes that there are, and may grow."""
+    clf = OnlineMBBM.paper(0.1, 6, as_programmed=True, random_state=SEED)
+    scale = draw((0.5, 20), 6, SEED, SCALE, "weight_scale") / 2.0
+    if late:
+        X, y, _ = mixed_stream(400, SEED, 3)
+        clf.partial_fit(X[:1], y[:1]).partial_fit(X[1:], y[1:])
+        np.testing.assert_array_equal(clf._fitted().chain.segments[0].booster.scale, scale)
+        return
+    said, wanted, twin = run_with_twin(
+        clf,
+        lambda trees: with_classes(
+            reference.OnlineMBBM(trees, Fraction(1, 10), scale.tolist(), SEED, "cost", plain=True), 3
+        ),
+    )
+    assert said == wanted
+    np.testing.assert_allclose(clf.edges_, twin.edges(3), atol=1e-9)
 
 
 def test_the_printed_gradient_is_another_one():
@@ -135,7 +186,7 @@ def test_settings_can_be_changed():
         AdaBoostOLM.paper(nonesuch=1)
 
 
-@pytest.mark.parametrize("name", ["as_printed", "gradient", "potential", "weights", "draws"])
+@pytest.mark.parametrize("name", ["as_printed", "as_programmed", "gradient", "potential", "weights", "draws"])
 def test_settings_for_comparison_are_taken_by_paper_alone(name):
     for kind in (AdaBoostOLM, OnlineMBBM, HoeffdingTree, OneVsAll):
         assert name not in inspect.signature(kind).parameters
@@ -146,15 +197,20 @@ def test_settings_for_comparison_are_taken_by_paper_alone(name):
 
 
 def test_they_are_saved_as_what_they_are(tmp_path):
-    for clf in (AdaBoostOLM.paper(2, as_printed=True), OnlineMBBM.paper(0.1, 2), HoeffdingTree.paper()):
+    programmed = [kind.paper(2, as_programmed=True) for kind in (AdaBoostOLM, AdaBoostOVA, OneVsAll)]
+    programmed += [OnlineMBBM.paper(0.1, 2, as_programmed=True), HoeffdingTree.paper(as_programmed=True)]
+    printed = [AdaBoostOLM.paper(2, as_printed=True), OnlineMBBM.paper(0.1, 2), HoeffdingTree.paper()]
+    for clf in (*printed, *programmed):
         clf.fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "model.olb")
         assert str(load(tmp_path / "model.olb")) == str(clf)
 
 
 @pytest.mark.parametrize("loss", ["exponential", "squared_hinge"])
 def test_only_the_logistic_loss_has_an_error_in_print(loss):
-    with pytest.raises(ValueError, match="as_printed=True is an error in print of the logistic loss"):
+    with pytest.raises(ValueError, match="as_printed=True is an error of the logistic loss alone"):
         AdaBoostOLM.paper(3, as_printed=True, loss=loss).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="as_programmed=True is an error of the logistic loss alone"):
+        AdaBoostOVA.paper(3, as_programmed=True, loss=loss).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_trees_draw_the_same_numbers_evenly():

@@ -55,8 +55,20 @@ ENTRIES = (
         "a panel of unlike learners, then boosted trees: the most accurate",
     ),
     Entry("oza-boost", "OzaBoost", "oza_boost", "Oza and Russell's online boosting: each tree reweights for the next"),
-    Entry("one-vs-all", "OneVsAll", "one_vs_all", "a binary booster for every class, each asked: this class or not?"),
-    Entry("adaboost-ova", "AdaBoostOVA", "adaboost_ova", "learners that are a binary tree for every class"),
+    Entry(
+        "one-vs-all",
+        "OneVsAll",
+        "one_vs_all",
+        "a binary booster for every class, each asked: this class or not?",
+        paper="PaperOneVsAll",
+    ),
+    Entry(
+        "adaboost-ova",
+        "AdaBoostOVA",
+        "adaboost_ova",
+        "learners that are a binary tree for every class",
+        paper="PaperOVA",
+    ),
     Entry("best-tree", "BestTree", "best_tree", "trees side by side; the one right most often so far is asked"),
     Entry(
         "hoeffding-tree",

@@ -30,7 +30,7 @@ from onlineboost.datasets.dataset import Dataset
 from onlineboost.datasets.load import load_dataset
 from onlineboost.evaluation.prequential import SNAPSHOTS, Record, observe, warm_up
 from onlineboost.evaluation.runner import cut
-from onlineboost_paper.tables import N_LEARNERS, SYSTEMS, make_model, read_table
+from onlineboost_paper.tables import N_LEARNERS, SYSTEMS, column_of, make_model, read_table
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ nursery  .74  .77  1.2    1.7  1.7  1.6   1.5   1.4    3.9  3.3    1.6    1.6   
 isolet   3.7  2.7  7.9    16   18   14    7.9   5.6    23   27     16     8.9       3.2
 movement 20   19   36     55   50   46    40    38     96   87     48     36        26
 """
-COSTS = read_table(_COSTS, SYSTEMS)
+COSTS = read_table(_COSTS, [system for system in SYSTEMS if system == column_of(system)])
 
 
 def expected_cost(cell: Cell) -> float:
-    cost = COSTS[cell.dataset][cell.system] * cell.n_learners / N_LEARNERS
+    cost = COSTS[cell.dataset][column_of(cell.system)] * cell.n_learners / N_LEARNERS
     return cost if cell.limit is None else cost * min(1.0, cell.limit / 1000)
 
 

@@ -17,7 +17,18 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
 from onlineboost import __version__
 from onlineboost.cli.main import address_of, comma_separated, err, progress_bar, ray_option, text_table, visible
-from onlineboost_paper.tables import LABELS, ORDERS, SYSTEMS, Summary, best, find_system, summarise, table_one
+from onlineboost_paper.tables import (
+    LABELS,
+    ORDERS,
+    SYSTEMS,
+    Summary,
+    best,
+    column_of,
+    distances,
+    find_system,
+    summarise,
+    table_one,
+)
 
 if TYPE_CHECKING:
     from onlineboost.evaluation.prequential import Record
@@ -183,6 +194,7 @@ def _write_all(out: Path, records: Sequence[Record], cells: Sequence[Cell], aske
     }
     _write(out, summary, about)
     _show(summary)
+    _show_distances(distances(summary))
     for path in ("results.csv", "results.json", *_draw(out, records, summary, about)):
         click.echo(f"wrote {visible(str(out / path))}")
 
@@ -196,12 +208,15 @@ def _write(out: Path, summary: Summary, about: Mapping[str, Any]) -> None:
         for row in summary:
             writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
     with replacing_text(out / "results.json") as file:
-        file.write(json.dumps({**about, "results": summary, "table_1": table_one(summary)}, indent=1))
+        tables = {"results": summary, "table_1": table_one(summary), "distances": distances(summary)}
+        file.write(json.dumps({**about, **tables}, indent=1))
 
 
 def _show(summary: Summary) -> None:
     """The last-20 % table, ours and how far from the paper's."""
-    systems = list(dict.fromkeys(row["system"] for row in summary))
+    systems = [s for s in dict.fromkeys(row["system"] for row in summary) if s == column_of(s)]
+    if not systems:
+        return
     found = {(row["dataset"], row["system"]): row for row in summary}
     title = "Accuracy on the last 20 %, and how far from the paper's, in points"
     table = text_table(("", *systems, "paper's best"), left=("",), title=title, pad_edge=False)
@@ -209,6 +224,19 @@ def _show(summary: Summary) -> None:
         if any(row["dataset"] == name for row in summary):
             cells = [_text(found.get((name, system)), name) for system in systems]
             table.add_row(label, *cells, f"{best(name):.3f}")
+    Console(width=max(Console().width, 24 + 11 * len(systems))).print(table)
+
+
+def _show_distances(far: Mapping[str, Mapping[str, float]]) -> None:
+    """The distance from the paper's numbers in each way."""
+    if not far:
+        return
+    systems = list(far["ours"])
+    title = "Last 20 %: mean absolute difference from the paper's, in points"
+    table = text_table(("", *systems, "mean"), left=("",), title=title, pad_edge=False)
+    for form, by_system in far.items():
+        values = [*by_system.values(), sum(by_system.values()) / len(by_system)]
+        table.add_row(form, *(f"{100 * value:.1f}" for value in values))
     Console(width=max(Console().width, 24 + 11 * len(systems))).print(table)
 
 

@@ -35,6 +35,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "leaf_prediction": words.LEAF_PREDICTIONS,
     "draws": words.DRAWS,
     "as_printed": (True, False),
+    "as_programmed": (True, False),
     "weights": words.WEIGHTS,
     "weight_scale": ("rising",),
     "poisson": (True, False),
@@ -47,7 +48,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "calibrate": (True,),
     "columns": ("open", "fixed"),
 }
-APART = ({"loss", "as_printed"}, {"loss", "potential"})  # words that some losses alone take
+APART = ({"loss", "as_printed"}, {"loss", "as_programmed"}, {"loss", "potential"})  # words that some losses alone take
 
 # Those that `paper` makes have all settings of the others, and their own.
 MAKERS = [f"{entry.name}.paper" if entry.paper else entry.name for entry in ENTRIES]

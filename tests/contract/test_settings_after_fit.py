@@ -18,8 +18,9 @@ from onlineboost.estimators.changes import READ_EVERY_TIME
 ANOTHER = {
     "n_learners": 11, "learner": HoeffdingTree(max_features=0.9), "weight_scale": (0.5, 2.0), "grace_period": 17,
     "tie_threshold": 0.3, "loss": "exponential", "vote": "cost", "alpha_steps": "decaying",
-    "leaf_prediction": "majority", "draws": "even", "as_printed": True, "weights": "plain", "poisson": False,
-    "panel": True, "cosines": False, "gamma": 0.3, "potential": "monte_carlo", "calibrate": True, "memory_limit": "3GB",
+    "leaf_prediction": "majority", "draws": "even", "as_printed": True, "as_programmed": True, "weights": "plain",
+    "poisson": False, "panel": True, "cosines": False, "gamma": 0.3, "potential": "monte_carlo", "calibrate": True,
+    "memory_limit": "3GB",
     "categorical_features": [3, 4], "columns": "fixed", "random_state": 5, "split_confidence": 0.02,
     "max_features": 0.7, "n_neighbours": 7,
 }  # fmt: skip

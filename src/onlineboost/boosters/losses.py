@@ -189,10 +189,11 @@ def alpha_bound(loss, n_learners):
 
 
 @bare_kernel
-def printed_slope(s, y, alpha, k):
+def wrong_slope(s, y, alpha, k):
     """f'(alpha) of the logistic loss for a right vote, as the paper prints it; s has the vote in it already.
 
-    The signs of s_j and s_y are the wrong way round: -sum_{j != y} 1 / (1 + exp(s_j + alpha - (s_y - alpha))).
+    The signs of s_j and s_y are the wrong way round: -sum_{j != y} 1 / (1 + exp(s_j + alpha - (s_y - alpha))). Its
+    authors' program turns the sign of alpha, too, -sum_{j != y} 1 / (1 + exp(s_j - s_y)): that is with alpha = 0 here.
     """
     total = 0.0
     for j in range(k):

@@ -28,13 +28,13 @@ from onlineboost.boosters.losses import (
     likely_costs,
     off_diagonal,
     pair_cost,
-    printed_slope,
     step_size,
+    wrong_slope,
 )
 from onlineboost.boosters.votes import Vote, cheapest, no_costs, only_choice
 from onlineboost.contracts.booster import BOOSTER, FIRST, WHOLE_CHAIN, booster
 from onlineboost.contracts.rows import Rows, leader
-from onlineboost.contracts.schema import f8, i8, whole
+from onlineboost.contracts.schema import Field, f8, i8, whole
 
 STEEPEST = 1e150  # slopes are cut here, so that their squares can be added up
 E_MOST = 700.0  # exp of more overflows; beyond `losses.E_REACH` it is not used
@@ -65,6 +65,7 @@ class Olm(NamedTuple):
     seen: Annotated[np.ndarray, f8("learners")]  # weight of all examples since the learner last started
     born: Annotated[np.ndarray, i8("learners")]  # round before the learner's first: its steps are sized by its own age
     squares: Annotated[np.ndarray | None, f8("learners")] = None  # sum_t f'(alpha_t)^2, if steps are adaptive
+    programmed: Annotated[bool, Field(since=2, default=False)] = False  # whether alpha follows the authors' program
 
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> OlmNotes:
         return OlmNotes(np.ones((n, k)), np.empty(n), np.empty(n, np.int64))
@@ -97,7 +98,14 @@ class Olm(NamedTuple):
 
 
 def new_olm(
-    loss: Loss, vote: Vote, seed: int, scale: np.ndarray, *, printed: bool = False, adaptive: bool = False
+    loss: Loss,
+    vote: Vote,
+    seed: int,
+    scale: np.ndarray,
+    *,
+    printed: bool = False,
+    programmed: bool = False,
+    adaptive: bool = False,
 ) -> Olm:
     """A whole chain at t = 1: alpha = 0, no edges yet. Its steps are adaptive, or those of the paper."""
     n = len(scale)
@@ -115,6 +123,7 @@ def new_olm(
         seen=np.zeros(n),
         born=np.zeros(n, np.int64),
         squares=np.zeros(n) if adaptive else None,
+        programmed=programmed,
     )
 
 
@@ -232,8 +241,8 @@ def settle_block(booster, i, rows, y, weight):
         near = votes_in_reach(booster, s, k)
         if l != y[b]:
             slope = pair_cost(loss, near, s, e, y[b], l)
-        elif booster.printed:
-            slope = printed_slope(s, y[b], booster.alpha[i], k)
+        elif booster.printed or booster.programmed:
+            slope = wrong_slope(s, y[b], 0.0 if booster.programmed else booster.alpha[i], k)
         else:
             slope = -off_diagonal(loss, near, s, e, y[b], k)
         age = rows.t + b - booster.born[i]

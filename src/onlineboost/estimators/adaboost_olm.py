@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
-from onlineboost.estimators.booster import BoosterClassifier, RestartingClassifier, boosted_chain
+from onlineboost.estimators.booster import (
+    BoosterClassifier,
+    RestartingClassifier,
+    boosted_chain,
+    booster_of,
+    of_the_paper,
+)
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
-from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.settings import ALL_VOTES, VOTES, Names, Scale, adapts, loss_of, scales, vote_of, yes_or_no
+from onlineboost.estimators.settings import ALL_VOTES, VOTES, Names, Scale
 from onlineboost.trees.state import Columns
 
 
@@ -120,7 +124,7 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     n_jobs: int | None = 1
 
     _votes = VOTES
-    as_printed = False  # a setting of the paper's form alone
+    as_printed = as_programmed = False  # settings of the paper's form alone
 
     @classmethod
     def paper(cls, n_learners: int = 100, **settings: Any) -> PaperOLM:
@@ -133,38 +137,24 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         as_printed : bool
             Whether the alphas follow the gradient that the paper prints for the logistic loss, which is wrong
             (docs/paper.md), instead of the right one.
+        as_programmed : bool
+            Whether all is as in the authors' program: another wrong gradient, weights times U(5, 200), but always 5 for
+            the first learner, and trees drawn evenly in the logarithm.
         **settings
-            Any of the parameters of the class, to differ from the paper in these; ``weight_scale=(5, 200)`` is that of
-            the authors' code. A `vote` may also be "normalized": every row of the cost matrix divided by its sum.
+            Any of the parameters of the class, to differ from the paper in these. A `vote` may also be "normalized":
+            every row of the cost matrix divided by its sum.
 
         Examples
         --------
         >>> AdaBoostOLM.paper(as_printed=True).as_printed
         True
         """
-        printed: dict[str, Any] = {
-            "learner": HoeffdingTree.paper(),
-            "weight_scale": 1.0,
-            "vote": "cost",
-            "restart": "never",
-            "alpha_steps": "decaying",
-        }
-        return PaperOLM(n_learners, **(printed | settings))
+        return PaperOLM(n_learners, **{"restart": "never", "alpha_steps": "decaying"} | of_the_paper(settings))
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner()  # a bad setting shows here
-        loss, scale = loss_of(self.loss), scales(self.weight_scale, self.n_learners, seed)
-        vote, steps = vote_of(self.vote, self._votes), adapts(self.alpha_steps, loss)
-        booster = new_olm(loss, vote, seed, scale, printed=self._is_printed(), adaptive=steps)
-        chain = boosted_chain(self.learner, booster, columns, k, self.panel)
+        chain = boosted_chain(self.learner, booster_of(self, self.n_learners, seed), columns, k, self.panel)
         return self._watched(chain)
-
-    def _is_printed(self) -> bool:
-        """Whether the alphas follow the printed gradient."""
-        printed = yes_or_no("as_printed", self.as_printed)
-        if printed and self.loss != "logistic":
-            raise ValueError(f"as_printed=True is an error in print of the logistic loss, got loss={self.loss!r}")
-        return printed
 
 
 @dataclass(repr=False, eq=False)
@@ -174,3 +164,4 @@ class PaperOLM(AdaBoostOLM):
     _votes = ALL_VOTES
 
     as_printed: bool = field(default=False, kw_only=True)
+    as_programmed: bool = field(default=False, kw_only=True)

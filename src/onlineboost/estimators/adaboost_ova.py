@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
 from onlineboost._compile.random import child_key
-from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.learners import BinaryTreeLearners
 from onlineboost.chain.model import Model
 from onlineboost.chain.segments import Segment
-from onlineboost.estimators.booster import BoosterClassifier, only_tree
+from onlineboost.estimators.booster import BoosterClassifier, booster_of, of_the_paper, only_tree
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.settings import Names, Scale, adapts, loss_of, scales, vote_of
+from onlineboost.estimators.settings import ALL_VOTES, VOTES, Names, Scale
 from onlineboost.trees.state import Columns, no_trees
 
 
@@ -70,10 +69,17 @@ class AdaBoostOVA(BoosterClassifier):
     random_state: Any = 0
     n_jobs: int | None = 1
 
+    _votes = VOTES
+    as_printed = as_programmed = False  # settings of the paper's form alone
+
+    @classmethod
+    def paper(cls, n_learners: int = 100, **settings: Any) -> PaperOVA:
+        """As in the paper; `as_printed`, `as_programmed` and others as in :meth:`AdaBoostOLM.paper`."""
+        return PaperOVA(n_learners, **of_the_paper(settings))
+
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner()  # a bad setting shows here
-        loss, scale = loss_of(self.loss), scales(self.weight_scale, self.n_learners, seed)
-        booster = new_olm(loss, vote_of(self.vote), seed, scale, adaptive=adapts("auto", loss))
+        booster = booster_of(self, self.n_learners, seed)
         tree = only_tree(self.learner, "AdaBoostOVA")
         none = no_trees(tree._trees(columns, booster.scale, seed))
         n = booster.n_learners
@@ -93,3 +99,13 @@ class AdaBoostOVA(BoosterClassifier):
     @property
     def alphas_(self) -> np.ndarray:
         return self._fitted().chain.gather("alpha")
+
+
+@dataclass(repr=False, eq=False)
+class PaperOVA(AdaBoostOVA):
+    """What `AdaBoostOVA.paper` makes: with the settings that are there to be compared with."""
+
+    _votes = ALL_VOTES
+
+    as_printed: bool = field(default=False, kw_only=True)
+    as_programmed: bool = field(default=False, kw_only=True)

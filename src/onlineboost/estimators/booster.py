@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from inspect import signature
 from typing import Any, Self, TypeVar, cast
 
@@ -9,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from onlineboost._compile.random import child_key
+from onlineboost.boosters.olm import Olm, new_olm
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.hedge import Hedge
@@ -22,7 +24,7 @@ from onlineboost.contracts.booster import Booster
 from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.panel_members import PanelMember
-from onlineboost.estimators.settings import COMBINERS, RESTARTS, word, yes_or_no
+from onlineboost.estimators.settings import COMBINERS, RESTARTS, adapts, loss_of, scales, vote_of, word, yes_or_no
 from onlineboost.trees.state import Columns
 
 Own = TypeVar("Own", bound=OnlineClassifier)  # a weak learner of this package
@@ -96,6 +98,30 @@ def boosted_chain(learner: Any, booster: Booster, columns: Columns, k: int, pane
     stage, end = PanelStage.new(columns.n_numeric, len(columns.nominal_sizes), seed), Stacking(len(segment))
     stage.new_values(columns.nominal_sizes, [])
     return Chain(end.parted([segment]), columns.n_numeric, seed, end, stage)
+
+
+FIRST_WEIGHT = 5.0  # of all examples, for the first learner of the authors' program
+
+
+def booster_of(clf: Any, n: int, seed: int) -> Olm:
+    """Adaboost.OLM for n learners, with the settings of an estimator."""
+    loss, scale = loss_of(clf.loss), scales(clf.weight_scale, n, seed)
+    vote, steps = vote_of(clf.vote, clf._votes), adapts(getattr(clf, "alpha_steps", "auto"), loss)
+    printed, programmed = (yes_or_no(name, getattr(clf, name)) for name in ("as_printed", "as_programmed"))
+    if (printed or programmed) and clf.loss != "logistic":
+        name = "as_printed" if printed else "as_programmed"
+        raise ValueError(f"{name}=True is an error of the logistic loss alone, got loss={clf.loss!r}")
+    if programmed:
+        scale = np.array([2.0 * FIRST_WEIGHT, *scale[1:]])  # without votes before it, its weights are 1/2 unscaled
+    return new_olm(loss, vote, seed, scale, printed=printed, programmed=programmed, adaptive=steps)
+
+
+def of_the_paper(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of Adaboost.OLM in the paper, or in its authors' program, where those given are not others."""
+    programmed = settings.get("as_programmed", False)
+    scale = (5, 200) if programmed else 1.0
+    learner = HoeffdingTree.paper(as_programmed=programmed)
+    return {"learner": learner, "weight_scale": scale, "vote": "cost", **settings}
 
 
 def voices_of(model: Model) -> dict[str, float]:

@@ -77,18 +77,20 @@ class HoeffdingTree(OnlineClassifier):
     draws = "log"  # a setting of the paper's form alone
 
     @classmethod
-    def paper(cls, **settings: Any) -> PaperTree:
+    def paper(cls, *, as_programmed: bool = False, **settings: Any) -> PaperTree:
         """The weak learner of the paper's experiments: a plain VFDT, its settings drawn evenly for every tree.
 
         Parameters
         ----------
+        as_programmed : bool
+            Whether they are drawn as the authors' program draws them, evenly in the logarithm.
         draws : {"even", "log"}
             How `split_confidence` and `tie_threshold` are drawn from a range: uniformly, or uniformly in the logarithm,
             as in `HoeffdingTree()`.
         **settings
             Any of the parameters of the class, to differ from the paper in these.
         """
-        printed: dict[str, Any] = {"grace_period": (5, 20), "draws": "even"}
+        printed: dict[str, Any] = {"grace_period": (5, 20), "draws": "log" if as_programmed else "even"}
         printed |= {"leaf_prediction": "majority", "max_features": 1.0}
         return PaperTree(**(printed | settings))
 

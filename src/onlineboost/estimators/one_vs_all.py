@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
 from onlineboost._compile.random import child_key
-from onlineboost.boosters.olm import new_olm
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.model import Model
 from onlineboost.chain.one_vs_all import OneVsAllEnd
 from onlineboost.chain.segments import Segment
-from onlineboost.estimators.booster import weak_learners
+from onlineboost.estimators.booster import booster_of, of_the_paper, weak_learners
 from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.settings import Names, Scale, adapts, count, loss_of, scales, vote_of
+from onlineboost.estimators.settings import ALL_VOTES, VOTES, Names, Scale, count
 from onlineboost.trees.state import Columns
 
 
@@ -67,6 +66,14 @@ class OneVsAll(OnlineClassifier):
     random_state: Any = 0
     n_jobs: int | None = 1
 
+    _votes = VOTES
+    as_printed = as_programmed = False  # settings of the paper's form alone
+
+    @classmethod
+    def paper(cls, n_learners: int = 100, **settings: Any) -> PaperOneVsAll:
+        """As in the paper; `as_printed`, `as_programmed` and others as in :meth:`AdaBoostOLM.paper`."""
+        return PaperOneVsAll(n_learners, **of_the_paper(settings))
+
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         end = OneVsAllEnd()
         end.pattern = self._segment(columns, seed, count("n_learners", self.n_learners))  # bad settings show here
@@ -74,8 +81,7 @@ class OneVsAll(OnlineClassifier):
 
     def _segment(self, columns: Columns, seed: int, n: int) -> Segment:
         """A new binary booster."""
-        loss, scale = loss_of(self.loss), scales(self.weight_scale, n, seed)
-        booster = new_olm(loss, vote_of(self.vote), seed, scale, adaptive=adapts("auto", loss))
+        booster = booster_of(self, n, seed)
         return Segment(weak_learners(self.learner, booster, columns, 2), booster)
 
     def _check_new_classes(self, model: Model) -> None:
@@ -111,6 +117,16 @@ class OneVsAll(OnlineClassifier):
     def expert_weights_(self) -> np.ndarray:
         model = self._fitted()
         return model.labels.outward(model.chain.end.expert_weights(), axis=0)
+
+
+@dataclass(repr=False, eq=False)
+class PaperOneVsAll(OneVsAll):
+    """What `OneVsAll.paper` makes: with the settings that are there to be compared with."""
+
+    _votes = ALL_VOTES
+
+    as_printed: bool = field(default=False, kw_only=True)
+    as_programmed: bool = field(default=False, kw_only=True)
 
 
 def _add_class(chain: Chain, segment: Segment) -> None:

@@ -88,41 +88,42 @@ class OnlineMBBM(BoosterClassifier):
     weights = "relative"
 
     @classmethod
-    def paper(cls, gamma: float | Sequence[float], n_learners: int = 100, **settings: Any) -> PaperMBBM:
+    def paper(
+        cls, gamma: float | Sequence[float], n_learners: int = 100, *, as_programmed: bool = False, **settings: Any
+    ) -> PaperMBBM:
         """Algorithm 1 of the paper over its weak learners: plain weights, normalized costs, the majority of all votes.
 
         Parameters
         ----------
         gamma, n_learners
             As in the class.
+        as_programmed : bool
+            Whether weights, votes and trees are those of the authors' program: ``weights="mean"`` times U(.5, 20),
+            plain costs, and trees drawn evenly in the logarithm. Potentials are exact all the same.
         potential : {"exact", "monte_carlo"}
-            How potentials are computed. "monte_carlo" is the way of the authors' code, from 100 random draws.
-        weights : {"plain", "relative"}
-            What examples weigh, before `weight_scale`: the paper's weight itself, or that weight over its mean so far,
-            as in `OnlineMBBM()` (docs/mbbm.md).
+            How potentials are computed. "monte_carlo" is the way of the authors' program, from 100 random draws.
+        weights : {"plain", "mean", "relative"}
+            What examples weigh, before `weight_scale`: the paper's weight itself; that weight over the number of other
+            classes, k - 1; or over its mean so far, as in `OnlineMBBM()` (docs/mbbm.md).
         **settings
-            Any of the parameters of the class, to differ from the paper in these; ``weight_scale=(5, 200)`` is that of
-            the authors' code. `vote` is "normalized" here: every row of the cost matrix is divided by its sum.
+            Any of the parameters of the class, to differ from the paper in these. `vote` is "normalized" here: every
+            row of the cost matrix is divided by its sum.
 
         Examples
         --------
         >>> OnlineMBBM.paper(gamma=0.1).combiner
         'last'
         """
-        printed: dict[str, Any] = {
-            "gamma": gamma,
-            "weights": "plain",
-            "learner": HoeffdingTree.paper(),
-            "weight_scale": 1.0,
-            "vote": "normalized",
-            "combiner": "last",
-        }
+        printed: dict[str, Any] = {"weights": "plain", "weight_scale": 1.0, "vote": "normalized"}
+        if as_programmed:
+            printed = {"weights": "mean", "weight_scale": (0.5, 20), "vote": "cost"}
+        printed |= {"gamma": gamma, "combiner": "last", "learner": HoeffdingTree.paper(as_programmed=as_programmed)}
         return PaperMBBM(n_learners, **(printed | settings))
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner()  # a bad setting shows here
         scale = scales(self.weight_scale, self.n_learners, seed)
-        plain = word("weights", self.weights, WEIGHTS) == "plain"
+        plain = word("weights", self.weights, WEIGHTS) != "relative"
         vote, tables = vote_of(self.vote, self._votes), self._tables(2, seed, len(scale))
         booster = new_mbbm(vote, seed, scale, tables, plain, self._cache())
         return boosted_chain(self.learner, booster, columns, k, self.panel)
@@ -153,8 +154,12 @@ class OnlineMBBM(BoosterClassifier):
         if k < 2 or segments[0].booster.tables.n_classes == k:
             return
         tables = self._tables(k, model.chain.seed, model.chain.n_learners)
+        scale = scales(self.weight_scale, model.chain.n_learners, model.chain.seed) / (k - 1.0)
         for segment in segments:
-            segment.booster = segment.booster.with_tables(tables)
+            booster = segment.booster.with_tables(tables)
+            if self.weights == "mean":
+                booster.scale[:] = scale[booster.offset : booster.offset + len(booster.scale)]
+            segment.booster = booster
 
     @property
     def gammas_(self) -> np.ndarray:

@@ -48,6 +48,7 @@ def yes_or_no(name: str, given: Any) -> bool:
 OF_THE_PAPER = {  # settings that are there to be compared with, and what takes them
     "gradient": "AdaBoostOLM.paper(as_printed=...)",
     "as_printed": "AdaBoostOLM.paper(...)",
+    "as_programmed": "AdaBoostOLM.paper(...)",
     "potential": "OnlineMBBM.paper(...)",
     "weights": "OnlineMBBM.paper(...)",
     "draws": "HoeffdingTree.paper(...)",

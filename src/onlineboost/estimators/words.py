@@ -15,7 +15,7 @@ Restart = Literal["auto", "always", "never"]
 AlphaSteps = Literal["auto", "decaying", "adaptive"]
 LeafPrediction = Literal["majority", "nb", "nba"]
 Draws = Literal["log", "even"]
-Weights = Literal["relative", "plain"]
+Weights = Literal["relative", "plain", "mean"]
 
 LOSSES: tuple[str, ...] = get_args(Loss)
 POTENTIAL_LOSSES: tuple[str, ...] = get_args(PotentialLoss)  # of OnlineMBBM

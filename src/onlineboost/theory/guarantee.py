@@ -249,8 +249,8 @@ def _vote_bound(combiner: str, wrong: np.ndarray, T: int, delta: float) -> float
 
 
 def _printed(clf: AdaBoostOLM) -> bool:
-    """Whether its alphas follow the gradient that the paper prints, for which no theorem holds."""
-    return any(segment.booster.printed for segment in clf._fitted().chain.segments)
+    """Whether its alphas follow a gradient that the paper or its authors' program has, for which no theorem holds."""
+    return any(segment.booster.printed or segment.booster.programmed for segment in clf._fitted().chain.segments)
 
 
 def _adapts(clf: AdaBoostOLM) -> bool:

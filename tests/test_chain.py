@@ -12,12 +12,10 @@ from sklearn.base import BaseEstimator
 
 import reference
 from helpers import (
-    NOMINAL,
     asked_rows,
     assert_same_tree,
     chain_state,
     forest_of,
-    frozen,
     hedge_chain,
     in_blocks,
     learned_rows,
@@ -114,46 +112,11 @@ def test_all_ways_to_vote_with_classes_known_in_advance(combiner, vote):
 # --------------------------------------------------------------------------- what must not change a single bit
 
 
-@pytest.mark.parametrize("loss", LOSS_NAMES)
-def test_block_sizes_change_nothing(loss):
-    """Nominal values and classes that turn up on the way, missing values, weights: 1, 7 or 1000 rows at a time."""
-    X, y, weight = mixed_stream(700, seed=8)
-    runs = {}
-    for block in (1, 7, 1000):
-        clf = booster(2, loss)
-        runs[block] = in_blocks(clf, X, y, block, weight), model_state(clf)
-    assert runs[1] == runs[7] == runs[1000]
-
-
 def test_a_block_longer_than_the_kernels_own_is_cut():
     X, y, weight = mixed_stream(2 * chain.BLOCK + 100, seed=1)
     whole, parts = booster(), booster()
     assert in_blocks(whole, X, y, len(y), weight) == in_blocks(parts, X, y, 100, weight)
     assert model_state(whole) == model_state(parts)
-
-
-def test_the_seed_decides_everything():
-    X, y, weight = mixed_stream(300, seed=2)
-    runs = []
-    for seed in (4, 4, 5):
-        clf = booster(seed)
-        runs.append((in_blocks(clf, X, y, 100, weight), model_state(clf)))
-    assert runs[0] == runs[1]
-    assert runs[0][0] != runs[2][0]
-
-
-@pytest.mark.parametrize("combiner", ["hedge", "weighted", "best", "last"])
-def test_predicting_changes_nothing_and_says_what_learning_would_have_said(combiner):
-    X, y, _ = mixed_stream(200, seed=3)
-    clf = booster(6, combiner=combiner)
-    clf.partial_fit(X[:1], y[:1])
-    for b in range(1, 200):
-        before = frozen(clf)
-        said = clf.predict(X[b : b + 1])[0]
-        clf.predict_proba(X[: b + 1])
-        clf.predict_one(X[b])
-        assert frozen(clf) == before
-        assert clf.test_then_train(X[b : b + 1], y[b : b + 1])[0] == said
 
 
 def test_a_value_never_seen_counts_the_same_in_predicting_and_in_learning():
@@ -168,24 +131,6 @@ def test_a_value_never_seen_counts_the_same_in_predicting_and_in_learning():
     reference.run(reference.PlainTree(tree, 0), past, plain(X, (0,)), [0] * 40 + [1] * 40, [1.0] * 80)
     np.testing.assert_allclose(p, tree.distribution([2], 2), atol=1e-9)
     assert clf.test_then_train(new, ["a"])[0] == said
-
-
-def test_rows_of_weight_zero_are_as_if_absent():
-    """Even where a nominal value or a class turns up in one first."""
-    X, y, weight = mixed_stream(300, seed=0)
-    for column in (*X[:, NOMINAL].T, y):
-        first = [column.tolist().index(value) for value in set(column) - {None}]
-        weight[[b for b in first if b > 0]] = 0.0
-    weight[np.random.default_rng(0).random(300) < 0.2] = 0.0
-    weight[0] = 1.0
-    keep = weight > 0.0
-    with_zeros, without = booster(), booster()
-    said = [in_blocks(clf, X[rows], y[rows], 40, weight[rows])
-            for clf, rows in ((with_zeros, np.ones(300, bool)), (without, keep))]  # fmt: skip
-    assert said[0] == said[1]
-    assert with_zeros.n_samples_seen_ == without.n_samples_seen_ == keep.sum()
-    assert with_zeros.classes_.tolist() == without.classes_.tolist()
-    assert model_state(with_zeros) == model_state(without)
 
 
 # -------------------------------------------------------------------------------------------------------- segments

@@ -20,7 +20,7 @@ from onlineboost_paper.command import orders_of
 TINY = ["--datasets", "balance", "--systems", "adaolm,dt,default", "--learners", "10"]
 
 
-def testorders_of():
+def test_orders_of():
     assert orders_of("27") == paper_tables.ORDERS
     assert orders_of("3")["movement"] == 3
     assert orders_of("3")["isolet"] == 1

@@ -226,19 +226,6 @@ def test_a_matrix_that_does_not_fit_the_classes_is_named(kind):
     assert not hasattr(clf, "_model")
 
 
-@every_class
-def test_a_setting_spoilt_after_learning_leaves_no_trace(kind):
-    X, y, _ = mixed_stream(200, seed=2)
-    clf, twin = (kind.make(class_weight="balanced").partial_fit(X[:50], y[:50]) for _ in range(2))
-    clf.set_params(cost_matrix=np.ones((2, 2)) - np.eye(2))
-    with pytest.raises(ValueError, match="cost_matrix is an array"):
-        clf.partial_fit(X[50:], y[50:])
-    with pytest.raises(ValueError, match="cost_matrix is an array"):
-        clf.learn_one(list(X[199]), y[199])
-    clf.set_params(cost_matrix=None).partial_fit(X[50:], y[50:])
-    assert model_state(clf) == model_state(twin.partial_fit(X[50:], y[50:]))
-
-
 @pytest.mark.parametrize("settings", [{"class_weight": "balanced"}, {"cost_matrix": MATRIX}])
 @pytest.mark.parametrize("make", [AdaBoostOLM, AdaBoostOVA, BestTree])
 def test_a_tree_of_a_chain_takes_no_costs(make, settings):

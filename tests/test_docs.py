@@ -1,4 +1,4 @@
-"""What the pages say is true: Python blocks run, links and files exist, names and commands are those of the code.
+"""What pages and docstrings say is true: Python in them runs; links, files, names and commands exist.
 
 A page's blocks run in order and in one namespace, as if pasted. The first line of a block may say more than ``python``:
 ``python no-run`` leaves it out (for what cannot run anywhere; at most two in all); ``python title="..."`` is a file of
@@ -20,6 +20,11 @@ from onlineboost.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]  # all but the changelog
+EXAMPLES = [  # modules whose docstrings have some
+    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted((ROOT / "src").rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MOST_LEFT_OUT = 2
 
@@ -91,6 +96,13 @@ def test_the_tutorial_runs_as_it_stands(tmp_path, monkeypatch):
                 done = CliRunner().invoke(main, shlex.split(command)[1:])
                 assert done.exit_code == 0, done.output
     assert {path.name for path in tmp_path.iterdir()} == {"events.csv", "model.olb", "predictions.csv"}
+
+
+@pytest.mark.parametrize("module", EXAMPLES)
+def test_the_examples_of_a_module_are_true(module):
+    found = doctest.testmod(import_module(module))
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 def test_few_blocks_are_left_out():
@@ -175,7 +187,7 @@ def test_every_promise_names_a_test_that_is_where_it_says():
 
 def test_a_promise_that_make_test_does_not_try_says_so():
     """The tests that a row names are run by `make test`, or the row names `make soak`."""
-    slow = re.compile(r"@pytest\.mark\.slow\ndef (test_\w+)\(")
+    slow = re.compile(r"@pytest\.mark\.slow\n(?:@.*\n)*def (test_\w+)\(")
     names = {name for path in (ROOT / "tests").rglob("test_*.py") for name in slow.findall(path.read_text("utf-8"))}
     assert len(names) > 10
     for row in (ROOT / "docs" / "promises.md").read_text(encoding="utf-8").splitlines():

@@ -567,11 +567,6 @@ def test_intervals_and_their_like_are_categories_if_their_column_says_so():
     assert list(encoder.codes[0]) == ["(0, 3]", "(3, 6]", "(6, 10]"]
 
 
-def test_two_columns_of_one_name_are_refused():
-    with pytest.raises(ValueError, match=r"(different names|names must differ)"):
-        Encoder.settle(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]))
-
-
 def test_a_number_too_large_is_as_good_as_infinite():
     encoder = Encoder.settle(np.zeros((1, 2)))
     for x in ([10**400, 1.0], [10**400, None], np.array([10**400, 1.0], object)):

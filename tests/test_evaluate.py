@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import pickle
 
@@ -16,7 +15,6 @@ from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table
 from onlineboost.data.table import Block
 from onlineboost.evaluation import LastClass, MajorityClass, Result, Tally, runner
-from onlineboost.registry import ENTRIES
 
 
 def test_a_run_is_predict_then_learn_row_by_row():
@@ -188,19 +186,6 @@ def test_baselines():
     model = LastClass()
     cut = [said for a in (0, 3, 6) for said in model.test_then_train(X[a : a + 3], y[a : a + 3])]
     assert cut == [None, "a", "b", "b", "a", "c", "b"]
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        *(f"evaluation.{name}" for name in ("runner", "results", "prequential")),
-        *(f"estimators.{entry.module}" for entry in ENTRIES),
-    ],
-)
-def test_examples_in_docstrings(module):
-    found = doctest.testmod(__import__(f"onlineboost.{module}", fromlist=["_"]))
-    assert found.attempted > 0
-    assert found.failed == 0
 
 
 def test_the_accuracy_of_the_tail_is_a_number_that_can_be_called():

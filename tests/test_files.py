@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import gzip
 import sys
 import tracemalloc
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlineboost.data import errors, files, frames, table, text_files, values
+from onlineboost.data import text_files
 from onlineboost.data.errors import DataError
 from onlineboost.data.files import read_blocks, scan_labels
 from onlineboost.data.table import Block
@@ -46,13 +45,6 @@ def failure(path: Path, *args, **kwargs) -> str:
     with pytest.raises(DataError) as caught:
         list(read_blocks(path, *args, **kwargs))
     return str(caught.value)
-
-
-@pytest.mark.parametrize("module", [errors, files, frames, table, values])
-def test_the_examples_in_the_docstrings_are_true(module):
-    result = doctest.testmod(module)
-    assert result.attempted > 0
-    assert result.failed == 0
 
 
 # ------------------------------------------------------------------------------------------- values and kinds

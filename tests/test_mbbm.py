@@ -1,7 +1,5 @@
 """OnlineMBBM: Algorithm 1 on the same chain."""
 
-import pickle
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -42,19 +40,6 @@ def test_block_sizes_change_nothing(loss, gamma):
         clf = OnlineMBBM(6, loss=loss, gamma=gamma, random_state=2)
         runs.append((in_blocks(clf, X, y, block), clf.edges_.tobytes(), clf.gammas_.tobytes()))
     assert runs[0] == runs[1] == runs[2]
-
-
-def test_predicting_changes_nothing_and_agrees_with_learning():
-    X, y = number_stream(200, d=4, n_classes=5, seed=3)
-    clf = OnlineMBBM(8, random_state=1).fit(X[:150], y[:150])
-    before = pickle.dumps(clf)
-    with ThreadPoolExecutor(4) as pool:
-        said = [p.tolist() for p in pool.map(clf.predict, [X[150:]] * 8)]
-    assert all(one == said[0] for one in said)
-    assert pickle.dumps(clf) == before
-    assert clf.predict(X[150:151])[0] == clf.test_then_train(X[150:151], y[150:151])[0]
-    again = pickle.loads(before)
-    np.testing.assert_array_equal(again.test_then_train(X[150:], y[150:])[1:], clf.test_then_train(X[151:], y[151:]))
 
 
 def test_shares_of_the_votes_are_the_probabilities():
@@ -136,10 +121,3 @@ def test_learners_with_an_edge_make_the_error_that_the_potential_says():
 def test_a_bad_setting_is_named(settings, says):
     with pytest.raises(ValueError, match=says):
         PaperMBBM(**settings).fit([[0.0], [1.0]], [0, 1])
-
-
-def test_one_class_alone_is_predicted():
-    clf = OnlineMBBM(3).partial_fit([[0.0], [1.0]], ["only", "only"])
-    assert clf.predict([[2.0]]).tolist() == ["only"]
-    clf.partial_fit([[5.0]] * 30 + [[0.0]] * 30, ["new"] * 30 + ["only"] * 30)
-    assert clf.predict([[5.0], [0.0]]).tolist() == ["new", "only"]

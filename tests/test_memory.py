@@ -357,14 +357,6 @@ def test_a_limit_is_mentioned_once():
         pickle.loads(pickle.dumps(clf)).partial_fit(X[900:], y[900:])
 
 
-def test_a_spoilt_limit_is_named_before_anything_is_learned():
-    X, y = number_stream(60, seed=1)
-    clf = HoeffdingTree().partial_fit(X, y)
-    clf.set_params(memory_limit="lots")
-    with pytest.raises(ValueError, match="memory_limit"):
-        clf.partial_fit(X, y)
-
-
 # ---------------------------------------------------------------------------------------------------------- tables
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-from importlib import import_module
 from statistics import NormalDist
 
 import numpy as np
@@ -262,10 +260,3 @@ def test_rows_of_weight_0_take_their_delays_with_them():
         assert (
             prequential(HoeffdingTree(), X, y, weight=weight, **late).predictions.tolist() == want.predictions.tolist()
         )
-
-
-@pytest.mark.parametrize("module", ["metrics", "results", "prequential"])
-def test_examples_in_docstrings(module):
-    found = doctest.testmod(import_module(f"onlineboost.evaluation.{module}"))
-    assert found.attempted > 0
-    assert found.failed == 0

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 from fractions import Fraction
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -566,15 +563,3 @@ def test_weight_bounds_fall_like_the_root_of_what_is_left():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.parametrize("name", ["tables", "cache", "values"])
-def test_examples_of_the_modules(name):
-    found = doctest.testmod(import_module(f"onlineboost.boosters.potentials.{name}"))
-    assert found.attempted > 0
-    assert found.failed == 0
-
-
-def test_examples_of_the_page():
-    page = Path(__file__).parent.parent / "docs" / "potentials.md"
-    assert doctest.testfile(str(page), module_relative=False).failed == 0

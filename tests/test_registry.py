@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import doctest
 import subprocess
 import sys
 from pathlib import Path
@@ -57,12 +56,6 @@ def test_make_takes_the_settings_that_the_estimator_has():
         assert made == plain | wanted
     with pytest.raises(ValueError, match=r"'adaboost' is not a model; there are adaboost-olm, online-mbbm"):
         lookup.make("adaboost")
-
-
-def test_examples_of_the_registry():
-    found = doctest.testmod(lookup)
-    assert found.attempted > 0
-    assert found.failed == 0
 
 
 def test_nothing_heavy_is_imported_with_the_package():

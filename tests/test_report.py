@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 import shutil
 import subprocess
@@ -24,7 +23,6 @@ from onlineboost.report import (
     SpeedDisplay,
     charts,
     comparison_page,
-    displays,
 )
 from onlineboost.report.charts import Look, learning_curves
 from onlineboost.report.page import colour
@@ -326,9 +324,3 @@ def test_the_package_has_what_it_says_and_loads_it_when_asked():
     code = "import sys, onlineboost.report; print({'altair', 'matplotlib', 'numpy', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
-
-
-def test_examples_in_docstrings():
-    found = doctest.testmod(displays)
-    assert found.attempted > 0
-    assert found.failed == 0

@@ -96,17 +96,6 @@ def test_the_rule_is_the_twins(restart, lag, quick, monkeypatch):
     np.testing.assert_allclose(clf.ages_, [sum(reference.relative(weight)[last.get(i, 0) :]) for i in range(8)])
 
 
-@pytest.mark.parametrize("restart", ["always", "auto"])
-def test_block_sizes_change_nothing(restart, quick):
-    X, y, weight = mixed_stream(500, seed=8)
-    runs = []
-    for block in (1, 7, 1000):
-        clf = booster(2, restart=restart)
-        runs.append((in_blocks(clf, X, y, block, weight), model_state(clf)))
-    assert runs[0] == runs[1] == runs[2]
-    assert np.ptp(clf.ages_) > 0.0
-
-
 @pytest.mark.parametrize("at", [201, 230, 250, 280])
 def test_a_plan_is_kept_by_copies_and_files_and_dropped_where_nothing_restarts(at, quick, tmp_path):
     X, y, weight = mixed_stream(400, seed=8)
@@ -228,16 +217,6 @@ def test_auto_leaves_short_streams_and_short_chains_alone():
     assert (AdaBoostOLM(restarts.FEWEST - 1).fit(X, y).ages_ == len(y)).all()
 
 
-def test_threads_change_nothing():
-    X, y = swapping(6000, every=1000)
-    states = []
-    for n_jobs in (1, 2, 5):
-        clf = AdaBoostOLM(30, n_jobs=n_jobs).partial_fit(X, y, classes=range(4))
-        states.append(model_state(clf))
-    assert states[0] == states[1] == states[2]
-    assert clf._model.chain.watch.changing
-
-
 def test_a_setting_that_all_trees_share_is_kept(quick):
     X, y = number_stream(400, seed=1)
     tree = HoeffdingTree(grace_period=7, tie_threshold=(0.1, 0.5), split_confidence=0.05)
@@ -250,8 +229,3 @@ def test_young_learners_are_spared():
     X, y = number_stream(restarts.LEAST_AGE - 1)
     clf = booster(n_learners=3).fit(X, y)
     assert (clf.ages_ == len(y)).all()
-
-
-def test_a_bad_setting_is_named():
-    with pytest.raises(ValueError, match=r"restart.*'yes'"):
-        AdaBoostOLM(3, restart="yes").fit([[0.0], [1.0]], [0, 1])

@@ -12,12 +12,11 @@ import pytest
 
 from contract.kinds import MEMBERS, every_estimator, every_kind, shortened
 from helpers import mixed_stream, model_state, number_stream
-from onlineboost import AdaBoostOLM, HoeffdingTree, lookup
+from onlineboost import AdaBoostOLM, lookup
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain.rows import PredictingRow
 from onlineboost.contracts.rows import new_work
-from onlineboost.data import DataError
 from onlineboost.estimators import single_rows
 from soak.strikes import Struck, struck_after
 
@@ -214,18 +213,6 @@ def test_many_single_rows_join_what_threads_have_cut(monkeypatch):
             clf.learn_one(X[b].tolist(), y[b])
         assert len(clf._model.chain.segments) == 1
         assert model_state(clf) == model_state(AdaBoostOLM(6).partial_fit(X, y))
-
-
-@pytest.mark.parametrize("bad", [[np.inf, 0.0, 0.0, 0.0], [0.0] * 3, ["red", 0.0, 0.0, 0.0], {"x9": 1.0}])
-def test_a_bad_row_is_refused_in_words(bad):
-    X, y = number_stream(100)
-    clf = HoeffdingTree().partial_fit(X, y).learn_one(X[0].tolist(), y[0])
-    before = model_state(clf)
-    for use in (lambda: clf.learn_one(bad, 0), lambda: clf.predict_one(bad), lambda: clf.predict_proba_one(bad)):
-        with pytest.raises(DataError, match=r"infinity|features|not a number|unknown column"):
-            use()
-    assert model_state(clf) == before
-    assert clf.predict_one(X[0].tolist()) == clf.predict(X[:1])[0]
 
 
 @pytest.mark.parametrize("name", lookup.names())

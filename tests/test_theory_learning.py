@@ -1,6 +1,5 @@
 """The weak learning condition as a measurement, LEA, and the link between the two."""
 
-import doctest
 import math
 
 import numpy as np
@@ -27,7 +26,6 @@ from onlineboost.theory import (
     measure_learner,
     sure_edges,
     useless_rounds,
-    weak_learning,
 )
 
 
@@ -214,10 +212,3 @@ def test_the_links_excess_loss():
     S = excess_of_regret(lambda T: littlestone_regret(3, 5, T, 0.1), 5, 0.1)
     for T in np.geomspace(1, 1e9, 200):
         assert littlestone_regret(3, 5, T, 0.1) - 0.1 * T / 5 <= S * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("module", [weak_learning])
-def test_doctests(module):
-    found = doctest.testmod(module)
-    assert found.attempted > 0
-    assert found.failed == 0

@@ -3,10 +3,8 @@
 These are quick versions; ``python benchmarks/theory.py`` prints the full figures.
 """
 
-import doctest
 import math
 from fractions import Fraction
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -436,13 +434,6 @@ def test_theorem_1_is_about_exact_potentials_of_the_0_1_loss(settings):
 
 def test_no_guarantee_for_what_has_no_theorem():
     assert guarantee(object(), 3) is None
-
-
-@pytest.mark.parametrize("name", ["simulate", "guarantee"])
-def test_doctests(name):
-    found = doctest.testmod(import_module(f"onlineboost.theory.{name}"))
-    assert found.attempted > 0
-    assert found.failed == 0
 
 
 @pytest.mark.parametrize(

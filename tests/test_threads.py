@@ -473,17 +473,6 @@ def test_the_size_is_that_of_all_arrays(make, mixed, eager):
     assert AdaBoostOLM(2, learner=Counts()).fit(*number_stream(50)).nbytes_by_part_["learners"] > 0
 
 
-def test_a_snapshot_does_not_follow_the_original(numbers):
-    X, y = numbers
-    clf = olm(n_jobs=2).partial_fit(X[:100], y[:100])
-    served = clf.snapshot()
-    p = served.predict_proba(X)
-    clf.partial_fit(X[100:], y[100:])
-    np.testing.assert_array_equal(served.predict_proba(X), p)
-    assert served.n_samples_seen_ == 100
-    assert len(served._model.chain.segments) == 1
-
-
 # --------------------------------------------------------------------------------------------------- command line
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 
 import numpy as np
@@ -86,9 +85,3 @@ def test_the_searches_of_scikit_learn_take_our_estimators():
     found = GridSearchCV(HoeffdingTree(), {"grace_period": [20, 60]}, cv=2, scoring="neg_log_loss").fit(X, y)
     assert found.best_params_["grace_period"] in (20, 60)
     assert np.isfinite(found.best_score_)
-
-
-def test_examples_in_docstrings():
-    found = doctest.testmod(__import__("onlineboost.evaluation.prequential", fromlist=["_"]))
-    assert found.attempted > 0
-    assert found.failed == 0

@@ -25,7 +25,7 @@ from contract.kinds import (
     with_learners_of_another_make,
     with_little_memory,
 )
-from helpers import assert_finite, frozen, in_blocks, mixed_stream, model_state, number_stream, with_glitches
+from helpers import NOMINAL, assert_finite, frozen, in_blocks, mixed_stream, model_state, number_stream, with_glitches
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain.segments import Segment
 
@@ -317,8 +317,11 @@ def test_classes_given_in_advance_are_kept_and_no_other_is_let_in(kind):
 
 @every_setting
 def test_rows_of_weight_zero_are_as_if_absent(kind):
+    """Even where a nominal value or a class turns up in one first."""
     X, y, weight = stream(10)
     weight = np.where(np.arange(len(y)) % 3 == 0, 0.0, weight)
+    for column in (*X[:, NOMINAL].T, y):
+        weight[[column.tolist().index(value) for value in set(column) - {None}]] = 0.0
     kept = weight > 0.0
     a, said = learned(kind, X, y, weight, block=50)
     b, want = learned(kind, X[kept], y[kept], weight[kept], block=37)

@@ -205,8 +205,3 @@ def test_a_model_that_began_without_names_takes_none():
     clf = HoeffdingTree().partial_fit([[1.0], [2.0]], ["o", "p"])
     with pytest.raises(ValueError, match="unknown column 'b'"):
         clf.learn_one({"x0": 1.0, "b": 2.0}, "o")
-
-
-def test_a_word_that_is_none_is_named():
-    with pytest.raises(ValueError, match="columns must be one of auto, open, fixed, got 'new'"):
-        HoeffdingTree(columns="new").partial_fit([[1.0]], ["o"])

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import onlineboost
-from contract.kinds import every_estimator, every_kind, with_learners_of_another_make
+from contract.kinds import every_estimator, with_learners_of_another_make
 from contract.test_contract import learned, small, stream  # noqa: F401
 from helpers import in_blocks, number_stream, panel_arrays
 from onlineboost import HoeffdingTree
@@ -21,7 +21,6 @@ from onlineboost.data.labels import object_array
 from onlineboost.estimators.panel_members import PanelMember
 from onlineboost.trees import compact, state
 
-every_setting = pytest.mark.parametrize("kind", every_kind(), ids=str)
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
 MARK = np.frombuffer(b"password", np.uint8)
 
@@ -37,23 +36,6 @@ def of_a_file(clf, path):
     """The same model, by way of a file."""
     clf.save(path)
     return onlineboost.load(path)
-
-
-@every_setting
-def test_equal_models_make_equal_pickles(kind, tmp_path):
-    """However the stream was cut into blocks and the work spread over threads; saved on the way or not."""
-    X, y, weight = stream(1, 150)
-    want = saved(learned(kind, X, y, weight, block=len(y))[0])
-    jobs = {"n_jobs": 3} if "n_jobs" in kind.make().get_params() else {}
-    for block, settings in ((7, {}), (60, jobs)):
-        assert saved(learned(kind, X, y, weight, block, **settings)[0]) == want
-    clf, _ = learned(kind, X[:100], y[:100], weight[:100], **jobs)
-    clf = pickle.loads(pickle.dumps(clf))
-    in_blocks(clf, X[100:], y[100:], 50, weight[100:])
-    assert saved(clf) == want
-    copiers = copy.copy, copy.deepcopy, lambda clf: clf.snapshot(), lambda clf: pickle.loads(pickle.dumps(clf))
-    for copier in (*copiers, lambda clf: of_a_file(clf, tmp_path / "model.olb")):
-        assert saved(copier(clf)) == want
 
 
 @every_class

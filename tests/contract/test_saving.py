@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import tracemalloc
 
@@ -61,27 +62,34 @@ def test_a_loaded_model_goes_on_bit_for_bit(kind, tmp_path):
 
 
 @every_setting
-def test_equal_models_make_equal_files(kind, tmp_path):
+def test_equal_models_make_equal_files_and_pickles(kind, tmp_path):
     """However the stream was cut into blocks and the work spread over threads; saved and loaded on the way or not."""
     X, y, weight = stream(2, 120)
+    path, jobs = tmp_path / "model.olb", jobs_of(kind)
+
+    def by_file(clf):
+        clf.save(path)
+        return onlineboost.load(path)
+
+    def by_pickle(clf):
+        return pickle.loads(pickle.dumps(clf))
 
     def saved(clf):
-        if "n_jobs" in clf.get_params():
+        if jobs:
             clf.set_params(n_jobs=1)
-        clf.save(tmp_path / "model.olb")
-        return (tmp_path / "model.olb").read_bytes()
+        clf.save(path)
+        return path.read_bytes(), pickle.dumps(clf)
 
     want = saved(learned(kind, X, y, weight, block=len(y))[0])
-    for block, settings in ((1, {}), (60, jobs_of(kind))):
+    for block, settings in ((1 if kind.thoroughly else 7, {}), (60, jobs)):
         assert saved(learned(kind, X, y, weight, block, **settings)[0]) == want
-    clf = kind.make()
-    for a in range(0, len(y), 60):
-        clf.partial_fit(X[a : a + 60], y[a : a + 60], sample_weight=weight[a : a + 60])
-        clf.save(tmp_path / "on the way.olb")
-        clf = onlineboost.load(tmp_path / "on the way.olb")
+    clf = kind.make(**jobs)
+    for a, on_the_way in ((0, by_file), (40, by_pickle), (80, by_file)):
+        rows = slice(a, a + 40)
+        clf = on_the_way(clf.partial_fit(X[rows], y[rows], sample_weight=weight[rows]))
     assert saved(clf) == want
-    assert saved(clf.snapshot()) == want
-    assert saved(onlineboost.load(tmp_path / "model.olb")) == want
+    for copier in (copy.copy, copy.deepcopy, lambda clf: clf.snapshot(), by_file, by_pickle):
+        assert saved(copier(clf)) == want
 
 
 @every_class_and_costs
@@ -90,11 +98,11 @@ def test_a_quick_copy_is_saved_as_the_model_while_that_goes_on(kind, tmp_path):
     X, y, weight = stream(5)
     clf, room = kind.make(**jobs_of(kind)), Room()
     for a in range(0, len(y), 60):
-        copy = frozen_copy(clf, room)
+        quick = frozen_copy(clf, room)
         clf.save(tmp_path / "want.olb")
         rows = slice(a, a + 60)
         clf.partial_fit(X[rows], y[rows], sample_weight=weight[rows])
-        take(copy).write(tmp_path / "copy.olb")
+        take(quick).write(tmp_path / "copy.olb")
         assert (tmp_path / "copy.olb").read_bytes() == (tmp_path / "want.olb").read_bytes()
         room.prepare()
 

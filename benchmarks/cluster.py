@@ -31,7 +31,7 @@ import numpy as np
 from onlineboost import AdaBoostOLM, load_dataset, lookup
 from onlineboost.chain.experts import Combiner
 from onlineboost.cluster import Cluster, Here
-from onlineboost.cluster.parts import arrived, new_block
+from onlineboost.cluster.parts import arrived, new_parcel
 from onlineboost.data.frames import rows_of as as_table
 from onlineboost.registry import ENTRIES
 
@@ -217,13 +217,13 @@ def pieces_of(stream: str, rows: int, learners: int) -> dict[str, float]:
     one = AdaBoostOLM(learners, restart="never", memory_limit=None)
     one.partial_fit(X[:rows], y[:rows], classes=sorted(set(y)))
     encoder, chain, k = one._model.encoder, one._model.chain, one._model.k
-    table, weight = as_table(X[rows:]), np.ones(rows)
+    table, codes, weight = as_table(X[rows:]), np.zeros(rows, np.int64), np.ones(rows)
     read = microseconds(lambda: encoder.read(table), rows)
     asked = {"combiner": int(Combiner.HEDGE), "costs": None, "heard": False, "traced": False}
-    block = new_block(encoder.read(table).X, np.zeros(rows, np.int64), weight, k, **asked)
+    block = new_parcel(encoder.read(table).X, codes, weight, k, **asked)
     block = block._replace(votes={"s": np.zeros((rows, k)), "value": np.zeros(rows), "label": block.y, "notes": {}})
     hop = microseconds(lambda: arrived(pickle.loads(pickle.dumps(block, protocol=5))), rows)
-    derive = microseconds(lambda: chain.enter(block.X, weight, k, Combiner.HEDGE), rows)
+    derive = microseconds(lambda: chain.enter(block.X, codes, weight, k, Combiner.HEDGE), rows)
     learn = microseconds(lambda: one.partial_fit(X[rows:], y[rows:]), rows, 1)
     return {"a tree": (learn - read - derive) / learners, "reading": read, "what a part derives": derive, "a hop": hop}
 

@@ -23,7 +23,7 @@ from rich.table import Table
 from onlineboost import AdaBoostOLM, load_dataset
 from onlineboost._compile.jit import bare_kernel
 from onlineboost.chain.chain import BLOCK, Chain
-from onlineboost.chain.clipping import learn_believed
+from onlineboost.chain.clipping import learn_and_clip
 from onlineboost.contracts.learner import ask, find
 from onlineboost.contracts.rows import Rows, new_work
 from onlineboost.data.errors import DataError
@@ -55,7 +55,7 @@ def seconds(chain: Chain, X: np.ndarray, k: int, run: Run, grace: float | None) 
     learners = segment.learners
     if grace is not None:
         learners.forest = learners.forest._replace(grace=np.full_like(learners.forest.grace, grace))
-    _, spread = learn_believed(copy.deepcopy(chain.numbers), X)
+    _, spread = learn_and_clip(copy.deepcopy(chain.numbers), X)
     rows = chain.new_rows(X, k, spread, np.ones(len(X)))
     start = time.process_time()
     run(segment, rows)

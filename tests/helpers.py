@@ -264,9 +264,9 @@ def hedge_chain(segments, n_numeric, seed):
 
 def learned_rows(chain, X, y, weight, k):
     """Send one block through all segments. The votes and experts are those before learning."""
-    block = chain.enter(X, weight, k, Combiner.LAST)
+    block = chain.enter(X, y, weight, k, Combiner.LAST)
     for _, step in chain.steps():
-        step(block, y, weight)
+        step(block)
     return block.rows
 
 

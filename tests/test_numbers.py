@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helpers import assert_finite, number_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, load_dataset
-from onlineboost.chain.clipping import LARGEST, MEMORY, as_believed, learn_believed, new_numbers
+from onlineboost.chain.clipping import LARGEST, MEMORY, clip_rows, learn_and_clip, new_numbers
 from reference_numbers import Column
 
 
@@ -18,7 +18,7 @@ def learn(X, block=None):
     X = np.asarray(X, float).reshape(len(X), -1)
     numbers, parts = new_numbers(X.shape[1]), []
     for a in range(0, len(X), block or len(X)):
-        parts.append(learn_believed(numbers, X[a : a + (block or len(X))]))
+        parts.append(learn_and_clip(numbers, X[a : a + (block or len(X))]))
     rows, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
     return rows, spread, numbers
 
@@ -81,7 +81,7 @@ def test_a_row_is_predicted_with_the_numbers_that_it_will_be_learned_with():
     numbers = new_numbers(1)
     for b in range(300):
         rows = x[b : b + 1, None]
-        np.testing.assert_array_equal(as_believed(numbers, rows), learn_believed(numbers, rows)[0])
+        np.testing.assert_array_equal(clip_rows(numbers, rows), learn_and_clip(numbers, rows)[0])
 
 
 # -------------------------------------------------------------------------------------------------- what is believed

@@ -14,17 +14,17 @@ import numpy as np
 
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain import rows as single
-from onlineboost.chain.clipping import as_believed, learn_believed, more_numbers, new_numbers
+from onlineboost.chain.clipping import clip_rows, learn_and_clip, more_numbers, new_numbers
 from onlineboost.chain.diary import new_diary
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.reviews import Visitor, Visits, any_waits
-from onlineboost.chain.segments import PanelStage, Segment
+from onlineboost.chain.reviews import Visit, Visitor
+from onlineboost.chain.segments import NO_LABELS, PanelStage, Segment
 from onlineboost.chain.stage import HERE, Block, End, Place, Stage, Voter
 from onlineboost.chain.threads import flow
 from onlineboost.contracts.rows import Rows, new_rows
 from onlineboost.contracts.state import copied, nbytes, restore
 
-Step = Callable[[Block, np.ndarray, np.ndarray], None]
+Step = Callable[[Block], None]
 
 BLOCK = 4096  # rows that go through one learner before the next: the block's rows and one tree should fit the cache
 SEGMENTS_PER_THREAD = 4  # enough to keep all threads busy; every one costs some 50 us more per block
@@ -113,15 +113,13 @@ class Chain:
             return np.full(len(X), -1)
         chain = self.place.whole(self)
         walk = chain.end.walk(combiner, chain.t + 1)
-        codes: np.ndarray = chain.end.labels(chain.ask(X, k, combiner, walk), walk, chain.booster)
-        return codes
+        return chain.end.labels(chain.ask(X, k, combiner, walk), walk)
 
     def forecast(self, X: np.ndarray, k: int, combiner: Combiner) -> tuple[np.ndarray, np.ndarray]:
         """The same with the probabilities of the classes, (rows, k)."""
         chain = self.place.whole(self)
         walk = chain.end.walk(combiner, chain.t + 1)
-        codes, p = chain.end.forecast(chain.ask(X, k, combiner, walk), walk, chain.booster)
-        return codes, p
+        return chain.end.forecast(chain.ask(X, k, combiner, walk), walk)
 
     def ask(self, X: np.ndarray, k: int, combiner: Combiner, n_learners: int) -> Block:
         """Send rows through the first `n_learners`, as of the coming round. Changes nothing."""
@@ -137,10 +135,10 @@ class Chain:
 
     def head(self, X: np.ndarray, k: int, combiner: Combiner) -> Block:
         """Rows to be predicted, ahead of the first segment."""
-        block = self._open(self.new_rows(X, k, None, None), combiner)
+        block = self._open(self.new_rows(X, k, None, None), *NO_LABELS, combiner)
         if self.panel is not None:
             self.panel.predict(block.rows)
-            self.end.start(block, self.booster)
+            self.end.start(block)
         return block
 
     def voters(self, k: int, combiner: Combiner, *, now: bool) -> list[Voter]:
@@ -170,14 +168,14 @@ class Chain:
     ) -> Rows:
         """A block at the head of the chain; without `spread` it is to be predicted, not learned."""
         if spread is None:
-            X, spread = as_believed(self.numbers, X), np.empty((len(X), 0))
+            X, spread = clip_rows(self.numbers, X), np.empty((len(X), 0))
         missing = np.empty(len(X), np.bool_)
         any_missing(X, self.n_numeric, missing)
         notes = self.end.new_notes(self.booster, len(X), k, weight)
         return new_rows(X, missing, spread, self.t + 1, k, self.end.n_experts, notes, traced=traced)
 
-    def _open(self, rows: Rows, combiner: Combiner) -> Block:
-        return Block(rows, self.end.open(rows, combiner), combiner, self.costs)
+    def _open(self, rows: Rows, y: np.ndarray, weight: np.ndarray, combiner: Combiner) -> Block:
+        return Block(rows, y, weight, self.booster, combiner, self.costs, self.end.open(rows, combiner))
 
     # ----------------------------------------------------------------------------------------------------- learning
 
@@ -199,38 +197,38 @@ class Chain:
         `out` gets what was predicted for each row before it was learned. For `stop` see `flow`. Visitors go along.
         """
         n, before = len(X), self.t
-        threads = min(threads, n // LEAST_ROWS) if n * self.n_learners >= LEAST_VOTES else 1
+        threads = max(1, min(threads, n // LEAST_ROWS)) if n * self.n_learners >= LEAST_VOTES else 1
         if threads > 1:
             self.cut(SEGMENTS_PER_THREAD * threads)
-        most = self.most_rows(BLOCK, k, combiner) if self.safe else LEAST_ROWS
-        size = block_size(n, max(threads, 1), most)
-        on_line: dict[int, tuple[slice, Block, Visits]] = {}
+        size = block_size(n, threads, self.most_rows(BLOCK, k, combiner) if self.safe else LEAST_ROWS)
+        on_line: dict[int, tuple[slice, Block, list[Visit]]] = {}
 
         def enter(b: int) -> None:
             at = self.t - before
-            rows = min([size, n - at, *(visitor.rows(max(threads, 1)) for visitor in visitors)])
+            rows = min([size, n - at, *(visitor.rows(threads) for visitor in visitors)])
             part = slice(at, at + rows)
-            block = self.enter(X[part], weight[part], k, combiner)
-            on_line[b] = part, block, Visits(visitor.visit(before + at, self.t) for visitor in visitors)
+            block = self.enter(X[part], y[part], weight[part], k, combiner)
+            on_line[b] = part, block, [visitor.visit(before + at, self.t) for visitor in visitors]
 
-        def through(segment: Segment | None, step: Step) -> Callable[[int], None]:
-            def do(b: int) -> None:
-                part, block, visits = on_line[b]
-                visits.before(segment)
-                step(block, y[part], weight[part])
-                visits.after(segment)
-
-            return do
+        def go_through(segment: Segment | None, step: Step, b: int) -> None:
+            _, block, visits = on_line[b]
+            seen = visits if segment is not None else []
+            for visit in seen:
+                visit.before(segment)
+            step(block)
+            for visit in seen:
+                visit.after(segment)
 
         def leave(b: int) -> None:
             part, block, visits = on_line.pop(b)
-            self.leave(block, y[part], weight[part], out[part])
+            self.leave(block, out[part])
             self.diary.keep(X[part], y[part], before + part.start)
-            visits.leave()
+            for visit in visits:
+                visit.leave()
 
-        steps = [enter, *(through(*step) for step in self.steps()), leave]
-        waits = partial(any_waits, visitors)
-        flow(steps, n, threads, lambda: self.t - before == n or stop(), waits)
+        steps: list[Callable[[int], None]] = [enter, *(partial(go_through, *step) for step in self.steps()), leave]
+        ended, waits = (lambda: self.t - before == n or stop()), (lambda: any(one.waits() for one in visitors))
+        flow(steps, n, threads, ended, waits)
         for visitor in visitors:
             visitor.end()
         return self.t - before
@@ -243,26 +241,26 @@ class Chain:
         """Whether the votes after every learner have to be kept while a block is learned."""
         return self.heard is not None and self.end.is_traced(combiner)
 
-    def enter(self, X: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Block:
+    def enter(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Block:
         """A labelled block at the head of the chain; `t` and what is known of the columns have moved on."""
-        X, spread = learn_believed(self.numbers, X)
+        X, spread = learn_and_clip(self.numbers, X)
         rows = self.new_rows(X, k, spread, weight, self.is_traced(combiner))
         self.t += len(X)
-        return self._open(rows, combiner)
+        return self._open(rows, y, weight, combiner)
 
     def steps(self) -> list[tuple[Segment | None, Step]]:
-        """What is done, one after the other, to every block: step(block, y, weight), and the segment that does it."""
+        """What is done, one after the other, to every labelled block, and the segment that does it; None: the panel."""
         of_segments = [(one, partial(self.end.learn, i, one)) for i, one in enumerate(self.segments)]
         return [*([] if self.panel is None else [(None, self._learn_panel)]), *of_segments]
 
-    def _learn_panel(self, block: Block, y: np.ndarray, weight: np.ndarray) -> None:
+    def _learn_panel(self, block: Block) -> None:
         assert self.panel is not None
-        self.panel.learn(block.rows, y, weight)
-        self.end.start(block, self.booster)
+        self.panel.learn(block.rows, block.y, block.weight)
+        self.end.start(block)
 
-    def leave(self, block: Block, y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
+    def leave(self, block: Block, out: np.ndarray) -> None:
         """A block at the end of the chain: what was predicted."""
-        p = self.end.leave(block, self.booster, y, weight, out, heard=self.heard is not None)
+        p = self.end.leave(block, out, heard=self.heard is not None)
         if self.heard is not None and p is not None:
             if block.rows.t == 1 and len(p):
                 p[0] = 1.0 / p.shape[1]  # nothing has been learned
@@ -270,11 +268,10 @@ class Chain:
 
     def rehearse(self, n_columns: int, k: int, combiner: Combiner) -> None:
         """Have all kernels compiled, those for single rows too, by a block of no rows, which changes nothing."""
-        X, y, weight = np.empty((0, n_columns)), np.empty(0, np.int64), np.empty(0)
-        block = self.enter(X, weight, k, combiner)
+        block = self.enter(np.empty((0, n_columns)), *NO_LABELS, k, combiner)
         for _, step in self.steps():
-            step(block, y, weight)
-        self.leave(block, y, weight, np.empty(0, np.int64))
+            step(block)
+        self.leave(block, np.empty(0, np.int64))
         single.rehearse(self, n_columns, k)
 
     # ----------------------------------------------------------------------------------------------------- segments
@@ -285,16 +282,19 @@ class Chain:
             most = -(-self.n_learners // n_segments)
             self.segments = [part for segment in self.segments for part in segment.cut(-(-len(segment) // most))]
 
-    def joined(self) -> Self:
-        """A copy in as few segments as can be, with no more memory than it needs: quickest for single rows."""
+    def copy_with(self, segments: list[Segment]) -> Self:
+        """A copy that has these segments."""
         copy = type(self).__new__(type(self))
-        copy.__dict__ = dict(self.__dict__)
+        copy.__dict__ = {**self.__dict__, "segments": segments}
         copy._start()
         copy.numbers, copy.diary = copied(self.numbers), copied(self.diary)
         copy.watch = None if self.watch is None else copied(self.watch)
         copy.end, copy.panel = self.end.copy(), None if self.panel is None else self.panel.copy()
-        copy.segments = self._joined()
         return copy
+
+    def joined(self) -> Self:
+        """A copy in as few segments as can be, with no more memory than it needs: quickest for single rows."""
+        return self.copy_with(self._joined())
 
     def _joined(self) -> list[Segment]:
         return [first.join(others) for first, *others in self.end.groups(self.segments)] if self.segments else []

@@ -1,7 +1,7 @@
-"""What the chain knows of the numeric columns: how far their numbers spread, and which numbers are past belief.
+"""What the chain knows of the numeric columns: how far their numbers spread, and which are outliers.
 
 One glitch of a sensor would otherwise stay for ever: in the variance of its column, and in the leaves that it fell
-into. So a number far outside of what its column has shown is cut to the limit of belief:
+into. So a number far outside of what its column has shown is clipped to its range:
 
 * The *range* of a column goes from its RANK-th smallest to its RANK-th largest number; from the second smallest to the
   second largest after the first STEP numbers, and so on. So RANK - 1 glitches do not widen it, and a new unit is
@@ -80,8 +80,8 @@ def reach(numbers, c, low, high):
 
 
 @small_kernel
-def believed(numbers, c, x):
-    """x, or the nearest end of the range, if x is past belief in column c; a missing value stays one."""
+def clipped(numbers, c, x):
+    """x, or the nearest end of the range, if x is an outlier in column c; a missing value stays one."""
     low, high = column_range(numbers, c)
     if low <= x <= high:
         return x
@@ -114,7 +114,7 @@ def remember(numbers, c, x):
 
 @small_kernel
 def forget(numbers, c):
-    """Forget what is past belief, in a column that has shown more than one number."""
+    """Forget outliers, in a column that has shown more than one number."""
     low, high = column_range(numbers, c)
     if high > low:
         beyond = reach(numbers, c, low, high)
@@ -148,7 +148,7 @@ def learn_numbers(numbers, X, out, spread, start):
     """Learn the numbers of rows X, from number `start` on (row by row), and the variance after each of them.
 
     Where a column starts again after a row, the variance there is negative.
-    `out` gets what is believed where it differs from X. If `out` has no rows, the kernel stops before the first such
+    `out` gets the clipped numbers where they differ from X. If `out` has no rows, the kernel stops before the first such
     number, and returns where it is; otherwise it returns how many there are.
     """
     n = numbers.moments.shape[1]
@@ -157,7 +157,7 @@ def learn_numbers(numbers, X, out, spread, start):
         for c in range(start - b * n if start > b * n else 0, n):
             raw = X[b, c]
             if raw == raw:
-                x = believed(numbers, c, raw)
+                x = clipped(numbers, c, raw)
                 if x != raw:
                     if out.shape[0] == 0:
                         return b * n + c
@@ -178,21 +178,21 @@ def learn_numbers(numbers, X, out, spread, start):
 
 
 @entry_kernel
-def believe_numbers(numbers, X, out):
-    """Whether all numbers of X are believed; `out`, if it has rows, gets what is believed where it differs."""
-    all_believed = True
+def clip_numbers(numbers, X, out):
+    """Whether no number of X is an outlier; `out`, if it has rows, gets the clipped numbers where they differ."""
+    all_inside = True
     for b in range(X.shape[0]):
         for c in range(numbers.moments.shape[1]):
-            x = believed(numbers, c, X[b, c])
+            x = clipped(numbers, c, X[b, c])
             if x < X[b, c] or x > X[b, c]:
-                all_believed = False
+                all_inside = False
                 if out.shape[0] > 0:
                     out[b, c] = x
-    return all_believed
+    return all_inside
 
 
-def learn_believed(numbers: Numbers, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """These rows as they are believed, and the variance of each column up to each row; the columns learn them.
+def learn_and_clip(numbers: Numbers, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """These rows, outliers clipped, and the variance of each column up to each row; the columns learn them.
 
     X stays as it is, since it may be the caller's own: there is a copy if there is something to cut.
     """
@@ -206,10 +206,10 @@ def learn_believed(numbers: Numbers, X: np.ndarray) -> tuple[np.ndarray, np.ndar
     return out, spread
 
 
-def as_believed(numbers: Numbers, X: np.ndarray) -> np.ndarray:
-    """These rows as they are believed, to predict them."""
-    if believe_numbers(numbers, X, X[:0]):
+def clip_rows(numbers: Numbers, X: np.ndarray) -> np.ndarray:
+    """These rows, outliers clipped, to predict them."""
+    if clip_numbers(numbers, X, X[:0]):
         return X
     out = X.copy()
-    believe_numbers(numbers, X, out)
+    clip_numbers(numbers, X, out)
     return out

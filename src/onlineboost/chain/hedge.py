@@ -22,7 +22,6 @@ from onlineboost.chain.experts import (
 from onlineboost.chain.rows import Asking, Row, Step, learning_pass, predicting_pass, preparing
 from onlineboost.chain.segments import Segment, vote_weights
 from onlineboost.chain.stage import Block, End, Voter
-from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
 
 
@@ -51,23 +50,21 @@ class Hedge(End):
     def is_traced(self, combiner: Combiner) -> bool:
         return combiner in (Combiner.HEDGE, Combiner.BEST)
 
-    def learn(self, i: int, segment: Segment, block: Block, y: np.ndarray, weight: np.ndarray) -> None:
+    def learn(self, i: int, segment: Segment, block: Block) -> None:
         """The segment's experts come in, and their weights learn."""
         rows, place = block.rows, segment.place
-        segment.learn(rows, y, weight)
-        of_rows = rows.experts, y, weight, block.costs, *block.kept
+        segment.learn(rows, block.y, block.weight)
+        of_rows = rows.experts, block.y, block.weight, block.costs, *block.kept
         play_part(int(block.combiner), self.log_v[place], place.start, self.seed, rows.t, *of_rows)
 
-    def leave(
-        self, block: Block, booster: Booster, y: np.ndarray, weight: np.ndarray, out: np.ndarray, *, heard: bool
-    ) -> np.ndarray | None:
+    def leave(self, block: Block, out: np.ndarray, *, heard: bool) -> np.ndarray | None:
         choose_labels(block.kept, out)
-        return self._probabilities(block.rows, block.kept, booster) if heard else None
+        return self._probabilities(block) if heard else None
 
     @staticmethod
-    def _probabilities(rows: Rows, following: Following, booster: Booster) -> np.ndarray:
+    def _probabilities(block: Block) -> np.ndarray:
         """What `forecast` would have given of each row in its round."""
-        mass, followed = following.mass, following.expert
+        rows, mass, followed = block.rows, block.kept.mass, block.kept.expert
         if len(mass):
             shares: np.ndarray = mass / mass.sum(axis=1, keepdims=True)
             return shares
@@ -75,7 +72,7 @@ class Hedge(End):
         for i in np.unique(followed):
             at = np.flatnonzero(followed == i)
             s = rows.trace[i, at] if len(rows.trace) else rows.s[at]
-            p[at] = booster.probabilities(rows._replace(s=s, experts=rows.experts[at]), i + 1)
+            p[at] = block.booster.probabilities(rows._replace(s=s, experts=rows.experts[at]), i + 1)
         return p
 
     # --------------------------------------------------------------------------------------------------- predicting
@@ -87,17 +84,17 @@ class Hedge(End):
             return int(self.log_v.argmax()) + 1
         return len(self.log_v)
 
-    def labels(self, block: Block, walk: int, booster: Booster) -> np.ndarray:
+    def labels(self, block: Block, walk: int) -> np.ndarray:
         if block.combiner is Combiner.WEIGHTED:
             codes: np.ndarray = expert_mass(self.log_v, block.rows.experts, block.rows.k).argmax(axis=1)
             return codes
         return block.rows.experts[:, walk - 1].astype(np.int64)
 
-    def forecast(self, block: Block, walk: int, booster: Booster) -> tuple[np.ndarray, np.ndarray]:
+    def forecast(self, block: Block, walk: int) -> tuple[np.ndarray, np.ndarray]:
         if block.combiner is Combiner.WEIGHTED:
             mass = expert_mass(self.log_v, block.rows.experts, block.rows.k)
             return mass.argmax(axis=1), mass / mass.sum(axis=1, keepdims=True)
-        return self.labels(block, walk, booster), booster.probabilities(block.rows, self.n_votes(walk))
+        return self.labels(block, walk), block.booster.probabilities(block.rows, self.n_votes(walk))
 
     def n_votes(self, walk: int) -> int:
         """How many votes there are in the votes behind so many learners."""
@@ -123,13 +120,12 @@ class Hedge(End):
 
     # ---------------------------------------------------------------------------------------- parts in other places
 
-    def votes_of(self, block: Block, booster: Booster, done: int) -> dict[str, Any]:
+    def votes_of(self, block: Block, done: int) -> dict[str, Any]:
         """Whom the rows would follow; if the votes are traced, those behind that expert."""
-        rows = block.rows
-        return {**_followed(block), "s": rows.s, "notes": booster.hand_on(rows)}
+        return {**_followed(block), "s": block.rows.s, "notes": block.booster.hand_on(block.rows)}
 
-    def put_votes(self, block: Block, booster: Booster, votes: dict[str, Any]) -> None:
-        rows = block.rows
+    def put_votes(self, block: Block, votes: dict[str, Any]) -> None:
+        rows, booster = block.rows, block.booster
         rows.s[:] = votes["s"]
         booster.begin(rows)
         booster.take_up(rows, votes["notes"])
@@ -217,7 +213,7 @@ class AskingExperts(Asking):
         walk = self.ask(combiner)
         if walk < 0:
             return None
-        codes, p = self.hedge.forecast(Block(self.rows, None, combiner, None), walk, self.booster)
+        codes, p = self.hedge.forecast(Block(self.rows, self.y, self.y, self.booster, combiner, None), walk)
         self.y[:] = codes
         return p
 
@@ -238,11 +234,9 @@ class BestLearner(Hedge):
     def best(self) -> int:
         return int(self.log_v.argmax())
 
-    def leave(
-        self, block: Block, booster: Booster, y: np.ndarray, weight: np.ndarray, out: np.ndarray, *, heard: bool
-    ) -> np.ndarray | None:
-        self.right.append(np.packbits(block.rows.experts == y[:, None], axis=1))
-        return super().leave(block, booster, y, weight, out, heard=heard)
+    def leave(self, block: Block, out: np.ndarray, *, heard: bool) -> np.ndarray | None:
+        self.right.append(np.packbits(block.rows.experts == block.y[:, None], axis=1))
+        return super().leave(block, out, heard=heard)
 
     def right_by_learner(self) -> np.ndarray:
         """Which learners were right on the rows of the last call, before learning them: bool (rows, learners)."""

@@ -65,25 +65,25 @@ class Learners(ABC):
         """From here on there are k classes."""
         return  # most need not know before they meet one
 
-    @abstractmethod
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """There is room for so many values of each nominal column, which appeared first in these rounds."""
+        return
 
     @abstractmethod
     def new_columns(self, numeric: int, nominal: int) -> None:
         """There are so many more columns of each kind, the last of their kind."""
 
-    @abstractmethod
     def settings(self) -> dict[str, np.ndarray]:
         """Settings of the learners that a fresh one can take over from another."""
+        return {}
 
     @abstractmethod
     def restart(self, i: int, t: int, settings: dict[str, float]) -> None:
         """Learner i starts again after round t, with these settings."""
 
-    @abstractmethod
     def tidy(self) -> None:
         """After some learners have restarted."""
+        return
 
     @abstractmethod
     def nbytes(self) -> dict[str, int]:
@@ -126,14 +126,6 @@ class Learners(ABC):
     def limited(self) -> int:
         """Number of trees that have ever gone without something for lack of memory."""
         return 0
-
-    def only(self, i: int) -> Learners:
-        """Learner i alone, in the same tables."""
-        raise NotImplementedError
-
-    def stand_in(self) -> Learners:
-        """As many learners that have learned nothing."""
-        raise NotImplementedError
 
     # --------------------------------------------------------------------------------------------------- explaining
 
@@ -238,7 +230,6 @@ class TreeLearners(Learners):
         self.forest = widen(self.forest, sizes, births)
 
     def allot(self, share: float, width: int) -> None:
-        """Each tree may have so many bytes; rows of statistics will be `width` numbers wide."""
         self.forest = allotted(self.forest, share, width)
 
     def new_columns(self, numeric: int, nominal: int) -> None:

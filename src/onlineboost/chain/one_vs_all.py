@@ -133,16 +133,14 @@ class OneVsAllEnd(End):
         own = new_rows(rows.X, rows.missing, rows.spread, rows.t, 2, len(self.log_vs[j]), notes)
         return own._replace(again=rows.again)
 
-    def learn(self, i: int, segment: Segment, block: Block, y: np.ndarray, weight: np.ndarray) -> None:
+    def learn(self, i: int, segment: Segment, block: Block) -> None:
         """Is it class i?"""
-        rows, mine = self.head(i, segment, block.rows, weight), (y == i).astype(np.int64)
-        segment.learn(rows, mine, weight)
-        play_binary(self.log_vs[i], rows.experts, mine, weight, block.kept.scores[:, i])
+        rows, mine = self.head(i, segment, block.rows, block.weight), (block.y == i).astype(np.int64)
+        segment.learn(rows, mine, block.weight)
+        play_binary(self.log_vs[i], rows.experts, mine, block.weight, block.kept.scores[:, i])
         block.kept.margins[:, i] = rows.s[:, MINE] - rows.s[:, 1 - MINE]
 
-    def leave(
-        self, block: Block, booster: Booster, y: np.ndarray, weight: np.ndarray, out: np.ndarray, *, heard: bool
-    ) -> np.ndarray | None:
+    def leave(self, block: Block, out: np.ndarray, *, heard: bool) -> np.ndarray | None:
         choose(block.kept.scores, block.kept.margins, out)
         return probabilities(block.kept, out) if heard else None
 
@@ -160,11 +158,11 @@ class OneVsAllEnd(End):
             said.scores[b, j] = yes_share(self.log_vs[j], rows.experts[b])
         said.margins[:, j] = rows.s[:, MINE] - rows.s[:, 1 - MINE]
 
-    def forecast(self, block: Block, walk: int, booster: Booster) -> tuple[np.ndarray, np.ndarray]:
-        codes = self.labels(block, walk, booster)
+    def forecast(self, block: Block, walk: int) -> tuple[np.ndarray, np.ndarray]:
+        codes = self.labels(block, walk)
         return codes, probabilities(block.kept, codes)
 
-    def labels(self, block: Block, walk: int, booster: Booster) -> np.ndarray:
+    def labels(self, block: Block, walk: int) -> np.ndarray:
         codes = np.empty(len(block.rows.X), np.int64)
         choose(block.kept.scores, block.kept.margins, codes)
         return codes
@@ -187,10 +185,10 @@ class OneVsAllEnd(End):
 
     # ---------------------------------------------------------------------------------------- parts in other places
 
-    def votes_of(self, block: Block, booster: Booster, done: int) -> dict[str, Any]:
+    def votes_of(self, block: Block, done: int) -> dict[str, Any]:
         return block.kept._asdict()  # type: ignore[no-any-return]
 
-    def put_votes(self, block: Block, booster: Booster, votes: dict[str, Any]) -> None:
+    def put_votes(self, block: Block, votes: dict[str, Any]) -> None:
         block.kept.scores[:], block.kept.margins[:] = votes["scores"], votes["margins"]
 
     def adopt(self, i: int, segment: Segment, other: Self) -> None:

@@ -94,9 +94,6 @@ class MemberLearners(Learners):
         """A member goes on without them, as the panel does."""
         self.members = [with_offset(member, numeric) for member in self.members]
 
-    def settings(self) -> dict[str, np.ndarray]:
-        return {}
-
     def restart(self, i: int, t: int, settings: dict[str, float]) -> None:
         old = self.members[i]
         stats, sizes = old.shared.stats, own_sizes(old)
@@ -106,9 +103,6 @@ class MemberLearners(Learners):
         fresh = with_offset(fresh, stats.dense.offset - n_numeric)
         fresh = with_sizes(fresh, {**own_sizes(fresh), "columns": sizes["columns"]})
         self.members[i] = with_classes(fresh, int(stats.used[N_CLASSES]))
-
-    def tidy(self) -> None:
-        """Nothing is left behind."""
 
     def nbytes(self) -> dict[str, int]:
         return {"members": nbytes(tuple(self.members))}
@@ -142,10 +136,6 @@ class External(NamedTuple):
     weight: np.ndarray  # float64 (rows,) with which it is to learn them; 0: not at all
 
 
-def new_external(n_rows: int, k: int) -> External:
-    return External(np.empty((n_rows, k)), np.array([-1, 0]), np.zeros(n_rows))
-
-
 @inlined_kernel
 def is_ready(external, i, b):
     return external.ready[0] == i and b < external.ready[1]
@@ -176,13 +166,14 @@ class ExternalLearners(Learners):
         self.learners = learners
         self.k = k
         self.started = np.zeros(len(learners), bool) if started is None else started
-        self.takes_weight = _takes_weight(learners[0])
+        self.takes_weight = "sample_weight" in signature(learners[0].partial_fit).parameters
 
     def __len__(self) -> int:
         return len(self.learners)
 
     def open(self, rows: Rows) -> tuple[Any, Any]:
-        return new_external(len(rows.X), rows.k), None
+        n = len(rows.X)
+        return External(np.empty((n, rows.k)), np.array([-1, 0]), np.zeros(n)), None
 
     def supply(self, state: Any, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any) -> Any:
         if y is not None and state.ready[0] >= 0:
@@ -236,26 +227,12 @@ class ExternalLearners(Learners):
         copy = pickle.loads(pickle.dumps(learners))
         return type(self)(copy, self.k, started)
 
-    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
-        """Other learners see the codes of nominal columns as numbers: there is nothing to prepare."""
-
     def new_columns(self, numeric: int, nominal: int) -> None:
         raise NotImplementedError("learners of another make have the columns that they began with")
-
-    def settings(self) -> dict[str, np.ndarray]:
-        return {}
 
     def restart(self, i: int, t: int, settings: dict[str, float]) -> None:
         self.learners[i] = clone(self.learners[i])
         self.started[i] = False
 
-    def tidy(self) -> None:
-        """Nothing is left behind."""
-
     def nbytes(self) -> dict[str, int]:
         return {"learners": len(pickle.dumps(self.learners))}
-
-
-def _takes_weight(learner: Any) -> bool:
-    """Whether `partial_fit`, which is all that is called, can be told the weight of an example."""
-    return "sample_weight" in signature(learner.partial_fit).parameters

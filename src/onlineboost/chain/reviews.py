@@ -21,7 +21,6 @@ looked at in rounds that depend on the stream alone, as seldom as people can bea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
@@ -40,10 +39,10 @@ class Visit:
     def answered(self, answers: list[Any]) -> None:
         """They have answered, part by part."""
 
-    def before(self, segment: Segment) -> None:
+    def before(self, segment: Any) -> None:
         """A segment is about to learn the block."""
 
-    def after(self, segment: Segment) -> None:
+    def after(self, segment: Any) -> None:
         """It has learned the block."""
 
     def leave(self) -> None:
@@ -51,24 +50,6 @@ class Visit:
 
 
 NOTHING = Visit()
-
-
-class Visits(list[Visit]):
-    """All that a block takes along. A step of the chain that is no segment's has no visits."""
-
-    def before(self, segment: Segment | None) -> None:
-        if segment is not None:
-            for visit in self:
-                visit.before(segment)
-
-    def after(self, segment: Segment | None) -> None:
-        if segment is not None:
-            for visit in self:
-                visit.after(segment)
-
-    def leave(self) -> None:
-        for visit in self:
-            visit.leave()
 
 
 class Visitor(ABC):
@@ -92,10 +73,6 @@ class Visitor(ABC):
 
     def end(self) -> None:  # noqa: B027 (most have nothing to do then)
         """All rows have gone through."""
-
-
-def any_waits(visitors: Sequence[Visitor]) -> bool:
-    return any(visitor.waits() for visitor in visitors)
 
 
 class Review(Visit):

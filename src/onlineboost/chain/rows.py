@@ -21,7 +21,7 @@ import numpy as np
 
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import bare_kernel, entry_kernel, unkept_kernel
-from onlineboost.chain.clipping import Numbers, believe_numbers, learn_numbers
+from onlineboost.chain.clipping import Numbers, clip_numbers, learn_numbers
 from onlineboost.chain.diary import EVERY
 from onlineboost.chain.experts import Combiner, best_expert, draw_expert, judge
 from onlineboost.chain.loops import hold_pass, is_foreign, learning_loop, predicting_loop
@@ -38,7 +38,7 @@ class Ends(NamedTuple):
 
     numbers: Numbers
     raw: np.ndarray  # float64 (rows, columns) as it came
-    X: np.ndarray  # as it is believed
+    X: np.ndarray  # outliers clipped
     missing: np.ndarray  # as in Rows
     spread: np.ndarray
     again: np.ndarray
@@ -71,7 +71,7 @@ def is_finite(ends):
 
 @entry_kernel
 def enter(handle, t):
-    """The row of round t as it is believed; the columns learn it."""
+    """The row of round t, outliers clipped; the columns learn it."""
     ends = handle.parts
     if not is_finite(ends):
         return False
@@ -101,11 +101,11 @@ def leave(handle, t):
 
 @entry_kernel
 def look(handle, combiner, t):
-    """The row as it is believed, to predict it in round t. How many learners that needs; -1: it is not finite."""
+    """The row, outliers clipped, to predict it in round t. How many learners that needs; -1: it is not finite."""
     ends = handle.parts
     if not is_finite(ends):
         return -1
-    believe_numbers(ends.numbers, ends.raw, ends.X)
+    clip_numbers(ends.numbers, ends.raw, ends.X)
     if ends.log_v.size == 0:
         return 0
     if combiner == Combiner.HEDGE:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import entry_kernel
-from onlineboost.chain.learners import Learners
+from onlineboost.chain.learners import Learners, TreeLearners
 from onlineboost.chain.loops import hold_pass, learning_loop, predicting_loop
 from onlineboost.chain.stage import Stage
 from onlineboost.contracts.booster import Booster
@@ -36,6 +36,7 @@ from onlineboost.panel.state import (
     with_room,
 )
 
+NO_LABELS = np.empty(0, np.int64), np.empty(0)  # and no weights: of rows to be predicted
 MORE = 0.5  # work that the last learner of a chain has more than the first, in part: its tree is larger
 
 
@@ -70,31 +71,27 @@ class Segment(Stage):
 
     def predict(self, rows: Rows, n_learners: int, cache: Any = None) -> None:
         """Send a block through the first `n_learners` of the segment. Changes `rows`, and `cache`, alone."""
-        none = np.empty(0, np.int64), np.empty(0)
         booster = self.booster if cache is None else self.booster.with_cache(cache)
-        handle = hold_pass(self.open(rows, *none, booster))
-        i, b = 0, 0
-        while True:
-            i, b = predicting_loop(handle)(handle, n_learners, i, b, rows.t)
-            if i == n_learners:
-                return
-            handle = self._supplied(handle, i, b, (), booster, None)
+        self._predict(hold_pass(self.open(rows, *NO_LABELS, booster)), 0, n_learners)
 
-    def votes_of_each(self, rows: Rows, cache: Any = None) -> np.ndarray:
-        """What each learner adds to the votes of a block, (learners, rows, k). Changes `rows`, and `cache`, alone."""
-        none = np.empty(0, np.int64), np.empty(0)
-        booster = self.booster if cache is None else self.booster.with_cache(cache)
-        handle = hold_pass(self.open(rows, *none, booster))
+    def votes_of_each(self, rows: Rows) -> np.ndarray:
+        """What each learner adds to the votes of a block, (learners, rows, k). Changes `rows` alone."""
+        handle = hold_pass(self.open(rows, *NO_LABELS, self.booster))
         out = np.empty((len(self), *rows.s.shape))
-        for learner in range(len(self)):
-            out[learner] = -rows.s
-            i, b = learner, 0
-            while i == learner:
-                i, b = predicting_loop(handle)(handle, learner + 1, i, b, rows.t)
-                if i == learner:
-                    handle = self._supplied(handle, i, b, (), booster, None)
-            out[learner] += rows.s
+        for i in range(len(self)):
+            out[i] = -rows.s
+            handle = self._predict(handle, i, i + 1)
+            out[i] += rows.s
         return out
+
+    def _predict(self, handle: Any, i: int, stop: int) -> Any:
+        """Send a block through learners i, ..., stop - 1; the handle to go on with."""
+        b = 0
+        while True:
+            i, b = predicting_loop(handle)(handle, stop, i, b, handle.parts.rows.t)
+            if i == stop:
+                return handle
+            handle = self._supplied(handle, i, b, (), None)
 
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
         """Send a labelled block through the segment: every learner votes, then learns."""
@@ -102,12 +99,12 @@ class Segment(Stage):
         i, b = 0, 0
         while i < len(self):
             i, b, *room = learning_loop(handle)(handle, i, b, rows.t)
-            handle = self._supplied(handle, i, b, room, self.booster, y)
+            handle = self._supplied(handle, i, b, room, y)
 
-    def _supplied(self, handle: Any, i: int, b: int, room: Sequence[int], booster: Booster, y: Any) -> Any:
+    def _supplied(self, handle: Any, i: int, b: int, room: Sequence[int], y: Any) -> Any:
         """The pass with what learner i lacks for row b: see `Learners.supply`."""
         before = handle.parts.learner
-        learner = self.learners.supply(before, i, b, room, handle.parts.rows, booster, y)
+        learner = self.learners.supply(before, i, b, room, handle.parts.rows, handle.parts.booster, y)
         done = i == len(self) or learner is before
         return handle if done else hold_pass(handle.parts._replace(learner=learner))
 
@@ -130,8 +127,8 @@ class Segment(Stage):
         return type(self)(learners, self.booster.join([other.booster for other in others]))
 
     def only(self, i: int) -> Self:
-        """Learner i alone, in the same tables."""
-        return type(self)(self.learners.only(i), self.booster.part(i, i + 1))
+        """Tree i alone, in the same tables."""
+        return type(self)(cast(TreeLearners, self.learners).only(i), self.booster.part(i, i + 1))
 
     def identity(self) -> tuple[Any, ...]:
         return self.booster, self.learners.identity()
@@ -170,7 +167,7 @@ class PanelPass(NamedTuple):
     """A block at the panel."""
 
     panel: Panel
-    X: np.ndarray  # float64 (rows, columns) as it is believed
+    X: np.ndarray  # float64 (rows, columns) outliers clipped
     y: np.ndarray  # int64 (rows,)
     weight: np.ndarray  # float64 (rows,)
     s: np.ndarray  # float64 (rows, k) what the panel says
@@ -231,9 +228,6 @@ def will_stay(handle, t):
     return handle.parts.panel.alarm.late[0] < PATIENCE - 1
 
 
-NOTHING = np.empty(0, np.int64), np.empty(0)
-
-
 class PanelStage(Stage):
     """A panel ahead of the segments."""
 
@@ -269,7 +263,7 @@ class PanelStage(Stage):
 
     def predict(self, rows: Rows) -> None:
         """The panel's votes are in rows.s."""
-        handle = self._open(rows.X, rows.s, *NOTHING)
+        handle = self._open(rows.X, rows.s, *NO_LABELS)
         compiled(ask_rows, handle, 0)(handle, rows.t)
 
     def _open(self, X: np.ndarray, s: np.ndarray, y: np.ndarray, weight: np.ndarray, asked: Asked | None = None) -> Any:

@@ -21,7 +21,6 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.rows import Asking, Row, Step, beginning, learning_pass, predicting_pass, preparing
 from onlineboost.chain.segments import Segment, new_asked, vote_weights
 from onlineboost.chain.stage import Block, End, Voter
-from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
 from onlineboost.contracts.state import copied, nbytes
 from onlineboost.panel.combiner import (
@@ -235,17 +234,17 @@ class Stacking(End):
         """The votes of the panel, at the head of the chain, and after each fifth."""
         return np.empty((START + 1 + len(self.ends), len(rows.X), rows.k))
 
-    def start(self, block: Block, booster: Booster) -> None:
+    def start(self, block: Block) -> None:
         rows, votes = block.rows, block.kept
         votes[0] = rows.s
-        if booster.takes_votes():
-            booster.begin(rows)
+        if block.booster.takes_votes():
+            block.booster.begin(rows)
         else:
             rows.s[:] = 0.0
         votes[START] = rows.s
 
-    def learn(self, i: int, segment: Segment, block: Block, y: np.ndarray, weight: np.ndarray) -> None:
-        segment.learn(block.rows, y, weight)
+    def learn(self, i: int, segment: Segment, block: Block) -> None:
+        segment.learn(block.rows, block.y, block.weight)
         self._keep(segment, block)
 
     def ask(self, i: int, segment: Segment, block: Block, n_learners: int, cache: Any) -> None:
@@ -256,29 +255,26 @@ class Stacking(End):
         if fifth := self._fifth(segment):
             block.kept[START + fifth] = block.rows.s
 
-    def leave(
-        self, block: Block, booster: Booster, y: np.ndarray, weight: np.ndarray, out: np.ndarray, *, heard: bool
-    ) -> np.ndarray | None:
-        p = np.empty((len(y) if heard else 0, block.rows.k))
-        handle = self._open(block, y, weight, p, out)
+    def leave(self, block: Block, out: np.ndarray, *, heard: bool) -> np.ndarray | None:
+        p = np.empty((len(out) if heard else 0, block.rows.k))
+        handle = self._open(block, p, out)
         compiled(finish_block, handle, 0)(handle, block.rows.t)
         return p if heard else None
 
     def walk(self, combiner: Combiner, t: int) -> int:
         return self.n_learners
 
-    def forecast(self, block: Block, walk: int, booster: Booster) -> tuple[np.ndarray, np.ndarray]:
+    def forecast(self, block: Block, walk: int) -> tuple[np.ndarray, np.ndarray]:
         n, k = len(block.rows.X), block.rows.k
         out, p = np.empty(n, np.int64), np.empty((n, k))
-        handle = self._open(block, out[:0], np.empty(0), p, out)
+        handle = self._open(block, p, out)
         compiled(ask_block, handle, 0)(handle, block.rows.t)
         return out, p
 
-    # arguments: the arrays of a block
-    def _open(self, block: Block, y: np.ndarray, weight: np.ndarray, p: np.ndarray, out: np.ndarray) -> Any:
-        states, k = ((self.newton, self.slow), self.recency, self.mixture), block.rows.k
+    def _open(self, block: Block, p: np.ndarray, out: np.ndarray) -> Any:
+        states, k = ((self.newton, self.slow), self.recency, self.mixture, block.kept), block.rows.k
         scratch = new_newton_work(len(self.newton.beta), k), new_forecasts(k)
-        return hold(StackPass(*states, block.kept, block.rows.s, y, weight, block.costs, *scratch, p, out))
+        return hold(StackPass(*states, block.rows.s, block.y, block.weight, block.costs, *scratch, p, out))
 
     # --------------------------------------------------------------------------------------------------- explaining
 
@@ -308,16 +304,16 @@ class Stacking(End):
 
     # ---------------------------------------------------------------------------------------- parts in other places
 
-    def votes_of(self, block: Block, booster: Booster, done: int) -> dict[str, Any]:
+    def votes_of(self, block: Block, done: int) -> dict[str, Any]:
         rows, votes = block.rows, block.kept
         fifths = sum(end <= done for end in self.ends)
         own = {"panel": votes[0], "fifths": votes[START + 1 : START + 1 + fifths]}
-        return {**own, "s": rows.s, "notes": booster.hand_on(rows)}
+        return {**own, "s": rows.s, "notes": block.booster.hand_on(rows)}
 
-    def put_votes(self, block: Block, booster: Booster, votes: dict[str, Any]) -> None:
-        rows = block.rows
+    def put_votes(self, block: Block, votes: dict[str, Any]) -> None:
+        rows, booster = block.rows, block.booster
         rows.s[:] = votes["panel"]
-        self.start(block, booster)
+        self.start(block)
         block.kept[START + 1 : START + 1 + len(votes["fifths"])] = votes["fifths"]
         rows.s[:] = votes["s"]
         booster.begin(rows)
@@ -330,8 +326,9 @@ class Stacking(End):
 
     def open_row(self, row: Row, p: np.ndarray, out: np.ndarray) -> tuple[Any, Any]:
         """A row at the combiner: its handle, and what keeps the votes at a place."""
-        block = Block(row.rows, self.open(row.rows, Combiner.LAST), Combiner.LAST, row.chain.costs)
-        handle = self._open(block, row.y, row.weight, p, out)
+        kept = self.open(row.rows, Combiner.LAST)
+        block = Block(row.rows, row.y, row.weight, row.chain.booster, Combiner.LAST, row.chain.costs, kept)
+        handle = self._open(block, p, out)
         return handle, partial(compiled(keep_votes, handle, 0, 0), handle)
 
     def learning_steps(self, row: Row) -> tuple[list[Step], list[Step]]:

@@ -1,6 +1,6 @@
 """The stages of a model: what a block of rows goes through, one after the other.
 
-    clip       `clipping`: numbers beyond belief are cut
+    clip       `clipping`: outliers are clipped
     panel      `panel_stage`, if there is one: unlike learners side by side, whose votes the segments start from
     segments   `segments`: neighbouring weak learners and their booster, each adding to the votes
     end        `hedge`, `stacking` or `one_vs_all`: takes in the votes after each segment, says what is predicted
@@ -26,9 +26,12 @@ class Block(NamedTuple):
     """A block of examples on its way."""
 
     rows: Rows
-    kept: Any  # what the end of the chain keeps of it
+    y: np.ndarray  # int64 (rows,) labels, and
+    weight: np.ndarray  # float64 (rows,) weights of the examples; (0,) where they are to be predicted
+    booster: Booster  # of the first segment: what all segments share is in it
     combiner: Combiner
     costs: np.ndarray | None  # (k, k) what mistakes cost; None: 1 each
+    kept: Any = None  # what the end of the chain keeps of it
 
 
 class Stage:
@@ -130,18 +133,15 @@ class End(Stage, ABC):
         """Whether probabilities need the votes after every learner, while a block is learned."""
         return False
 
-    def start(self, block: Block, booster: Booster) -> None:
+    def start(self, block: Block) -> None:
         """The votes of a panel are in rows.s, from which the segments go on."""
 
     @abstractmethod
-    def learn(self, i: int, segment: Any, block: Block, y: np.ndarray, weight: np.ndarray) -> None:
+    def learn(self, i: int, segment: Any, block: Block) -> None:
         """Segment i learns a block, and what it says is taken in."""
 
-    # arguments: a labelled block, and what becomes of it
     @abstractmethod
-    def leave(
-        self, block: Block, booster: Booster, y: np.ndarray, weight: np.ndarray, out: np.ndarray, *, heard: bool
-    ) -> np.ndarray | None:
+    def leave(self, block: Block, out: np.ndarray, *, heard: bool) -> np.ndarray | None:
         """A labelled block has gone through all segments: `out` gets what was predicted.
 
         If somebody listens (`heard`), returns the probabilities (rows, k) before the labels were known.
@@ -158,12 +158,12 @@ class End(Stage, ABC):
         segment.predict(block.rows, n_learners, cache)
 
     @abstractmethod
-    def forecast(self, block: Block, walk: int, booster: Booster) -> tuple[np.ndarray, np.ndarray]:
+    def forecast(self, block: Block, walk: int) -> tuple[np.ndarray, np.ndarray]:
         """Codes predicted for a block that has been asked about, and probabilities (rows, k)."""
 
-    def labels(self, block: Block, walk: int, booster: Booster) -> np.ndarray:
+    def labels(self, block: Block, walk: int) -> np.ndarray:
         """The codes alone."""
-        return self.forecast(block, walk, booster)[0]
+        return self.forecast(block, walk)[0]
 
     # --------------------------------------------------------------------------------------------------- explaining
 
@@ -188,11 +188,11 @@ class End(Stage, ABC):
     # ---------------------------------------------------------------------------------------- parts in other places
 
     @abstractmethod
-    def votes_of(self, block: Block, booster: Booster, done: int) -> dict[str, Any]:
+    def votes_of(self, block: Block, done: int) -> dict[str, Any]:
         """What another process has to know of a block that has gone through the first `done` learners."""
 
     @abstractmethod
-    def put_votes(self, block: Block, booster: Booster, votes: dict[str, Any]) -> None:
+    def put_votes(self, block: Block, votes: dict[str, Any]) -> None:
         """The other way round: a block that has just entered is as it left the part before."""
 
     def adopt(self, i: int, segment: Any, other: Self) -> None:

@@ -17,10 +17,11 @@ import pickle
 import time
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -32,11 +33,8 @@ from onlineboost.chain.restarts import Plan, Told, told_by
 from onlineboost.chain.segments import Segment, even_work
 from onlineboost.chain.stage import Block, End
 from onlineboost.chain.threads import flow
-from onlineboost.contracts.rows import Rows
 from onlineboost.contracts.state import cut, loaded, restore
 from onlineboost.trees.state import RECORDS, Columns, Forest, tables_in_use
-
-Votes = dict[str, Any]
 
 
 class Lost(Exception):
@@ -54,7 +52,7 @@ class Parcel(NamedTuple):
     costs: np.ndarray | None  # what mistakes count for the experts
     heard: bool  # whether someone asks for probabilities
     traced: bool  # whether these need the votes after every learner
-    votes: Votes  # so far; empty at the head of the chain
+    votes: dict[str, Any]  # so far; empty at the head of the chain
 
 
 def new_parcel(X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int, **asked: Any) -> Parcel:
@@ -71,22 +69,18 @@ def arrived(block: Parcel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def sliced(end: End, block: Block, part: slice) -> Block:
     """Some rows of a block, in the same arrays."""
-    return block._replace(rows=_some(block.rows, part), kept=end.sliced(block.kept, part))
-
-
-def _some(rows: Rows, part: slice) -> Rows:
+    rows = block.rows
     notes = None if rows.notes is None else type(rows.notes)(*(array[part] for array in rows.notes))
     arrays = {name: getattr(rows, name)[part] for name in ("X", "missing", "spread", "again", "s", "lead", "experts")}
-    return rows._replace(**arrays, t=rows.t + part.start, notes=notes, trace=rows.trace[:, part])
-
-
-def dumps(group: Any) -> bytes:
-    """A pickle in which trees are as they lie in their tables, but for room that is not in use."""
-    return b"".join(pieces(group))
+    some = rows._replace(**arrays, t=rows.t + part.start, notes=notes, trace=rows.trace[:, part])
+    return block._replace(rows=some, y=block.y[part], weight=block.weight[part], kept=end.sliced(block.kept, part))
 
 
 def pieces(group: Any) -> list[Any]:
-    """The same in pieces, one after the other. Large arrays come after all else, so that each is copied once."""
+    """A pickle, in pieces, in which trees are as they lie in their tables, but for room that is not in use.
+
+    To sort them for a file takes ten times as long. Large arrays come after all else, so that each is copied once.
+    """
     text = io.BytesIO()
     arrays: list[pickle.PickleBuffer] = []
     _Pickler(text, protocol=5, buffer_callback=arrays.append).dump(group)
@@ -96,7 +90,7 @@ def pieces(group: Any) -> list[Any]:
 
 
 def loads(state: Any) -> Any:
-    """What `dumps` was given. Its arrays can only be read, unless they are `loaded`."""
+    """What `pieces` was given, from the pieces as one. Its arrays can only be read, unless they are `loaded`."""
     n = int(np.frombuffer(state, np.int64, 1)[0])
     ends = 8 * (n + 1) + np.cumsum([0, *np.frombuffer(state, np.int64, n, 8)])
     text, *arrays = (memoryview(state)[a:b] for a, b in pairwise(ends))
@@ -126,7 +120,7 @@ State = bytes | str  # of a part, or the path of a file with it
 
 
 class Change(NamedTuple):
-    """What is done in every part between two blocks: a method of `Part`, and what it is given."""
+    """What is done in every part between two blocks: a method of `Part`, or of the chain, and what it is given."""
 
     name: str
     args: tuple[Any, ...]
@@ -148,14 +142,6 @@ class Said(NamedTuple):
     heard: list[np.ndarray]  # probabilities, if someone asks
 
 
-@dataclass
-class Shape:
-    """A model as `_set_classes` of a classifier wants it: a chain, and its columns."""
-
-    chain: Chain
-    columns: Columns
-
-
 class Part:
     """Some of the steps of a chain."""
 
@@ -168,19 +154,15 @@ class Part:
 
     # ------------------------------------------------------------------------------- to another process, and back
 
-    def state(self) -> bytes:
-        """All of it."""
-        return dumps(self._fields())
-
-    def _fields(self) -> tuple[Any, ...]:
-        """What it consists of. (A chain that is pickled itself would be joined.)"""
+    def state(self) -> list[Any]:
+        """All of it, as `pieces`. (A chain that is pickled itself would be joined.)"""
         chain = {name: value for name, value in self.chain.__dict__.items() if name not in OF_THIS_PROCESS}
-        return chain, {name: value for name, value in self.__dict__.items() if name != "chain"}
+        return pieces((chain, {name: value for name, value in self.__dict__.items() if name != "chain"}))
 
     def checkpoint(self, folder: str | None) -> tuple[State, float]:
         """Its state, in a file that all machines can read if there is a folder; and the seconds that it took."""
         start = time.perf_counter()
-        state = self._put(pieces(self._fields()), folder, "state")
+        state = self._put(self.state(), folder, "state")
         return state, time.perf_counter() - start
 
     def _put(self, content: list[Any], folder: str | None, kind: str) -> State:
@@ -229,58 +211,45 @@ class Part:
         chain = self.chain
         X, y, weight = arrived(block)
         chain.costs, chain.heard = block.costs, [] if block.heard else None
-        entered = chain.enter(X, weight, block.k, Combiner(block.combiner))
+        entered = chain.enter(X, y, weight, block.k, Combiner(block.combiner))
         chain.end.begin()
         if block.votes:
-            chain.end.put_votes(entered, chain.booster, block.votes)
-        self._steps(entered, y, weight, 1 if block.traced else threads)
+            chain.end.put_votes(entered, block.votes)
+        self._go_through(entered, 1 if block.traced else threads)
         if self.index < self.parts - 1:
-            return block._replace(votes=chain.end.votes_of(entered, chain.booster, self._done())), None
-        return None, self._leave(entered, y, weight)
+            return block._replace(votes=chain.end.votes_of(entered, self._done())), None
+        out = np.empty(len(y), np.int64)
+        chain.leave(entered, out)
+        return None, Said(out, chain.heard or [])
 
-    def _steps(self, block: Any, y: np.ndarray, weight: np.ndarray, threads: int) -> None:
-        steps = self._own_steps()
-        size = block_size(len(y), threads, len(y))
-        parts = [slice(a, min(a + size, len(y))) for a in range(0, len(y), max(size, 1))]
-        pieces = [sliced(self.chain.end, block, part) for part in parts] if len(parts) > 1 else [block]
+    def _go_through(self, block: Block, threads: int) -> None:
+        """Its own segments learn a block; in the first part, the panel too."""
+        own, n = [self.chain.segments[i] for i in self._own_segments()], len(block.y)
+        size = block_size(n, threads, n)
+        parts = [slice(a, min(a + size, n)) for a in range(0, n, max(size, 1))]
+        some = [sliced(self.chain.end, block, part) for part in parts] if len(parts) > 1 else [block]
 
-        def through(step: Any) -> Any:
-            return lambda b: step(pieces[b], y[parts[b]], weight[parts[b]])
+        def learn(step: Any, b: int) -> None:
+            step(some[b])
 
-        flow([through(step) for step in steps], len(parts), threads)
-
-    def _own_steps(self) -> list[Any]:
-        """Those of its segments; of the first part, that of the panel too."""
-        own = [self.chain.segments[i] for i in self._own_segments()]
-        return [step for segment, step in self.chain.steps() if segment is None or segment in own]
+        steps = [step for segment, step in self.chain.steps() if segment is None or segment in own]
+        flow([partial(learn, step) for step in steps], len(parts), threads)
 
     def _done(self) -> int:
         """Learners that a block has gone through behind this part."""
         pairs = zip(self.chain.segments, self.owners, strict=False)
         return sum(len(segment) for segment, owner in pairs if owner <= self.index)
 
-    def _leave(self, block: Any, y: np.ndarray, weight: np.ndarray) -> Said:
-        out = np.empty(len(y), np.int64)
-        self.chain.leave(block, y, weight, out)
-        return Said(out, self.chain.heard or [])
-
     # --------------------------------------------------------------------------------------------------- changes
 
     def change(self, epoch: int, number: int, change: Change) -> Any:
         """Change the whole chain, or look at it between two blocks."""
-        return getattr(self, change.name)(*change.args) if self._begins(epoch, number) else None
+        if not self._begins(epoch, number):
+            return None
+        return getattr(self if hasattr(self, change.name) else self.chain, change.name)(*change.args)
 
     def set_classes(self, k: int, columns: Columns) -> None:
-        self.estimator._set_classes(Shape(self.chain, columns), k)
-
-    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
-        self.chain.new_values(sizes, births)
-
-    def new_columns(self, numeric: int, nominal: int) -> None:
-        self.chain.new_columns(numeric, nominal)
-
-    def allot(self, share: float, width: int) -> None:
-        self.chain.allot(share, width)
+        self.estimator._set_classes(SimpleNamespace(chain=self.chain, columns=columns), k)
 
     def carry_out(self, plan: Plan) -> None:
         """Start its own learners again whose turn it is."""
@@ -338,15 +307,10 @@ def divide(chain: Chain, parts: int, threads: int) -> list[int]:
     return [int(np.searchsorted(heads, start, side="right")) - 1 for start in starts]
 
 
-def stand_in(segment: Segment) -> Segment:
-    """A segment of as many learners that have learned nothing, with a copy of the booster."""
-    return Segment(segment.learners.stand_in(), segment.join([]).booster)
-
-
 def states_of(estimator: Any, chain: Chain, owners: list[int], parts: int) -> list[bytes]:
     """The parts of a chain that was divided, each to be sent to its process. Leaves stand-ins in the chain."""
     real = chain.segments
-    stand_ins = [stand_in(segment) for segment in real]
+    stand_ins = [Segment(cast(TreeLearners, one.learners).stand_in(), one.join([]).booster) for one in real]
     states = []
     for index in range(parts):
         twin = Chain.__new__(Chain)
@@ -354,6 +318,6 @@ def states_of(estimator: Any, chain: Chain, owners: list[int], parts: int) -> li
         part = Part(estimator, twin, index, owners, parts)
         twin.segments = [one if part._owner(i) == index else stand_ins[i] for i, one in enumerate(real)]
         twin.panel = None if index else chain.panel
-        states.append(part.state())
+        states.append(b"".join(part.state()))
     chain.segments = stand_ins
     return states

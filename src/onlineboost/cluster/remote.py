@@ -14,11 +14,11 @@ import numpy as np
 
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.reviews import Visitor, any_waits
+from onlineboost.chain.reviews import Visitor
 from onlineboost.chain.stage import Place
 from onlineboost.cluster.line import Line
 from onlineboost.cluster.parts import Change, Learned, Parcel, Said, State, new_parcel
-from onlineboost.contracts.state import copied, loaded
+from onlineboost.contracts.state import loaded
 
 
 class Remote(Place):
@@ -67,7 +67,7 @@ class Remote(Place):
 
     def _rows(self, visitors: Sequence[Visitor], most: int) -> int:
         """Rows of the coming block, once it may enter."""
-        self.line.wait(lambda: not any_waits(visitors))
+        self.line.wait(lambda: not any(visitor.waits() for visitor in visitors))
         return min([most, *(visitor.rows(self.line.parts) for visitor in visitors)])
 
     def _send_rows(self, chain: Chain, block: Parcel, sink: Any, visitors: Sequence[Visitor]) -> None:
@@ -133,12 +133,8 @@ def gathered(chain: Chain) -> Chain:
     """A chain, here, with all that the parts have learned so far."""
     line = cast(Remote, chain.place).line
     parts: list[Learned] = [unpickled(part) for part in line.ask("learned", line.folder)]  # all is known after this
-    whole = Chain.__new__(Chain)
-    whole.__dict__ = dict(chain.__dict__)
-    whole._start()
-    whole.diary, whole.watch = copied(chain.diary), None if chain.watch is None else copied(chain.watch)
+    whole = chain.copy_with([*chain.segments])
     whole.panel, whole.end, whole.numbers = parts[0].panel, parts[-1].end, loaded(parts[-1].numbers)
-    whole.segments = [*chain.segments]
     for part in parts:
         for i, segment in part.segments.items():
             whole.segments[i] = segment

@@ -359,16 +359,11 @@ def finish(model: Model) -> None:
 
 def quick_copy(chain: Chain, copy: CopyTable) -> Chain:
     """A copy of a chain whose trees are as they lie in their tables: to sort them takes ten times as long."""
-    twin = Chain.__new__(Chain)
-    twin.__dict__ = dict(chain.__dict__)
-    twin.numbers, twin.diary = copied(chain.numbers), copied(chain.diary)
-    twin.watch = None if chain.watch is None else copied(chain.watch)
-    twin.end, twin.panel = chain.end.copy(), None if chain.panel is None else chain.panel.copy()
-    twin.segments = [
+    segments = (
         Segment(segment.learners.quick_copy(partial(_numbered, copy, i)), copied(segment.booster))
         for i, segment in enumerate(chain.segments)
-    ]
-    return twin
+    )
+    return chain.copy_with([*segments])
 
 
 def _numbered(copy: CopyTable, number: int, name: str, table: np.ndarray) -> np.ndarray:

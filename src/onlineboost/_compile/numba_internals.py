@@ -25,18 +25,26 @@ def unsupported(what: object) -> ImportError:
 
 try:
     import llvmlite
-    from llvmlite import ir  # instructions that Numba has no function for: `fastmath`, `handle`
-    from numba.core import cgutils  # the parts of arrays and tuples in such instructions: `fastmath`, `handle`
+    from llvmlite import ir as ir  # instructions that Numba has no function for: `fastmath`, `handle`
+    from numba.core import (
+        cgutils as cgutils,  # the parts of arrays and tuples in such instructions: `fastmath`, `handle`
+    )
     from numba.core import config as _config
     from numba.core.caching import FunctionCache
     from numba.core.compiler import CompileResult
-    from numba.core.compiler_lock import global_compiler_lock  # one thread compiles at a time; a fork waits: `jit`
+    from numba.core.compiler_lock import (
+        global_compiler_lock as global_compiler_lock,  # one thread compiles at a time; a fork waits: `jit`
+    )
     from numba.core.cpu import CPUTargetOptions
-    from numba.core.errors import NumbaError  # a kernel does not compile: `chain/model.py` says which
-    from numba.core.imputils import impl_ret_borrowed  # what an attribute of a handle returns: `handle`
+    from numba.core.errors import NumbaError as NumbaError  # a kernel does not compile: `chain/model.py` says which
+    from numba.core.imputils import (
+        impl_ret_borrowed as impl_ret_borrowed,  # what an attribute of a handle returns: `handle`
+    )
     from numba.core.registry import CPUDispatcher
     from numba.core.serialize import dumps
-    from numba.core.typing.templates import AttributeTemplate  # the types of a handle's attributes: `handle`
+    from numba.core.typing.templates import (
+        AttributeTemplate as AttributeTemplate,  # the types of a handle's attributes: `handle`
+    )
 
     for _owner, _names in (
         (CompileResult, ("_rebuild", "_reduce", "codegen", "entry_point", "library", "lifted")),
@@ -48,22 +56,6 @@ try:
 except (ImportError, AttributeError) as error:
     raise unsupported(error) from error
 
-__all__ = [  # what others use as it is, and what is made of the rest
-    "SUPPORTED",
-    "VERSIONS",
-    "AttributeTemplate",
-    "MachineCode",
-    "NumbaError",
-    "cgutils",
-    "config",
-    "entry_point",
-    "global_compiler_lock",
-    "impl_ret_borrowed",
-    "ir",
-    "keep_in",
-    "known",
-    "make_inner",
-]
 config: Any = _config  # DISABLE_JIT and BOUNDSCHECK, by which machine code differs; its attributes are made at run time
 VERSIONS = (numba.__version__, llvmlite.__version__)  # machine code of one is none for another
 

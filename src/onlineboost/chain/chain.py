@@ -5,7 +5,6 @@ With several segments, one can work on a block while the one before it works on 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
@@ -22,7 +21,7 @@ from onlineboost.chain.segments import NO_LABELS, PanelStage, Segment
 from onlineboost.chain.stage import HERE, Block, End, Place, Stage, Voter
 from onlineboost.chain.threads import flow
 from onlineboost.contracts.rows import Rows, new_rows
-from onlineboost.contracts.state import copied, nbytes, restore
+from onlineboost.contracts.state import copied, restore
 
 Step = Callable[[Block], None]
 
@@ -365,33 +364,6 @@ class Chain:
     def edges(self, k: int) -> np.ndarray:
         """Empirical edges of all learners."""
         return np.concatenate([segment.booster.edges(max(k, 2)) for segment in self.segments])
-
-    def nbytes(self) -> dict[str, int]:
-        """Bytes of what has been learned, part by part; of the room kept for growth too, but not of caches."""
-        total: Counter[str] = Counter()
-        for stage in self.stages:
-            total.update(stage.nbytes())
-        tables = self._table_bytes()
-        own = {"experts": self.fixed_bytes() - tables - self.diary.nbytes, "diary": self.diary.nbytes}
-        return {**total, **({"potentials": tables} if tables else {}), **own}
-
-    def fixed_bytes(self) -> int:
-        """Bytes of what belongs to no learner."""
-        watch = self.watch.nbytes if self.watch is not None else 0
-        experts = sum(log_v.nbytes for log_v in self.end.log_vs)
-        return experts + nbytes(self.numbers) + watch + self._table_bytes() + self.diary.nbytes
-
-    def segments_of(self, k: int) -> list[Segment]:
-        """The segments with k classes, to know what they take."""
-        return self.end.segments_of(self.segments, k)
-
-    def most_bytes(self, k: int) -> int:
-        """What its stages take at most with k classes, where there is an end to it by itself."""
-        others = sum(stage.most_bytes(k) for stage in ([] if self.panel is None else [self.panel]))
-        return others + sum(segment.most_bytes(self.end.classes_of(k)) for segment in self.segments_of(k))
-
-    def _table_bytes(self) -> int:
-        return nbytes(getattr(self.booster, "tables", None))
 
 
 def block_size(n: int, threads: int, most: int) -> int:

@@ -46,9 +46,8 @@ class Numbers(NamedTuple):
     """What the numeric columns have shown."""
 
     moments: Annotated[np.ndarray, f8(3, "columns")]  # how many numbers, their mean, sum of squared deviations from it
-    ends: Annotated[
-        np.ndarray, f8(2, RANK, "columns")
-    ]  # the smallest numbers, smallest first; the largest, largest first
+    # the smallest numbers, smallest first; the largest, largest first
+    ends: Annotated[np.ndarray, f8(2, RANK, "columns")]
 
 
 def new_numbers(n_numeric: int) -> Numbers:
@@ -148,8 +147,8 @@ def learn_numbers(numbers, X, out, spread, start):
     """Learn the numbers of rows X, from number `start` on (row by row), and the variance after each of them.
 
     Where a column starts again after a row, the variance there is negative.
-    `out` gets the clipped numbers where they differ from X. If `out` has no rows, the kernel stops before the first such
-    number, and returns where it is; otherwise it returns how many there are.
+    `out` gets the clipped numbers where they differ from X. If `out` has no rows, the kernel stops before the first
+    such number, and returns where it is; otherwise it returns how many numbers there are.
     """
     n = numbers.moments.shape[1]
     count, mean, squares = numbers.moments[COUNT], numbers.moments[MEAN], numbers.moments[SQUARES]

@@ -126,14 +126,14 @@ def add_mass(log_v, experts, top, mass):
     return top
 
 
-@bare_kernel
-def whom(combiner, log_v, seed, t):
-    """The expert that is followed in round t; -1: all of them, by their weights."""
+@entry_kernel
+def learners_needed(combiner, log_v, seed, t):
+    """How many learners, from the first on, the prediction of round t needs."""
     if combiner == Combiner.HEDGE:
-        return draw_expert(log_v, seed, t)
+        return draw_expert(log_v, seed, t) + 1
     if combiner == Combiner.BEST:
-        return best_expert(log_v)
-    return log_v.size - 1 if combiner == Combiner.LAST else -1
+        return best_expert(log_v) + 1
+    return log_v.size
 
 
 # arguments: the rounds of a block

@@ -14,8 +14,8 @@ from onlineboost.chain.experts import (
     Combiner,
     Following,
     choose_labels,
-    draw_expert,
     expert_mass,
+    learners_needed,
     new_following,
     play_part,
 )
@@ -29,6 +29,7 @@ class Hedge(End):
     """The prefix experts, and their weights."""
 
     name = "chain"
+    alone = False  # whether an expert is one learner, and not the vote of all up to it
 
     def __init__(self, n_learners: int, seed: int) -> None:
         self.log_v, self.seed = np.zeros(n_learners), seed
@@ -78,11 +79,7 @@ class Hedge(End):
     # --------------------------------------------------------------------------------------------------- predicting
 
     def walk(self, combiner: Combiner, t: int) -> int:
-        if combiner is Combiner.HEDGE:
-            return int(draw_expert(self.log_v, self.seed, t)) + 1
-        if combiner is Combiner.BEST:
-            return int(self.log_v.argmax()) + 1
-        return len(self.log_v)
+        return int(learners_needed(int(combiner), self.log_v, self.seed, t))
 
     def labels(self, block: Block, walk: int) -> np.ndarray:
         if block.combiner is Combiner.WEIGHTED:
@@ -94,11 +91,7 @@ class Hedge(End):
         if block.combiner is Combiner.WEIGHTED:
             mass = expert_mass(self.log_v, block.rows.experts, block.rows.k)
             return mass.argmax(axis=1), mass / mass.sum(axis=1, keepdims=True)
-        return self.labels(block, walk), block.booster.probabilities(block.rows, self.n_votes(walk))
-
-    def n_votes(self, walk: int) -> int:
-        """How many votes there are in the votes behind so many learners."""
-        return walk
+        return self.labels(block, walk), block.booster.probabilities(block.rows, 1 if self.alone else walk)
 
     # --------------------------------------------------------------------------------------------------- explaining
 
@@ -176,7 +169,7 @@ class Reach(NamedTuple):
 
 
 class AskingExperts(Asking):
-    """As many learners as the prediction needs."""
+    """As many learners as the prediction needs, or the best one alone."""
 
     def __init__(self, hedge: Hedge, row: Row) -> None:
         super().__init__(row)
@@ -196,8 +189,8 @@ class AskingExperts(Asking):
         if walk >= 0:
             self.prepare(t)
             for loop, handle, offset, n in self.parts:
-                if offset < walk:
-                    loop(handle, min(walk - offset, n), 0, 0, t)
+                if offset < walk and not (self.hedge.alone and walk > offset + n):
+                    loop(handle, min(walk - offset, n), walk - offset - 1 if self.hedge.alone else 0, 0, t)
         return walk
 
     def code(self, combiner: Combiner) -> int:
@@ -222,6 +215,7 @@ class BestLearner(Hedge):
     """Learners that know nothing of each other. It remembers which were right on the rows of the last call."""
 
     name = "independent"
+    alone = True
 
     def __init__(self, n_learners: int, seed: int) -> None:
         super().__init__(n_learners, seed)
@@ -251,25 +245,5 @@ class BestLearner(Hedge):
         if 0 <= best < len(segment):
             segment.only(best).predict(block.rows, 1)
 
-    def n_votes(self, walk: int) -> int:
-        return 1
-
     def _worth(self, combiner: Combiner, t: int, now: bool) -> np.ndarray:
         return (np.arange(len(self.log_v)) == self.best).astype(float)
-
-    def asking(self, row: Row) -> Asking:
-        return AskingBest(self, row)
-
-
-class AskingBest(AskingExperts):
-    """The best learner alone."""
-
-    def ask(self, combiner: Combiner) -> int:
-        t = self.chain.t + 1
-        walk = self.look(combiner, t)
-        if walk >= 0:
-            self.prepare(t)
-            for loop, handle, offset, n in self.parts:
-                if offset < walk <= offset + n:
-                    loop(handle, walk - offset, walk - offset - 1, 0, t)
-        return walk

@@ -6,6 +6,8 @@ by nothing that depends on how the stream is cut into blocks, or the chain into 
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from onlineboost.chain.chain import BLOCK, Chain
@@ -38,6 +40,34 @@ def forests_of(chain: Chain) -> list[Forest]:
     return [forest for segment in chain.segments for forest in segment.learners.forests()]
 
 
+def chain_bytes(chain: Chain) -> dict[str, int]:
+    """Bytes of what has been learned, part by part; of the room kept for growth too, but not of caches."""
+    total: Counter[str] = Counter()
+    for stage in chain.stages:
+        total.update(stage.nbytes())
+    tables = _table_bytes(chain)
+    own = {"experts": fixed_bytes(chain) - tables - chain.diary.nbytes, "diary": chain.diary.nbytes}
+    return {**total, **({"potentials": tables} if tables else {}), **own}
+
+
+def fixed_bytes(chain: Chain) -> int:
+    """Bytes of what belongs to no learner."""
+    watch = chain.watch.nbytes if chain.watch is not None else 0
+    experts = sum(log_v.nbytes for log_v in chain.end.log_vs)
+    return experts + array_bytes(chain.numbers) + watch + _table_bytes(chain) + chain.diary.nbytes
+
+
+def _table_bytes(chain: Chain) -> int:
+    return array_bytes(getattr(chain.booster, "tables", None))
+
+
+def _most_bytes(chain: Chain, k: int) -> int:
+    """What its stages take at most with k classes, where there is an end to it by itself."""
+    panel = 0 if chain.panel is None else chain.panel.most_bytes(k)
+    segments = chain.end.segments_of(chain.segments, k)
+    return panel + sum(segment.most_bytes(chain.end.classes_of(k)) for segment in segments)
+
+
 class Shares:
     """The memory of a chain's trees with so many classes, and room for so many values of the nominal columns."""
 
@@ -45,15 +75,15 @@ class Shares:
         self.chain, self.k = chain, k
         layout = nominal_layout(n_numeric, capacities)
         self.width = int(layout[-1])
-        segments = chain.segments_of(k)
+        segments = chain.end.segments_of(chain.segments, k)
         self.n_learners = sum(map(len, segments))
         each = max((segment.learners.trees_per_learner(k) for segment in chain.segments), default=1)
         self.n_trees = max(1, self.n_learners * each)
         per_learner = PER_SEGMENT_BYTES + 8 * len(layout) + 8 * int(layout[-1] - layout[0])
         boosters = sum(array_bytes(tuple(along(part.booster, "learners").values())) for part in segments)
         experts = 8 * (self.n_learners - chain.n_learners)  # of learners to come
-        self.fixed = overhead + boosters + chain.fixed_bytes() + experts + self.n_learners * per_learner
-        self.fixed += self.n_trees * PER_TREE_BYTES + chain.most_bytes(k)
+        self.fixed = overhead + boosters + fixed_bytes(chain) + experts + self.n_learners * per_learner
+        self.fixed += self.n_trees * PER_TREE_BYTES + _most_bytes(chain, k)
         columns = n_numeric + len(capacities)
         self.block = BLOCK * (8 * (3 * columns + 4 * k + 8) + 4 * self.n_learners)  # rows, votes and experts
         self.whole_diary = new_diary(columns, None).nbytes

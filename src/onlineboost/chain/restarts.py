@@ -70,10 +70,8 @@ class Plan(Restored):
 
     at: int  # the round after which it is to be done
     chosen: Annotated[np.ndarray, i8("restarts", low=0)]  # the learners that start again
-    settings: Annotated[
-        np.ndarray, f8("restarts", "settings", low=0.0, missing=True)
-    ]  # which they start with; NaN: those
-    # that they had
+    # which they start with; NaN: those that they had
+    settings: Annotated[np.ndarray, f8("restarts", "settings", low=0.0, missing=True)]
 
     def carry_out(self, segment: Segment) -> None:
         """Start the learners of this segment again whose turn it is."""
@@ -128,12 +126,8 @@ class Census:
         self.born = np.zeros(n_learners, np.int64)
         self.settings: dict[str, np.ndarray] = {}
 
-    def take(self, segment: Segment) -> None:
-        """The learners of a segment that has passed round t."""
-        self.put(told_by(segment))
-
     def put(self, told: Told) -> None:
-        """The same, for a segment that is elsewhere."""
+        """The learners of a segment that has passed round t."""
         for name, values in told.sums.items():
             getattr(self, name)[told.place] = values
         for name, values in told.settings.items():

@@ -26,7 +26,7 @@ from typing import Any
 
 from onlineboost.chain import restarts
 from onlineboost.chain.diary import MEMORY, RESTART
-from onlineboost.chain.restarts import Census, Plan, Told, Watch, growing_period, rounds_to_multiple
+from onlineboost.chain.restarts import Census, Plan, Told, Watch, growing_period, rounds_to_multiple, told_by
 from onlineboost.chain.segments import Segment
 
 
@@ -89,7 +89,7 @@ class Review(Visit):
 
     def after(self, segment: Segment) -> None:
         if self.census is not None:
-            self.census.take(segment)
+            self.census.put(told_by(segment))
 
     @property
     def question(self) -> str | None:  # type: ignore[override]

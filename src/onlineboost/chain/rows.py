@@ -23,7 +23,7 @@ from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import bare_kernel, entry_kernel, unkept_kernel
 from onlineboost.chain.clipping import Numbers, clip_numbers, learn_numbers
 from onlineboost.chain.diary import EVERY
-from onlineboost.chain.experts import Combiner, best_expert, draw_expert, judge
+from onlineboost.chain.experts import Combiner, judge, learners_needed
 from onlineboost.chain.loops import hold_pass, is_foreign, learning_loop, predicting_loop
 from onlineboost.contracts.booster import BOOSTER, start, take_votes
 from onlineboost.contracts.learner import spare
@@ -106,13 +106,7 @@ def look(handle, combiner, t):
     if not is_finite(ends):
         return -1
     clip_numbers(ends.numbers, ends.raw, ends.X)
-    if ends.log_v.size == 0:
-        return 0
-    if combiner == Combiner.HEDGE:
-        return draw_expert(ends.log_v, ends.seed, t) + 1
-    if combiner == Combiner.BEST:
-        return best_expert(ends.log_v) + 1
-    return ends.log_v.size
+    return learners_needed(combiner, ends.log_v, ends.seed, t) if ends.log_v.size > 0 else 0
 
 
 def _prepare(handle, nodes, rows, stats, t):

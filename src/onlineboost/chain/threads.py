@@ -42,23 +42,12 @@ def flow(
     stop: Callable[[], bool] = lambda: False,
     waits: Callable[[], bool] | None = None,
 ) -> int:
-    """Send blocks 0, 1, ... through all steps, and return how many went.
+    """Send blocks 0, 1, ... through all steps, `n_blocks` at most, and return how many went.
 
-    Parameters
-    ----------
-    steps
-        steps[j](b) does step j on block b.
-    n_blocks
-        Number of blocks, at most.
-    threads
-        With 1, all is done in the caller's thread.
-    stop
-        Asked before every block but the first. Once it says yes, no further block enters; those that have entered go
-        through to the end.
-    waits
-        Whether the coming block must not enter yet: not before another one that is on the line has left.
-
-    An error in a step stops all threads after the tasks at hand, and is raised here.
+    steps[j](b) does step j on block b. With one thread, all is done in the caller's. `stop` is asked before every block
+    but the first: once it says yes, no further block enters, and those that have entered go through to the end.
+    `waits` says whether the coming block must not enter before another one that is on the line has left. An error in a
+    step stops all threads after the tasks at hand, and is raised here.
     """
     if threads > 1 and n_blocks > 1:
         return _Line(steps, n_blocks, threads, stop, waits or (lambda: False)).run()

@@ -15,6 +15,7 @@ import numpy as np
 
 from onlineboost._compile.system import Interrupt
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.memory_budget import reached
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of
 from onlineboost.cluster.remote import Remote
@@ -184,20 +185,14 @@ class Cluster:
         if self._remote is None:
             return deepcopy(clf)
         self._check_open()
-        with Interrupt():  # what is said of rows on their way, and a recovery, must not stop half way
-            self._look_at_memory()
-            here = self._front._model.chain
-            whole = here.place.whole(here)
-        clf._model = replace(self._front._model, chain=whole, compiled=False, ready=())
-        return deepcopy(clf)
-
-    def _look_at_memory(self) -> None:
-        """Whether the trees have reached the limit is known where they are."""
-        assert self._line is not None
         model = self._front._model
-        if model.limit is not None and not model.warned and sum(self._line.ask("limited_trees")):
-            remark_limit(model)
-        self._front._tell_learned(0)
+        with Interrupt():  # what is said of rows on their way, and a recovery, must not stop half way
+            whole = model.chain.place.whole(model.chain)
+            if model.limit is not None and not model.warned and reached(whole):
+                remark_limit(model)
+            self._front._tell_learned(0)
+        clf._model = replace(model, chain=whole, compiled=False, ready=())
+        return deepcopy(clf)
 
     @property
     def figures(self) -> Figures:
@@ -247,9 +242,7 @@ def as_done(
 
     with joined(address):
         call = ray.remote(_call).options(max_retries=3)
-        most = (
-            2 * processors()
-        )  # one in hand for each; what is not sent yet need not be taken back when this is stopped
+        most = 2 * processors()  # one in hand for each: what is not sent need not be taken back when this is stopped
         waiting: dict[Any, int] = {}
         left = enumerate(items)
         try:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -52,8 +53,10 @@ class Remote(Place):
         asked["traced"] = chain.is_traced(combiner)
         size, done = chain.most_rows(self.rows, k, combiner), 0
         while done < n and not (done and stop()):
-            part = slice(done, done + self._rows(visitors, min(size, n - done)))
-            sink = _sink(out[part], heard) if self.wanted or heard is not None else None
+            self.line.wait(lambda: not any(visitor.waits() for visitor in visitors))
+            rows = min([size, n - done, *(visitor.rows(self.line.parts) for visitor in visitors)])
+            part = slice(done, done + rows)
+            sink = partial(_take, out[part], heard) if self.wanted or heard is not None else None
             chain.diary.keep(X[part], y[part], chain.t)
             self._send_rows(chain, new_parcel(X[part], y[part], weight[part], k, **asked), sink, visitors)
             done = chain.t - before
@@ -64,11 +67,6 @@ class Remote(Place):
             self.line.drain()
             self._owed = False
         return done
-
-    def _rows(self, visitors: Sequence[Visitor], most: int) -> int:
-        """Rows of the coming block, once it may enter."""
-        self.line.wait(lambda: not any(visitor.waits() for visitor in visitors))
-        return min([most, *(visitor.rows(self.line.parts) for visitor in visitors)])
 
     def _send_rows(self, chain: Chain, block: Parcel, sink: Any, visitors: Sequence[Visitor]) -> None:
         """A plan goes ahead of a block, questions behind it: what the parts answer is handed in at once."""
@@ -85,8 +83,19 @@ class Remote(Place):
             else:
                 self.line.send(Change(visit.question, ()), visit.answered)
 
-    def whole(self, chain: Chain) -> Any:
-        return gathered(chain)
+    def whole(self, chain: Chain) -> Chain:
+        """A chain, here, with all that the parts have learned so far."""
+        answers = self.line.ask("learned", self.line.folder)  # all is known after this
+        parts: list[Learned] = [unpickled(part) for part in answers]
+        whole = chain.copy_with([*chain.segments])
+        whole.panel, whole.end, whole.numbers = parts[0].panel, parts[-1].end, loaded(parts[-1].numbers)
+        for part in parts:
+            for i, segment in part.segments.items():
+                whole.segments[i] = segment
+                whole.end.adopt(i, segment, part.end)
+        if whole.can_join:
+            whole.join_up()
+        return whole
 
     def rehearse(self, chain: Chain, n_columns: int, k: int, combiner: Any) -> None:
         """The parts compile what they need."""
@@ -107,16 +116,12 @@ class Remote(Place):
             self.line.drain()
 
 
-def _sink(out: np.ndarray, heard: list[np.ndarray] | None) -> Callable[[list[Said]], None]:
-    """Where goes what is said of a block."""
-
-    def take(answers: list[Said]) -> None:
-        said = answers[-1]
-        out[:] = said.codes
-        if heard is not None:
-            heard.extend(map(np.array, said.heard))
-
-    return take
+def _take(out: np.ndarray, heard: list[np.ndarray] | None, answers: list[Said]) -> None:
+    """What is said of a block goes where it is wanted."""
+    said = answers[-1]
+    out[:] = said.codes
+    if heard is not None:
+        heard.extend(map(np.array, said.heard))
 
 
 def unpickled(state: State) -> Any:
@@ -127,18 +132,3 @@ def unpickled(state: State) -> Any:
         found = pickle.load(file)
     Path(state).unlink()
     return found
-
-
-def gathered(chain: Chain) -> Chain:
-    """A chain, here, with all that the parts have learned so far."""
-    line = cast(Remote, chain.place).line
-    parts: list[Learned] = [unpickled(part) for part in line.ask("learned", line.folder)]  # all is known after this
-    whole = chain.copy_with([*chain.segments])
-    whole.panel, whole.end, whole.numbers = parts[0].panel, parts[-1].end, loaded(parts[-1].numbers)
-    for part in parts:
-        for i, segment in part.segments.items():
-            whole.segments[i] = segment
-            whole.end.adopt(i, segment, part.end)
-    if whole.can_join:
-        whole.join_up()
-    return whole

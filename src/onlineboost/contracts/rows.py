@@ -15,7 +15,7 @@ class Rows(NamedTuple):
     X: np.ndarray  # float64 (rows, columns), numeric columns first
     missing: np.ndarray  # bool (rows,) whether a numeric value is missing
     spread: np.ndarray  # float64 (rows, numeric columns) variance of the column, lately, up to this row;
-    # below 0: after this row what is known of the column is to be forgotten (see `chain.numbers`)
+    # below 0: after this row what is known of the column is to be forgotten (see `chain.clipping`)
     again: np.ndarray  # bool (rows,) whether there is such a column
     t: int  # round of the first row
     k: int  # classes

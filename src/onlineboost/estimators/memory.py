@@ -13,6 +13,7 @@ import numpy as np
 from onlineboost.chain.memory_budget import (
     Shares,
     capacity,
+    chain_bytes,
     full_trees,
     reached,
     trees_in_use,
@@ -158,7 +159,7 @@ def nbytes_by_part(model: Model) -> dict[str, int]:
     encoder = model.encoder
     parts = (encoder.names, *encoder.codes, *encoder.births, *encoder.once)
     columns = sum(map(sys.getsizeof, parts)) + model.labels.classes.nbytes
-    return {**model.chain.nbytes(), "columns and labels": columns}
+    return {**chain_bytes(model.chain), "columns and labels": columns}
 
 
 def told(model: Model) -> dict[str, Any]:

@@ -26,25 +26,17 @@ def unsupported(what: object) -> ImportError:
 try:
     import llvmlite
     from llvmlite import ir as ir  # instructions that Numba has no function for: `fastmath`, `handle`
-    from numba.core import (
-        cgutils as cgutils,  # the parts of arrays and tuples in such instructions: `fastmath`, `handle`
-    )
+    from numba.core import cgutils as cgutils  # parts of arrays and tuples in such instructions: `fastmath`, `handle`
     from numba.core import config as _config
     from numba.core.caching import FunctionCache
     from numba.core.compiler import CompileResult
-    from numba.core.compiler_lock import (
-        global_compiler_lock as global_compiler_lock,  # one thread compiles at a time; a fork waits: `jit`
-    )
+    from numba.core.compiler_lock import global_compiler_lock as global_compiler_lock  # a fork waits for it: `jit`
     from numba.core.cpu import CPUTargetOptions
     from numba.core.errors import NumbaError as NumbaError  # a kernel does not compile: `chain/model.py` says which
-    from numba.core.imputils import (
-        impl_ret_borrowed as impl_ret_borrowed,  # what an attribute of a handle returns: `handle`
-    )
+    from numba.core.imputils import impl_ret_borrowed as impl_ret_borrowed  # of an attribute of a handle: `handle`
     from numba.core.registry import CPUDispatcher
     from numba.core.serialize import dumps
-    from numba.core.typing.templates import (
-        AttributeTemplate as AttributeTemplate,  # the types of a handle's attributes: `handle`
-    )
+    from numba.core.typing.templates import AttributeTemplate as AttributeTemplate  # of a handle: `handle`
 
     for _owner, _names in (
         (CompileResult, ("_rebuild", "_reduce", "codegen", "entry_point", "library", "lifted")),

@@ -13,7 +13,7 @@ from contract.kinds import every_estimator
 from helpers import asked_rows, assert_finite, in_blocks, lost_weight, mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, AdaBoostOVA, BestTree, HoeffdingTree, OnlineMBBM, load_dataset
 from onlineboost.boosters.potentials import asymptotic_error
-from onlineboost.chain.experts import Combiner, play
+from onlineboost.chain.experts import Combiner, hedge_rounds
 from onlineboost.estimators import costs as costs_module
 from onlineboost.estimators import learning
 from onlineboost.estimators.costs import costs_of
@@ -136,7 +136,7 @@ def test_experts_count_what_their_mistakes_cost():
     experts, y = rng.integers(3, size=(40, 5)).astype(np.int32), rng.integers(3, size=40)
     weight, costs = rng.uniform(0.1, 1.0, 40), rng.uniform(0.1, 3.0, (3, 3))
     log_v, out = np.zeros(5), np.empty(40, np.int64)
-    play(Combiner.BEST, log_v, 0, 1, experts, y, weight, 3, out, costs)
+    hedge_rounds(Combiner.BEST, log_v, 0, 1, experts, y, weight, 3, out, costs)
     paid = np.where(experts != y[:, None], weight[:, None] * costs[y[:, None], experts], 0.0)
     np.testing.assert_allclose(-log_v, paid.sum(axis=0))
     before = np.vstack([np.zeros(5), np.cumsum(paid, axis=0)[:-1]])

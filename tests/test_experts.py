@@ -16,12 +16,12 @@ from onlineboost.chain.experts import (
     choose_labels,
     draw_expert,
     expert_mass,
+    hedge_part,
+    hedge_rounds,
+    learners_needed,
     more_noise,
-    new_following,
+    new_leader,
     noise,
-    play,
-    play_part,
-    whom,
 )
 
 RULES = {combiner.name.lower(): combiner for combiner in Combiner}
@@ -84,7 +84,7 @@ def test_playing_equals_the_paper(rule, game):
     experts, y, weight = game
     n, k, first = experts.shape[1], 4, 17
     log_v, out = np.zeros(n), np.empty(len(y), np.int64)
-    play(RULES[rule], log_v, 3, first, experts, y, weight, k, out)
+    hedge_rounds(RULES[rule], log_v, 3, first, experts, y, weight, k, out)
 
     twin = reference.AdaboostOLM([None] * n, "logistic", [1.0] * n, 3, rule=rule)
     twin.t = first
@@ -107,10 +107,10 @@ def test_how_the_chain_is_cut_makes_no_difference(rule):
         log_v, out, said = np.zeros(n), np.empty(rounds, np.int64), []
         for a in range(0, rounds, size):
             part = slice(a, a + size)
-            following, first = new_following(RULES[rule], len(y[part]), k), 0
+            following, first = new_leader(RULES[rule], len(y[part]), k), 0
             for end in ends:
                 of_rows = experts[part], y[part], weight[part], None, *following
-                play_part(int(RULES[rule]), log_v[first:end], first, 5, a + 1, *of_rows)
+                hedge_part(int(RULES[rule]), log_v[first:end], first, 5, a + 1, *of_rows)
                 first = end
             choose_labels(following, out[part])
             said.append(b"".join(part.tobytes() for part in following))
@@ -122,7 +122,7 @@ def test_the_log_weight_of_an_expert_is_minus_its_mistakes():
     rng = np.random.default_rng(0)
     experts, y = rng.integers(3, size=(500, 5)).astype(np.int32), rng.integers(3, size=500)
     log_v = np.zeros(5)
-    play(Combiner.HEDGE, log_v, 0, 1, experts, y, np.ones(500), 3, np.empty(500, np.int64))
+    hedge_rounds(Combiner.HEDGE, log_v, 0, 1, experts, y, np.ones(500), 3, np.empty(500, np.int64))
     assert log_v.tolist() == (-(experts != y[:, None]).sum(axis=0)).tolist()
 
 
@@ -135,7 +135,7 @@ def test_hedge_makes_hardly_more_mistakes_than_its_best_expert(seed):
     right = rng.random((rounds, n)) < np.linspace(0.4, 0.9, n)
     experts = np.where(right, y[:, None], (y[:, None] + 1) % 3).astype(np.int32)
     out = np.empty(rounds, np.int64)
-    play(Combiner.HEDGE, np.zeros(n), seed, 1, experts, y, np.ones(rounds), 3, out)
+    hedge_rounds(Combiner.HEDGE, np.zeros(n), seed, 1, experts, y, np.ones(rounds), 3, out)
     best = (~right).sum(axis=0).min()
     assert (out != y).sum() <= (best + math.log(n)) / (1.0 - math.exp(-1.0)) + 4.0 * math.sqrt(rounds) / 2.0
 
@@ -143,7 +143,7 @@ def test_hedge_makes_hardly_more_mistakes_than_its_best_expert(seed):
 def test_ties_of_the_best_and_of_the_weighted_rule_go_to_the_first():
     log_v, out = np.zeros(3), np.empty(1, np.int64)
     said = np.array([[2, 1, 0]], np.int32)
-    for combiner, label, expert in ((Combiner.BEST, 2, 0), (Combiner.WEIGHTED, 0, -1), (Combiner.LAST, 0, 2)):
-        play(combiner, log_v.copy(), 0, 1, said, np.zeros(1, np.int64), np.ones(1), 3, out)
+    for combiner, label, needed in ((Combiner.BEST, 2, 1), (Combiner.WEIGHTED, 0, 3), (Combiner.LAST, 0, 3)):
+        hedge_rounds(combiner, log_v.copy(), 0, 1, said, np.zeros(1, np.int64), np.ones(1), 3, out)
         assert out[0] == label
-        assert whom(int(combiner), log_v, 0, 1) == expert
+        assert learners_needed(int(combiner), log_v, 0, 1) == needed

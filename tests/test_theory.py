@@ -194,7 +194,7 @@ def test_measured_weights_never_make_a_bound_worse(loss):
 
 def test_hedge_keeps_its_promise():
     """Three kinds of experts, many draws: the bound fails less often than it says."""
-    from onlineboost.chain.experts import Combiner, play
+    from onlineboost.chain.experts import Combiner, hedge_rounds
 
     rng = np.random.default_rng(0)
     T, n, failures, delta = 300, 8, 0, 0.2
@@ -202,7 +202,7 @@ def test_hedge_keeps_its_promise():
         rates = [rng.uniform(0, 1, n), np.full(n, 0.5), np.linspace(0, 1, n)][seed % 3]
         experts = (rng.random((T, n)) < rates).astype(np.int32)
         y, out, log_v = np.zeros(T, np.int64), np.empty(T, np.int64), np.zeros(n)
-        play(Combiner.HEDGE, log_v, seed, 1, experts, y, np.ones(T), 2, out)
+        hedge_rounds(Combiner.HEDGE, log_v, seed, 1, experts, y, np.ones(T), 2, out)
         failures += (out != y).sum() > hedge_bound(experts.sum(axis=0).min(), n, T, delta)
     assert failures <= delta * 300
 

@@ -34,7 +34,7 @@ class Combiner(IntEnum):
     LAST = 3  # the vote of all learners
 
 
-class Following(NamedTuple):
+class Leader(NamedTuple):
     """Whom a block of rows would follow by the experts that have been asked so far."""
 
     value: np.ndarray  # float64 (rows,) what the expert has that is ahead: log weight and noise, or the log weight
@@ -43,10 +43,10 @@ class Following(NamedTuple):
     mass: np.ndarray  # float64 (rows, k) if all are followed: weight behind every label, which is times exp(value)
 
 
-def new_following(combiner: Combiner, n: int, k: int) -> Following:
+def new_leader(combiner: Combiner, n: int, k: int) -> Leader:
     """Nobody has been asked yet about n rows with k classes."""
     rows = n if combiner is Combiner.WEIGHTED else 0
-    return Following(np.full(n, -np.inf), np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros((rows, k)))
+    return Leader(np.full(n, -np.inf), np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros((rows, k)))
 
 
 @bare_kernel
@@ -137,23 +137,23 @@ def learners_needed(combiner, log_v, seed, t):
 
 
 # arguments: the rounds of a block
-def play(combiner, log_v, seed, t, experts, y, weight, k, out, costs=None):
+def hedge_rounds(combiner, log_v, seed, t, experts, y, weight, k, out, costs=None):
     """Rounds t, t+1, ...: predict, then v_i *= exp(-1[expert i was wrong]), in logs.
 
     `experts` is (rounds, N), `out` gets the predictions. With `costs` (k, k), to predict l where y is right counts
     costs[y, l] in place of 1.
     """
-    following = new_following(combiner, len(y), k)
-    play_part(int(combiner), log_v, 0, seed, t, experts, y, weight, costs, *following)
-    choose_labels(following, out)
+    leader = new_leader(combiner, len(y), k)
+    hedge_part(int(combiner), log_v, 0, seed, t, experts, y, weight, costs, *leader)
+    choose_labels(leader, out)
 
 
-# arguments: those of `play`, of some of the experts; a named tuple would take 20 us more to hand over
+# arguments: those of `hedge_rounds`, of some of the experts; a named tuple would take 20 us more to hand over
 @entry_kernel
-def play_part(combiner, log_v, first, seed, t, experts, y, weight, costs, value, label, expert, mass):
-    """`play` for experts first, first + 1, ..., whose log weights are log_v: they come in, and learn the labels.
+def hedge_part(combiner, log_v, first, seed, t, experts, y, weight, costs, value, label, expert, mass):
+    """`hedge_rounds` for experts first, first + 1, ..., of log weights log_v: they come in, and learn the labels.
 
-    `experts` has the predictions of all. The last four are those of `Following`: who is ahead before these come in, and
+    `experts` has the predictions of all. The last four are those of `Leader`: who is ahead before these come in, and
     after.
     """
     if log_v.size == 0:
@@ -173,18 +173,18 @@ def play_part(combiner, log_v, first, seed, t, experts, y, weight, costs, value,
             if ahead >= 0:
                 value[b], label[b], expert[b] = found, said[ahead], first + ahead
                 strong = ahead
-        judge(log_v, said, y[b], weight[b], costs)
+        update_log_weights(log_v, said, y[b], weight[b], costs)
 
 
 @entry_kernel
-def choose_labels(following, out):
+def choose_labels(leader, out):
     """The predictions, once all experts have been asked."""
     for b in range(out.size):
-        out[b] = best_expert(following.mass[b]) if following.mass.shape[0] > 0 else following.label[b]
+        out[b] = best_expert(leader.mass[b]) if leader.mass.shape[0] > 0 else leader.label[b]
 
 
 @small_kernel
-def judge(log_v, experts, y, weight, costs):
+def update_log_weights(log_v, experts, y, weight, costs):
     """Experts (N,) that were wrong about an example lose weight."""
     for i in range(log_v.size):
         if experts[i] != y:

@@ -12,12 +12,12 @@ import numpy as np
 
 from onlineboost.chain.experts import (
     Combiner,
-    Following,
+    Leader,
     choose_labels,
     expert_mass,
+    hedge_part,
     learners_needed,
-    new_following,
-    play_part,
+    new_leader,
 )
 from onlineboost.chain.rows import Asking, Row, Step, learning_pass, predicting_pass, preparing
 from onlineboost.chain.segments import Segment, vote_weights
@@ -45,8 +45,8 @@ class Hedge(End):
 
     # ----------------------------------------------------------------------------------------------------- learning
 
-    def open(self, rows: Rows, combiner: Combiner) -> Following:
-        return new_following(combiner, len(rows.X), rows.k)
+    def open(self, rows: Rows, combiner: Combiner) -> Leader:
+        return new_leader(combiner, len(rows.X), rows.k)
 
     def is_traced(self, combiner: Combiner) -> bool:
         return combiner in (Combiner.HEDGE, Combiner.BEST)
@@ -56,7 +56,7 @@ class Hedge(End):
         rows, place = block.rows, segment.place
         segment.learn(rows, block.y, block.weight)
         of_rows = rows.experts, block.y, block.weight, block.costs, *block.kept
-        play_part(int(block.combiner), self.log_v[place], place.start, self.seed, rows.t, *of_rows)
+        hedge_part(int(block.combiner), self.log_v[place], place.start, self.seed, rows.t, *of_rows)
 
     def leave(self, block: Block, out: np.ndarray, *, heard: bool) -> np.ndarray | None:
         choose_labels(block.kept, out)
@@ -133,8 +133,8 @@ class Hedge(End):
     def adopt(self, i: int, segment: Segment, other: Self) -> None:
         self.log_v[segment.place] = other.log_v[segment.place]
 
-    def sliced(self, kept: Following, part: slice) -> Following:
-        return Following(*(array[part] for array in kept))
+    def sliced(self, kept: Leader, part: slice) -> Leader:
+        return Leader(*(array[part] for array in kept))
 
     # -------------------------------------------------------------------------------------------------- single rows
 

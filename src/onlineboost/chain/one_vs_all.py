@@ -13,7 +13,7 @@ import numpy as np
 
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import entry_kernel
-from onlineboost.chain.experts import Combiner, best_expert, judge
+from onlineboost.chain.experts import Combiner, best_expert, update_log_weights
 from onlineboost.chain.rows import Asking, Row, Step, learning_pass, predicting_pass, preparing
 from onlineboost.chain.segments import Segment, vote_weights
 from onlineboost.chain.stage import Block, End, Voter
@@ -240,7 +240,7 @@ def judge_class(handle, t):
     """The experts of a class learn the label."""
     at = handle.parts
     for b in range(at.y.size):
-        judge(at.log_v, at.experts[b], at.mine[b], at.weight[b], None)
+        update_log_weights(at.log_v, at.experts[b], at.mine[b], at.weight[b], None)
     return True
 
 

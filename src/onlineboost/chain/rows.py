@@ -23,7 +23,7 @@ from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import bare_kernel, entry_kernel, unkept_kernel
 from onlineboost.chain.clipping import Numbers, clip_numbers, learn_numbers
 from onlineboost.chain.diary import EVERY
-from onlineboost.chain.experts import Combiner, judge, learners_needed
+from onlineboost.chain.experts import Combiner, learners_needed, update_log_weights
 from onlineboost.chain.loops import hold_pass, is_foreign, learning_loop, predicting_loop
 from onlineboost.contracts.booster import BOOSTER, start, take_votes
 from onlineboost.contracts.learner import spare
@@ -90,7 +90,7 @@ def leave(handle, t):
     ends = handle.parts
     for b in range(ends.y.size):
         if ends.log_v.size > 0:
-            judge(ends.log_v, ends.experts[b], ends.y[b], ends.weight[b], ends.costs)
+            update_log_weights(ends.log_v, ends.experts[b], ends.y[b], ends.weight[b], ends.costs)
         if (t + b) % EVERY == 0:
             place = (t + b) // EVERY % ends.kept_y.size
             for c in range(ends.kept.shape[1]):

@@ -33,7 +33,7 @@ from onlineboost.boosters.potentials import (
     want_rows,
 )
 from onlineboost.boosters.votes import Vote
-from onlineboost.chain.experts import Combiner, play
+from onlineboost.chain.experts import Combiner, hedge_rounds
 from onlineboost.chain.loops import learn_block
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.learner import LEARNER
@@ -277,7 +277,7 @@ class Simulation:
                 alphas[:, i] = rows.s[at, votes[:, i]] - before[at, i, votes[:, i]]
         else:
             learn_block(Pass(Told(votes), self.state, rows, y, weight, None, work))
-        play(self.combiner, self.log_v, self.seed, self.t + 1, rows.experts, y, weight, self.k, out)
+        hedge_rounds(self.combiner, self.log_v, self.seed, self.t + 1, rows.experts, y, weight, self.k, out)
         self.t += T
         rivals = rows.s.copy()
         rivals[at, y] = -np.inf

@@ -50,13 +50,13 @@ def columns_by_name(table: Table, names: Sequence[str], *, gaps: bool) -> tuple[
     return tuple(by_name.get(name, nothing) for name in names)
 
 
-def check_finite(matrix: np.ndarray, names: Sequence[str]) -> None:
-    """An error for the first value that is infinite, in a matrix whose columns have these names."""
+def check_finite(matrix: np.ndarray, names: Sequence[str], positions: Sequence[int]) -> None:
+    """An error for the first value that is infinite, in a matrix of the columns at these positions."""
     if np.isinf(matrix).any():
         row, column = np.argwhere(np.isinf(matrix))[0]
         raise DataError(
-            f"row {row}, column {names[column]!r}: infinity is not a value that can be learned from; use NaN for "
-            f"missing, or clip the column"
+            f"row {row}, column {names[positions[column]]!r}: infinity is not a value that can be learned from; use "
+            f"NaN for missing, or clip the column"
         )
 
 

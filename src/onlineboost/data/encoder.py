@@ -35,7 +35,7 @@ from onlineboost.data.columns import (
     positions,
 )
 from onlineboost.data.errors import DataError, Remarks
-from onlineboost.data.frames import as_table, named_row, numbers_of_values, rounded_names, row_in_order
+from onlineboost.data.frames import as_table, checked_number, named_row, numbers_of_values, rounded_names, row_in_order
 from onlineboost.data.places import NOTHING, OWN, Column, Key, Met, own_places, sharing_told
 from onlineboost.data.table import Table
 from onlineboost.data.values import category_of, interned, rounded_columns
@@ -136,7 +136,7 @@ class Encoder:
         if plain and X.ndim == 2 and X.dtype.kind in "biuf" and not self.nominal:
             self._check_width(X.shape[1])
             matrix = np.require(X, np.float64, ["C", "W"])  # a read-only array would be another type to the kernels
-            check_finite(matrix, self.names)
+            check_finite(matrix, self.names, self.numeric)
             return Encoded(matrix, [], remarks=digits_told(rounded_names(self.names, matrix, X)) if learning else {})
         table = as_table(X)
         if not table.names and not table.named:  # an empty list of rows
@@ -146,8 +146,8 @@ class Encoder:
         for at, c in enumerate(self.numeric):
             column = columns[c]
             out[:, at] = column if column.dtype != np.object_ else numbers_of_values(column.tolist(), self.names[c])
-        check_finite(out[:, : len(self.numeric)], [self.names[c] for c in self.numeric])
-        encoded = self._code(out, lambda c: columns[c].tolist(), learning)
+        check_finite(out[:, : len(self.numeric)], self.names, self.numeric)
+        encoded = self._code(out, lambda c: columns[c].tolist(), learning, {})
         if table.named and self.named:
             encoded.remarks |= names_told(table.names, self.names, learning)
         encoded.remarks |= digits_told(table.rounded) if learning else {}
@@ -160,8 +160,14 @@ class Encoder:
         self._check_width(len(values))
         n = len(self.numeric)
         row = np.empty((1, len(self.names)))
-        row[0, :n] = [numbers_of_values([values[c]], self.names[c])[0] for c in self.numeric]
-        check_finite(row[:, :n], [self.names[c] for c in self.numeric])
+        numbers = [values[c] for c in self.numeric]
+        try:
+            if not PLAIN_VALUES.issuperset(map(type, numbers)):
+                raise TypeError
+            row[0, :n] = array("d", numbers)  # takes nothing but numbers
+        except (TypeError, OverflowError):
+            row[0, :n] = [checked_number(values[c], 0, self.names[c]) for c in self.numeric]
+        check_finite(row[:, :n], self.names, self.numeric)
         if learning:
             rounded = rounded_columns(row[:, :n], lambda at: [values[self.numeric[at]]])
             remarks |= digits_told(self.names[self.numeric[at]] for at in rounded)
@@ -229,15 +235,9 @@ class Encoder:
             if met is not None:
                 self.once[j] = met.after(last_row, self.codes[j])
 
-    def _code(
-        self,
-        out: np.ndarray,
-        values: Callable[[int], Iterable[Any]],
-        learning: bool,
-        remarks: Remarks | None = None,
-    ) -> Encoded:
+    def _code(self, out: np.ndarray, values: Callable[[int], Iterable[Any]], learning: bool, told: Remarks) -> Encoded:
         """Fill in the codes of the nominal columns."""
-        encoded = Encoded(out, [], remarks={} if remarks is None else remarks)
+        encoded = Encoded(out, [], remarks=told)
         for j, c in enumerate(self.nominal):
             column = Column(self.codes[j], self.once[j])
             met: dict[Any, float] = {}  # codes of values as they came: "1", 1 and 1.0 are one category

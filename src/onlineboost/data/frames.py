@@ -193,13 +193,14 @@ def _column(values: list[Any], name: str) -> np.ndarray:
 
 def numbers_of_values(values: Sequence[Any], name: str) -> np.ndarray:
     """The values of a numeric column; an error for the first that is not a number."""
-    out = np.empty(len(values))
-    for row, value in enumerate(values):
-        try:
-            out[row] = number_of(value)
-        except ValueError as error:
-            raise DataError(f"row {row}, column {name!r}: {value!r} {error}") from None
-    return out
+    return np.array([checked_number(value, row, name) for row, value in enumerate(values)], np.float64)
+
+
+def checked_number(value: Any, row: int, name: str) -> float:
+    try:
+        return number_of(value)
+    except ValueError as error:
+        raise DataError(f"row {row}, column {name!r}: {value!r} {error}") from None
 
 
 def _table_from_frame(frame: nw.DataFrame[Any]) -> Table:

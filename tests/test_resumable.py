@@ -19,7 +19,7 @@ from onlineboost.data import Block, Table
 from onlineboost.evaluation import Tally, cut, resumable
 from onlineboost.evaluation.results import Counts
 from onlineboost.evaluation.resumable import Checkpoints, how_often
-from onlineboost.storage.atomic import PART
+from onlineboost.storage.container import PART
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import kills
@@ -219,7 +219,7 @@ def test_how_often_is_a_number_of_rows_or_a_time(every):
 def test_a_slow_disk_puts_a_checkpoint_off_once(tmp_path, monkeypatch):
     release = Event()
     replace = os.replace
-    monkeypatch.setattr("onlineboost.storage.atomic.os.replace", lambda *paths: (release.wait(), replace(*paths)))
+    monkeypatch.setattr("onlineboost.storage.container.os.replace", lambda *paths: (release.wait(), replace(*paths)))
     checkpoints = Checkpoints(tmp_path, 100, {})
     X, y = number_stream(20)
     checkpoints.write(tree().fit(X, y), 100, Tally(), None)
@@ -233,7 +233,7 @@ def test_a_slow_disk_puts_a_checkpoint_off_once(tmp_path, monkeypatch):
 
 def test_an_error_while_a_checkpoint_is_written_is_raised(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "onlineboost.storage.atomic.os.replace", lambda *paths: (_ for _ in ()).throw(OSError(28, "full"))
+        "onlineboost.storage.container.os.replace", lambda *paths: (_ for _ in ()).throw(OSError(28, "full"))
     )
     with pytest.raises(OSError, match="full"):
         resumable(tree(), blocks(), tmp_path / "kept", every=100)

@@ -19,8 +19,7 @@ import pytest
 
 from onlineboost import storage
 from onlineboost.storage import container
-from onlineboost.storage.atomic import PART, replacing
-from onlineboost.storage.container import ALIGN, FORMAT, MAGIC, MAX_HEADER_BYTES, PREAMBLE, read, write
+from onlineboost.storage.container import ALIGN, FORMAT, MAGIC, MAX_HEADER_BYTES, PART, PREAMBLE, read, replacing, write
 from onlineboost.storage.values import Reader, Writer
 from soak.strikes import struck_after
 
@@ -353,7 +352,7 @@ def test_what_a_handler_raises_while_saving_goes_on_as_it_is(tmp_path):
 def test_a_full_disk_leaves_the_old_file(tmp_path):
     code = f"""
 import resource, numpy as np
-from onlineboost.storage.atomic import replacing
+from onlineboost.storage.container import replacing
 from onlineboost.storage.container import write
 path = {str(tmp_path / "model.olb")!r}
 with replacing(path) as file:

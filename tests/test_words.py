@@ -7,7 +7,7 @@ import re
 import pytest
 
 from onlineboost import AdaBoostOLM, AdaBoostOVA, HoeffdingTree, OneVsAll, OnlineMBBM
-from onlineboost.estimators import words
+from onlineboost import registry as words
 from onlineboost.estimators.adaboost_olm import PaperOLM
 from onlineboost.estimators.hoeffding_tree import PaperTree
 from onlineboost.estimators.online_mbbm import PaperMBBM

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # for programs that read the code but do not run it
     from onlineboost.estimators.adaboost_olm import AdaBoostOLM as AdaBoostOLM
-    from onlineboost.estimators.adaboost_ova import AdaBoostOVA as AdaBoostOVA
-    from onlineboost.estimators.best_tree import BestTree as BestTree
+    from onlineboost.estimators.baselines import AdaBoostOVA as AdaBoostOVA
+    from onlineboost.estimators.baselines import BestTree as BestTree
+    from onlineboost.estimators.baselines import OneVsAll as OneVsAll
+    from onlineboost.estimators.baselines import OzaBoost as OzaBoost
     from onlineboost.estimators.hoeffding_tree import HoeffdingTree as HoeffdingTree
-    from onlineboost.estimators.one_vs_all import OneVsAll as OneVsAll
     from onlineboost.estimators.online_boost import OnlineBoostClassifier as OnlineBoostClassifier
     from onlineboost.estimators.online_mbbm import OnlineMBBM as OnlineMBBM
-    from onlineboost.estimators.oza_boost import OzaBoost as OzaBoost
     from onlineboost.estimators.panel_members import EagerTrees as EagerTrees
     from onlineboost.estimators.panel_members import LeastSquares as LeastSquares
     from onlineboost.estimators.panel_members import NearestNeighbours as NearestNeighbours
@@ -54,22 +54,22 @@ ENTRIES = (
         "online_boost",
         "a panel of unlike learners, then boosted trees: the most accurate",
     ),
-    Entry("oza-boost", "OzaBoost", "oza_boost", "Oza and Russell's online boosting: each tree reweights for the next"),
+    Entry("oza-boost", "OzaBoost", "baselines", "Oza and Russell's online boosting: each tree reweights for the next"),
     Entry(
         "one-vs-all",
         "OneVsAll",
-        "one_vs_all",
+        "baselines",
         "a binary booster for every class, each asked: this class or not?",
         paper="PaperOneVsAll",
     ),
     Entry(
         "adaboost-ova",
         "AdaBoostOVA",
-        "adaboost_ova",
+        "baselines",
         "learners that are a binary tree for every class",
         paper="PaperOVA",
     ),
-    Entry("best-tree", "BestTree", "best_tree", "trees side by side; the one right most often so far is asked"),
+    Entry("best-tree", "BestTree", "baselines", "trees side by side; the one right most often so far is asked"),
     Entry(
         "hoeffding-tree",
         "HoeffdingTree",
@@ -106,3 +106,17 @@ ENTRIES = (
         is_member=True,
     ),
 )
+
+
+# ----------------------------------------------------------------------------------------- the words that settings take
+# What a word means is told in the docstrings of the estimators; that they take these and no others is tested.
+
+LOSSES = ("logistic", "exponential", "squared_hinge")
+POTENTIAL_LOSSES = ("zero_one", "logistic", "exponential", "hinge", "squared_hinge")  # of OnlineMBBM
+COMBINERS = ("hedge", "weighted", "best", "last")
+VOTES = ("tempered", "cost", "argmax")
+RESTARTS = ("auto", "always", "never")
+ALPHA_STEPS = ("auto", "decaying", "adaptive")
+LEAF_PREDICTIONS = ("majority", "nb", "nba")
+DRAWS = ("log", "even")  # of a tree's settings from their ranges
+WEIGHTS = ("relative", "plain", "mean")  # of OnlineMBBM

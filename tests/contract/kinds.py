@@ -15,10 +15,10 @@ from sklearn.naive_bayes import GaussianNB
 
 from contract.pairs import two_at_a_time
 from onlineboost import HoeffdingTree, lookup
+from onlineboost import registry as words
 from onlineboost.chain import chain as chain_module
 from onlineboost.chain import model as model_module
 from onlineboost.chain import restarts
-from onlineboost.estimators import words
 from onlineboost.estimators.panel_members import PanelMember
 from onlineboost.panel.state import most_bytes, new_panel
 from onlineboost.registry import ENTRIES

@@ -19,7 +19,7 @@ from contract.kinds import every_estimator
 from helpers import frozen, model_state
 from onlineboost import HoeffdingTree
 from onlineboost.data import read_blocks
-from onlineboost.estimators import remarks
+from onlineboost.estimators import learning
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
 LARGE = 2**60
@@ -197,7 +197,7 @@ def test_large_ids_as_text_or_objects_of_a_nominal_column_are_told_apart():
 
 
 def test_a_model_that_becomes_slow_says_so_once(monkeypatch):
-    monkeypatch.setattr(remarks, "SLOW", 100)
+    monkeypatch.setattr(learning, "SLOW", 100)
     X, y = two_columns()
     clf = HoeffdingTree().partial_fit(X, y)  # 1 learner x 2 classes x (2 classes + 2 columns)
     caught = told(lambda: [clf.partial_fit(X, np.arange(40)), clf.partial_fit(X, y)])

@@ -12,7 +12,7 @@ import onlineboost
 from contract.kinds import every_estimator
 from helpers import frozen, mixed_stream, model_state
 from onlineboost import HoeffdingTree
-from onlineboost.estimators.changes import READ_EVERY_TIME
+from onlineboost.estimators.checks import READ_EVERY_TIME
 
 # Another value, a good one, of every setting that counts from the first row on.
 ANOTHER = {

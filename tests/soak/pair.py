@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from contract.kinds import Kind
 from helpers import asked_meanwhile, assert_finite, frozen, model_state
-from onlineboost.estimators import words
+from onlineboost import registry as words
 from soak.data import CLASSES, NAMES, NOMINAL, Batch, as_array, as_row, canonical, draw_batch, in_some_form, joined
 from soak.strikes import Struck, struck_after, struck_in
 

@@ -24,7 +24,7 @@ from onlineboost.cli.main import (
     ray_option,
     settings_of,
 )
-from onlineboost.estimators.words import ALPHA_STEPS, COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
+from onlineboost.registry import ALPHA_STEPS, COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
 
 if TYPE_CHECKING:
     from onlineboost.cli.measure import Outputs

@@ -1,9 +1,9 @@
 """The classifiers, as a scikit-learn user meets them, and the list of them all.
 
 `classifier` is what a user of any of them meets; `learning` and `single_rows` take blocks and rows to the model,
-`lock` says who may use a model at a time, `changes` looks after settings that change, `remarks` has what they warn of,
-`memory` their limit. `booster` is what the boosters share, `settings`, `words`, `costs` and `checks` read what a user
-gives; then a file for every class, and `panel_members` for four. `onlineboost.registry` has a line for each.
+`lock` says who may use a model at a time, `memory` has their limit. `booster` is what the boosters share, `settings`,
+`costs` and `checks` read what a user gives; then the classes: `online_boost`, `adaboost_olm`, `online_mbbm`,
+`hoeffding_tree`, `panel_members` (four), `baselines` (four). `onlineboost.registry` has a line for each.
 Users import the classes from `onlineboost` itself; public here is what a new booster is built on (docs/new-booster.md).
 Imports `chain` and all below it; `evaluation`, `theory`, `paper`, `report` and `cli` may import it.
 """

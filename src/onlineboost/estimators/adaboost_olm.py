@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from onlineboost.chain.chain import Chain
 from onlineboost.estimators.booster import (
+    AsInThePaper,
     BoosterClassifier,
     RestartingClassifier,
     boosted_chain,
     booster_of,
     of_the_paper,
 )
-from onlineboost.estimators.costs import ClassWeight, CostMatrix
-from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.settings import ALL_VOTES, VOTES, Names, Scale
+from onlineboost.estimators.settings import VOTES, Scale
 from onlineboost.trees.state import Columns
 
 
@@ -113,14 +112,8 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     vote: str = "tempered"
     restart: str = "auto"
     alpha_steps: str = "auto"
-    class_weight: ClassWeight = None
-    cost_matrix: CostMatrix = None
     panel: bool = False
     calibrate: bool = False
-    memory_limit: MemoryLimit = DEFAULT
-    categorical_features: Names = None
-    columns: str = "auto"
-    random_state: Any = 0
     n_jobs: int | None = 1
 
     _votes = VOTES
@@ -158,10 +151,5 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
 
 
 @dataclass(repr=False, eq=False)
-class PaperOLM(AdaBoostOLM):
+class PaperOLM(AsInThePaper, AdaBoostOLM):
     """What `AdaBoostOLM.paper` makes: with the settings that are there to be compared with."""
-
-    _votes = ALL_VOTES
-
-    as_printed: bool = field(default=False, kw_only=True)
-    as_programmed: bool = field(default=False, kw_only=True)

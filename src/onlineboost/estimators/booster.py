@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Self, TypeVar, cast
 
@@ -24,7 +25,17 @@ from onlineboost.contracts.booster import Booster
 from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.panel_members import PanelMember
-from onlineboost.estimators.settings import COMBINERS, RESTARTS, adapts, loss_of, scales, vote_of, word, yes_or_no
+from onlineboost.estimators.settings import (
+    ALL_VOTES,
+    COMBINERS,
+    RESTARTS,
+    adapts,
+    loss_of,
+    scales,
+    vote_of,
+    word,
+    yes_or_no,
+)
 from onlineboost.trees.state import Columns
 
 Own = TypeVar("Own", bound=OnlineClassifier)  # a weak learner of this package
@@ -98,6 +109,16 @@ def boosted_chain(learner: Any, booster: Booster, columns: Columns, k: int, pane
     stage, end = PanelStage.new(columns.n_numeric, len(columns.nominal_sizes), seed), Stacking(len(segment))
     stage.new_values(columns.nominal_sizes, [])
     return Chain(end.parted([segment]), columns.n_numeric, seed, end, stage)
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
+class AsInThePaper:
+    """Settings of Adaboost.OLM that are there to be compared with: see :meth:`AdaBoostOLM.paper`."""
+
+    as_printed: bool = False
+    as_programmed: bool = False
+
+    _votes = ALL_VOTES
 
 
 FIRST_WEIGHT = 5.0  # of all examples, for the first learner of the authors' program

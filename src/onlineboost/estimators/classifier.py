@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
 
@@ -22,34 +23,31 @@ from onlineboost.data.errors import Remarks
 from onlineboost.data.frames import rows_of
 from onlineboost.data.labels import Labels
 from onlineboost.data.values import interned
-from onlineboost.estimators import learning, memory, remarks, single_rows
-from onlineboost.estimators.changes import note_change, ready
-from onlineboost.estimators.checks import check_columns
+from onlineboost.estimators import learning, memory, single_rows
+from onlineboost.estimators.checks import check_columns, note_change, ready
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs
 from onlineboost.estimators.lock import ReadWriteLock
 from onlineboost.estimators.memory import MemoryLimit
-from onlineboost.estimators.settings import RESTARTS, check_names, word, yes_or_no
+from onlineboost.estimators.settings import RESTARTS, Names, check_names, word, yes_or_no
 from onlineboost.estimators.single_rows import Input
-from onlineboost.explain.explain import events, explain, importances, summary_lines
-from onlineboost.explain.explanation import Event, Explanation, framed, table
-from onlineboost.explain.tree import TreeView, tree_view
+from onlineboost.explain.explain import events, explain, importances, summary_lines, tree_view
+from onlineboost.explain.views import Event, Explanation, TreeView, framed, table
 from onlineboost.files.files import take
 from onlineboost.trees.state import Columns
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class OnlineClassifier(ClassifierMixin, BaseEstimator):
-    """What all classifiers share. A subclass has settings, and says what its chain is, and whom to follow."""
+    """What all classifiers share. A subclass has more settings, and says what its chain is, and whom to follow."""
 
-    # Settings of a classifier that has no such setting:
-    categorical_features: Sequence[int | str] | None = None
-    random_state: Any = 0
-    columns: str = "auto"
     class_weight: ClassWeight = None
     cost_matrix: CostMatrix = None
     memory_limit: MemoryLimit = memory.DEFAULT
-    calibrate: bool = False
-    restart: str = "never"
-    _model: Model  # there once something has been learned
+    categorical_features: Names = None
+    columns: str = "auto"
+    random_state: Any = 0
+
+    calibrate, restart = False, "never"  # of a classifier that has no such setting
     _floor = 0.001  # of the probabilities that are calibrated; of shares of votes more: docs/probabilities.md
 
     def __new__(cls, *values: Any, **settings: Any) -> Self:
@@ -377,12 +375,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return self.__dict__.get("_lock_") or self.__dict__.setdefault("_lock_", ReadWriteLock())  # type: ignore[no-any-return]
 
     def _tell(self, found: Remarks) -> None:
-        remarks.tell(self.__dict__.setdefault("_told_", {}), found)
+        learning.tell(self.__dict__.setdefault("_told_", {}), found)
 
     def _tell_learned(self, n_rows: int) -> None:
         """What there is to say after so many rows were learned: last, since a warning may be an error."""
         if "_model" in self.__dict__:
-            self._tell(remarks.after_learning(self._model, self, n_rows))
+            self._tell(learning.after_learning(self._model, self, n_rows))
 
     def _fitted(self) -> Model:
         if "_model" not in self.__dict__:

@@ -13,9 +13,7 @@ from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.classifier import OnlineClassifier
-from onlineboost.estimators.costs import ClassWeight, CostMatrix
-from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.settings import CONFIDENCE, DRAWS, GRACE, TIE, Names, Range, draw, word
+from onlineboost.estimators.settings import CONFIDENCE, DRAWS, GRACE, TIE, Range, draw, word
 from onlineboost.trees.state import LEAF_RULES, Columns, Forest, TreeSettings, plant
 
 
@@ -66,13 +64,7 @@ class HoeffdingTree(OnlineClassifier):
     tie_threshold: Range = (0.01, 0.9)
     leaf_prediction: str = "nba"
     max_features: float = 0.3
-    class_weight: ClassWeight = None
-    cost_matrix: CostMatrix = None
     calibrate: bool = False
-    memory_limit: MemoryLimit = DEFAULT
-    categorical_features: Names = None
-    columns: str = "auto"
-    random_state: Any = 0
 
     draws = "log"  # a setting of the paper's form alone
 

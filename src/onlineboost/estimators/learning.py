@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,12 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.model import Model, ahead, compiled_by, is_new, new_calibration
 from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.weights import relative
-from onlineboost.data.columns import NewColumn, check_word, stages
+from onlineboost.data.columns import Extra, NewColumn, check_word, stages
 from onlineboost.data.encoder import Encoded, Encoder, Kept
-from onlineboost.data.errors import DataError
+from onlineboost.data.errors import DataError, Remarks, warn
 from onlineboost.data.frames import rows_of, table_of_row
 from onlineboost.data.labels import Labels, object_array, sorted_labels, stretches
 from onlineboost.estimators import memory
-from onlineboost.estimators.changes import ready_to_learn
 from onlineboost.estimators.checks import (
     check_columns,
     check_labels,
@@ -33,12 +33,14 @@ from onlineboost.estimators.checks import (
     check_weight,
     check_weights,
     note_columns,
+    ready_to_learn,
     seed_of,
 )
 from onlineboost.estimators.costs import Costs, count, for_experts
 from onlineboost.estimators.settings import RESTARTS, word
 from onlineboost.trees.state import Columns
 
+SLOW = 10_000_000  # learners x classes x (classes + columns) from which on a row takes milliseconds
 Heard = list[np.ndarray] | None  # probabilities of rows that were learned, part by part; None: nobody asks
 
 
@@ -316,3 +318,41 @@ def joined_shares(model: Model | None, parts: list[np.ndarray]) -> np.ndarray:
         out[at : at + len(part), : part.shape[1]] = part
         at += len(part)
     return model.labels.outward(out)
+
+
+# ---------------------------------------------------------------------- what a classifier warns of, each cause once
+
+
+def tell(told: dict[str, Any], remarks: Remarks) -> None:
+    """Warn of what has not been `told` yet; that is remembered as long as a classifier lives."""
+    for cause, words in remarks.items():
+        if cause in told:
+            continue
+        if isinstance(words, Extra) and not words.names & told.get("extra", frozenset()):
+            told["extra"] = words.names
+            continue
+        told[cause] = True
+        warn(words())
+
+
+def after_learning(model: Model, estimator: Any, n_rows: int) -> Remarks:
+    """What there is to say after so many rows were learned."""
+    memory.look_at_limit(model, n_rows)
+    remarks, model.remarks = model.remarks, {}
+    return remarks | _slow(model, estimator)
+
+
+def _slow(model: Model, estimator: Any) -> Remarks:
+    k, columns = model.k, len(model.encoder.names)
+    learners: int = getattr(estimator, "n_learners", 1)
+    if learners * k * (k + columns) <= SLOW:
+        return {}
+    return {"slow": partial(_slow_words, type(estimator).__name__, learners, k, columns)}
+
+
+def _slow_words(name: str, learners: int, k: int, columns: int) -> str:
+    return (
+        f"a row now takes {name} some milliseconds, with {learners} learners, {k} classes and {columns} columns. It is "
+        f"quicker with fewer learners (n_learners), fewer columns, or rare classes called 'other'; where there are "
+        f"many classes, OnlineMBBM and OzaBoost are quicker than AdaBoostOLM (docs/limits.md)"
+    )

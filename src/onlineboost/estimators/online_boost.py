@@ -12,9 +12,7 @@ from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.chain import Chain
 from onlineboost.estimators.booster import RestartingClassifier, boosted_chain, voices_of
-from onlineboost.estimators.costs import ClassWeight, CostMatrix
-from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.settings import Names, Scale, scales
+from onlineboost.estimators.settings import Scale, scales
 from onlineboost.trees.state import Columns
 
 
@@ -58,12 +56,6 @@ class OnlineBoostClassifier(RestartingClassifier):
     learner: Any = None
     weight_scale: Scale = "rising"
     restart: str = "auto"
-    class_weight: ClassWeight = None
-    cost_matrix: CostMatrix = None
-    memory_limit: MemoryLimit = DEFAULT
-    categorical_features: Names = None
-    columns: str = "auto"
-    random_state: Any = 0
     n_jobs: int | None = 1
 
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:

@@ -14,10 +14,9 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.memory_budget import CACHE_PART
 from onlineboost.chain.model import Model
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
-from onlineboost.estimators.costs import ClassWeight, CostMatrix
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
-from onlineboost.estimators.memory import DEFAULT, MemoryLimit, bytes_of
-from onlineboost.estimators.settings import ALL_VOTES, VOTES, WEIGHTS, Names, Scale, scales, vote_of, word
+from onlineboost.estimators.memory import bytes_of
+from onlineboost.estimators.settings import ALL_VOTES, VOTES, WEIGHTS, Scale, scales, vote_of, word
 from onlineboost.trees.state import Columns
 
 GAMMAS = (0.3, 0.1, 0.03, 0.01)  # of gamma="auto"
@@ -73,14 +72,8 @@ class OnlineMBBM(BoosterClassifier):
     weight_scale: Scale = "rising"
     combiner: str = "hedge"
     vote: str = "tempered"
-    class_weight: ClassWeight = None
-    cost_matrix: CostMatrix = None
     panel: bool = False
     calibrate: bool = False
-    memory_limit: MemoryLimit = DEFAULT
-    categorical_features: Names = None
-    columns: str = "auto"
-    random_state: Any = 0
     n_jobs: int | None = 1
 
     _votes = VOTES

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.other_learners import MemberLearners, new_members
 from onlineboost.chain.segments import Segment
 from onlineboost.estimators.classifier import OnlineClassifier
-from onlineboost.estimators.costs import ClassWeight, CostMatrix
-from onlineboost.estimators.memory import DEFAULT, MemoryLimit
-from onlineboost.estimators.settings import Names, count, yes_or_no
+from onlineboost.estimators.settings import count, yes_or_no
 from onlineboost.panel.neighbours import MOST_NEIGHBOURS
 from onlineboost.panel.state import ALONE
 from onlineboost.trees.state import Columns
@@ -27,13 +24,7 @@ from onlineboost.trees.state import Columns
 class PanelMember(OnlineClassifier):
     """A member of the panel of :class:`OnlineBoostClassifier`."""
 
-    class_weight: ClassWeight = None
-    cost_matrix: CostMatrix = None
     calibrate: bool = False
-    memory_limit: MemoryLimit = DEFAULT
-    categorical_features: Names = None
-    columns: str = "auto"
-    random_state: Any = 0
 
     @abstractmethod
     def _kind(self) -> tuple[str, dict[str, int]]:

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from onlineboost import registry as words
 from onlineboost._compile.random import SETTING, uniform
 from onlineboost.boosters.losses import LOSSES, Loss
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.experts import Combiner
-from onlineboost.estimators import words
 
 Range = float | tuple[float, float]
 Scale = Range | Sequence[float] | str  # weight_scale

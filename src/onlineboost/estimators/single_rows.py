@@ -24,7 +24,7 @@ from onlineboost.chain.weights import MOST_WEIGHT, counted, mean_after, weigh_cl
 from onlineboost.data.encoder import RowReader
 from onlineboost.data.errors import Remarks
 from onlineboost.estimators import learning, memory
-from onlineboost.estimators.changes import ready
+from onlineboost.estimators.checks import ready
 from onlineboost.estimators.costs import Costs, for_experts
 from onlineboost.estimators.settings import count
 

@@ -29,7 +29,7 @@ from onlineboost.data.table import Block, Table
 from onlineboost.evaluation.results import Tally
 from onlineboost.evaluation.runner import Progress, predict_then_learn
 from onlineboost.storage import ModelFileError
-from onlineboost.storage.atomic import PART, replacing
+from onlineboost.storage.container import PART, replacing
 
 MAX_CHECKPOINTS = 2  # that are kept
 NAME = "checkpoint-{rows:012d}.olb"

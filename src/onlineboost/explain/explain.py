@@ -16,8 +16,7 @@ from onlineboost.chain.stacking import Stacking
 from onlineboost.chain.stage import Voter
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
-from onlineboost.explain.explanation import Event, Explanation, shown
-from onlineboost.explain.tree import by_bayes, test_of, value_of
+from onlineboost.explain.views import Event, Explanation, TreeView, by_bayes, shown, test_of, value_of
 from onlineboost.panel.paths import TOLD, column_weights, said_by_panel, tellers_of
 from onlineboost.panel.state import NAMES, Panel
 from onlineboost.trees.paths import Moves, children, tree_of
@@ -199,6 +198,32 @@ def _way(model: Model, forest: Forest, tree: int, x: np.ndarray) -> list[str]:
         out.append(test_of(model.encoder, forest, place, value if is_code else value > threshold))
         at = children(forest, nodes, at, x)
     return [*out, "naive Bayes in the leaf"] if by_bayes(forest, nodes.at[at[0]]) else out
+
+
+def tree_view(model: Model, i: int, of_class: Any) -> TreeView:
+    """Learner i's tree; `of_class` says whose, where each class has trees of its own."""
+    chain, names = model.chain, list(model.labels.names)
+    labels, title, order = [shown(label) for label in names], f"tree of learner {i}", model.labels.order
+    segments = chain.segments
+    if chain.end.takes_turns or segments[0].learners.trees_per_learner(2) > 1:
+        if of_class not in names:
+            raise DataError(f"each class has trees of its own: say whose with of_class, one of {names}")
+        labels, title, order = ["another class", shown(of_class)], f"{title} for {shown(of_class)}", None
+        if chain.end.takes_turns:
+            segments = [segments[names.index(of_class)]]
+    elif of_class is not None:
+        raise DataError("of_class is for models with trees for each class; here one tree knows all classes")
+    places: list[tuple[Any, int]] = [(segment.learners, place) for segment in segments for place in range(len(segment))]
+    if not isinstance(i, int | np.integer) or isinstance(i, bool):
+        raise DataError(f"i is the number of a learner, from 0 to {len(places) - 1}, got {i!r}")
+    if not 0 <= i < len(places):
+        raise DataError(f"there is no learner {i}: they are 0 to {len(places) - 1}")
+    learners, place = places[i]
+    trees = learners.trees_of(place)
+    if not trees:
+        raise DataError(learners.no_tree)
+    tree = trees[names.index(of_class) if len(trees) > 1 else 0]
+    return TreeView(learners.forest, tree, model.encoder, labels, title, order)
 
 
 # ------------------------------------------------------------------------------------------------ what has happened

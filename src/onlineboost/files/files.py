@@ -17,12 +17,11 @@ from onlineboost import lookup
 from onlineboost.chain.model import OF_THIS_PROCESS, Model
 from onlineboost.contracts.state import StateError, require
 from onlineboost.files.checks import check_model
-from onlineboost.files.data import read_pending, write_pending
+from onlineboost.files.fields import read_pending, write_pending
 from onlineboost.files.states import STATES, add_boosters, finish, quick_copy
 from onlineboost.registry import ENTRIES
 from onlineboost.storage import CannotSave, DamagedModelFile, ForeignModelFile, ModelFileError
-from onlineboost.storage.atomic import replacing
-from onlineboost.storage.container import read, write
+from onlineboost.storage.container import read, replacing, write
 from onlineboost.storage.values import Reader, Writer, unknown
 
 NAMES = {entry.class_name: entry.name for entry in ENTRIES} | {e.paper: f"{e.name}.paper" for e in ENTRIES if e.paper}

@@ -37,8 +37,7 @@ from onlineboost.contracts.schema import LEAST, Field, array, b1, f8, leaves, sc
 from onlineboost.contracts.state import copied, loaded, require, restore, values
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
-from onlineboost.files.data import add_columns
-from onlineboost.files.fields import States
+from onlineboost.files.fields import States, add_columns
 from onlineboost.panel.columns import N_CLASSES
 from onlineboost.panel.combiner import RECENCY, Mixture, Newton
 from onlineboost.panel.state import ALONE, Panel, packed, read

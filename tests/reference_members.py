@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from onlineboost._compile.random import FREQUENCY, uniform
-from onlineboost.panel import columns, cosines, dense, least_squares
+from onlineboost.panel import columns, cosines, least_squares
 from onlineboost.panel import eager_trees as eager
 from reference_panel import EagerTree, LeastSquares, Panel, centred, frequencies, neighbours_vote
 from reference_refits import RefittedTrees, softmax
@@ -28,7 +28,7 @@ class Member(Panel):
     def learn(self, x, y, weight, t):
         if weight == 0.0:
             return
-        weight = min(max(weight, dense.LIGHTEST), dense.HEAVIEST)
+        weight = min(max(weight, columns.LIGHTEST), columns.HEAVIEST)
         self.meet(x)
         self.ask(x, self.k)
         self.memory.append((self.values, y, weight))

@@ -14,7 +14,7 @@ import numpy as np
 
 import reference
 from onlineboost._compile.random import EAGER, FREQUENCY, uniform
-from onlineboost.panel import columns, combiner, dense, least_squares, neighbours, panel, reset
+from onlineboost.panel import columns, combiner, least_squares, neighbours, panel
 from onlineboost.panel import eager_trees as eager
 from reference_refits import RefittedTrees, softmax
 
@@ -46,7 +46,7 @@ class Dense:
                 self.numbers[c].append(value)
                 self.lately[c].append(value)
                 n = self.met[c]
-                if n >= dense.FIRST_LOOK and (n % dense.LAST_LOOK == 0 or math.log2(n).is_integer()):
+                if n >= columns.FIRST_LOOK and (n % columns.LAST_LOOK == 0 or math.log2(n).is_integer()):
                     moved += self.look(c)
                     self.lately[c] = [value]
         for q in range(self.n_nominal):
@@ -60,11 +60,11 @@ class Dense:
         low, high = min(self.lately[c]), max(self.lately[c])
         if high == low:
             return []
-        fits = abs((low + high) / 2.0 - self.origin[c]) <= dense.FAR * (high - low)
-        fits = fits and dense.FAR**-2.0 <= (high - low) * self.unit[c] <= dense.FAR**2.0
+        fits = abs((low + high) / 2.0 - self.origin[c]) <= columns.FAR * (high - low)
+        fits = fits and columns.FAR**-2.0 <= (high - low) * self.unit[c] <= columns.FAR**2.0
         if not self.sure[c]:
-            fits = fits and max(self.numbers[c]) - min(self.numbers[c]) <= dense.ODD * (high - low)
-            self.sure[c] = self.met[c] >= dense.SURE
+            fits = fits and max(self.numbers[c]) - min(self.numbers[c]) <= columns.ODD * (high - low)
+            self.sure[c] = self.met[c] >= columns.SURE
         if fits:
             return []
         before, self.origin[c], factor = self.origin[c], (low + high) / 2.0, unit_of(high - low) / self.unit[c]
@@ -90,7 +90,7 @@ class Dense:
         return [float(np.float32(v)) for v in values], there
 
     def _scaled(self, c, value):
-        return min(max((value - self.origin[c]) * self.unit[c], -dense.LARGEST), dense.LARGEST)
+        return min(max((value - self.origin[c]) * self.unit[c], -columns.LARGEST), columns.LARGEST)
 
 
 def unit_of(width):
@@ -100,7 +100,7 @@ def unit_of(width):
 
 def moved(v, factor, shift):
     """A dense number in another unit from another origin."""
-    return float(np.float32(min(max(v * factor + shift, -dense.LARGEST), dense.LARGEST)))
+    return float(np.float32(min(max(v * factor + shift, -columns.LARGEST), columns.LARGEST)))
 
 
 # ---------------------------------------------------------------------------------------------------------- metric
@@ -454,14 +454,14 @@ class Panel:
         k = len(self.p)
         own = sum(w for label, w in self.labels if label == y)
         frequency = (own + 1.0 / k) / (sum(w for _, w in self.labels) + 1.0)
-        slack = reset.SLACK * math.log(k)
-        worst = max(reset.WORST, reset.ABOVE + math.log(k) + slack)
+        slack = combiner.SLACK * math.log(k)
+        worst = max(combiner.WORST, combiner.ABOVE + math.log(k) + slack)
         step = min(-math.log(max(self.p[y], 1e-9)), worst) + math.log(frequency) - slack
         self.labels.append((y, weight))
         lead = self.leads[-1] + min(weight, 1.0) * step
-        self.leads.append(min(max(lead, 0.0), reset.TOO_MUCH + reset.SPARE))
-        calm = max(i for i, lead in enumerate(self.leads) if lead <= reset.TOO_MUCH / 2.0)
-        return sum(lead > reset.TOO_MUCH for lead in self.leads[calm:]) >= reset.PATIENCE
+        self.leads.append(min(max(lead, 0.0), combiner.TOO_MUCH + combiner.SPARE))
+        calm = max(i for i, lead in enumerate(self.leads) if lead <= combiner.TOO_MUCH / 2.0)
+        return sum(lead > combiner.TOO_MUCH for lead in self.leads[calm:]) >= combiner.PATIENCE
 
     def begun_anew(self):
         """One that knows the columns, and nothing else."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from onlineboost._compile.random import REFIT, uniform
 from onlineboost.panel import refits
-from onlineboost.panel.dense import LARGEST
+from onlineboost.panel.columns import LARGEST
 
 
 class RefittedTrees:

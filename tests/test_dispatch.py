@@ -26,8 +26,10 @@ from onlineboost.chain.other_learners import External
 from onlineboost.contracts.booster import BOOSTER
 from onlineboost.contracts.learner import LEARNER
 from onlineboost.theory.simulate import Told
-from onlineboost.trees.binary import BinaryTrees
-from onlineboost.trees.learner import Forest  # with its kernels; trees.state has the type alone
+from onlineboost.trees.learner import (
+    BinaryTrees,
+    Forest,  # with its kernels; trees.state has the type alone
+)
 
 # ------------------------------------------------------------------------------------------------- a contract to try
 # Its loop is compiled without a disk cache: that knows an edit of the package's sources, but not of this file.

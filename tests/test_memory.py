@@ -44,7 +44,8 @@ from onlineboost import (
 )
 from onlineboost.chain.memory_budget import capacity
 from onlineboost.estimators.memory import bytes_of
-from onlineboost.trees import shrink, tables
+from onlineboost.trees import shrink
+from onlineboost.trees import state as tables
 from onlineboost.trees.compact import join, select
 from onlineboost.trees.state import GAVE_UP, N_FREE_ROWS, N_FREE_STATS, N_LOST, N_NODES, N_ROWS, N_STATS, with_room
 
@@ -364,7 +365,7 @@ def test_a_limit_is_mentioned_once():
 def test_a_table_in_another_shape_begins_as_before(rows):
     table = tables.empty((rows, 4), np.float64, spare=1.5)
     table[:] = np.arange(4 * rows).reshape(rows, 4)
-    room = tables.whole(table)
+    room = tables.all_memory(table)
     assert room.size >= 4 * rows
     np.testing.assert_array_equal(room[: 4 * rows], np.arange(4 * rows))
     narrow = tables.reshaped(table, (rows // 2, 3))

@@ -13,16 +13,24 @@ from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
 from onlineboost._compile.random import MIX, uniform
 from onlineboost.contracts.state import made
 from onlineboost.contracts.state import values as leaves_of
-from onlineboost.panel import dense, refits
 from onlineboost.panel import eager_trees as eager
-from onlineboost.panel.columns import Metric
-from onlineboost.panel.combiner import BOUND, combine, learn_newton, new_newton, new_newton_work
+from onlineboost.panel import refits
+from onlineboost.panel.columns import Dense, Metric, densify
+from onlineboost.panel.combiner import (
+    BOUND,
+    PATIENCE,
+    TOO_MUCH,
+    ResetTest,
+    combine,
+    learn_newton,
+    new_newton,
+    new_newton_work,
+    should_reset,
+)
 from onlineboost.panel.cosines import N_COSINES, cosine
-from onlineboost.panel.dense import Dense
 from onlineboost.panel.least_squares import MOST, LeastSquares, learn_squares, score
 from onlineboost.panel.neighbours import RECENT, nearest, new_neighbours_work, start_distances
 from onlineboost.panel.panel import ask_panel, begin, learn_panel, new_panel_work
-from onlineboost.panel.reset import PATIENCE, TOO_MUCH, ResetTest, should_reset
 from onlineboost.panel.state import COLUMNS, ROWS, new_panel, packed, room_for_rows, with_classes, with_room
 from onlineboost.trees.compact import join
 from reference_panel import Newton, Panel, Panelled, frequencies
@@ -364,9 +372,8 @@ def test_very_wide_rows_are_folded():
     assert np.mean(np.array(said[200:]) == y[200:]) > 0.9
 
 
-def test_numeric_columns_beyond_the_widest_are_added_to_the_first(monkeypatch):
+def test_numeric_columns_beyond_the_widest_are_added_to_the_first():
     """Column c to column c % 4, with a sign that is drawn. Those that share with none are as ever."""
-    monkeypatch.setattr(dense, "WIDE", 4)
     rows = made(Dense, {"numeric": 6, "columns": 4}, {"n_numbers": 4, "offset": 6})
     rows.unit[:] = 1.0
     signs = [1.0 if uniform(7, MIX, 1, c) < 0.5 else -1.0 for c in (4, 5)]
@@ -375,7 +382,7 @@ def test_numeric_columns_beyond_the_widest_are_added_to_the_first(monkeypatch):
         ([np.nan, 2.0, np.nan, 4.0, 5.0, np.nan], [5.0 * signs[0], 2.0, 9.0, 4.0], [1, 1, 0, 1]),
     ):
         out, found = np.empty(4), np.empty(4)
-        dense.densify(rows, 7, np.array(x), np.full(4, 9.0), 4, out, found)
+        densify(rows, 7, np.array(x), np.full(4, 9.0), 4, out, found)
         assert out.tolist() == values
         assert found.tolist() == there
 

@@ -40,7 +40,7 @@ from onlineboost.files import states
 from onlineboost.files.fields import States
 from onlineboost.files.states import STATES
 from onlineboost.panel import panel
-from onlineboost.panel.combiner import RIDGE, new_newton_work
+from onlineboost.panel.combiner import PANEL_RIDGE, new_newton_work
 from onlineboost.panel.member import MEMBER, Part
 from onlineboost.panel.state import (
     MEMBERS,
@@ -313,7 +313,7 @@ def test_a_voice_that_is_added_to_the_panel_is_new_in_older_files(changed, tmp_p
     assert now.members.drift.rows[0].tolist() == [1.0 + j for j in range(len(then.shared.scale.scale))]
     np.testing.assert_array_equal(now.newton.beta, np.append(then.newton.beta, 0.0))
     np.testing.assert_array_equal(now.newton.A[:7, :7], then.newton.A)
-    assert now.newton.A[7].tolist() == [0.0] * 7 + [RIDGE]
+    assert now.newton.A[7].tolist() == [0.0] * 7 + [PANEL_RIDGE]  # as in a panel that is new
     learned = bits(now)
     assert all(learned[name] == value for name, value in bits(then).items() if not name.startswith("newton."))
     file = states._flat(wider)

@@ -11,9 +11,8 @@ import numpy as np
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
 from onlineboost.contracts.state import cut, mapped, nbytes
-from onlineboost.trees.binary import MINE, BinaryTrees, new_group
 from onlineboost.trees.compact import clear, compacted, join, packed, select, unpacked
-from onlineboost.trees.learner import new_walk
+from onlineboost.trees.learner import MINE, BinaryTrees, new_group, new_walk
 from onlineboost.trees.paths import Moves, moves
 from onlineboost.trees.shrink import allotted, pack_nodes, widen, with_columns
 from onlineboost.trees.state import (

@@ -33,7 +33,7 @@ from onlineboost.data.columns import NewColumn, no_new_columns
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import Remarks
 from onlineboost.data.labels import Labels
-from onlineboost.panel.dense import HEAVIEST, LIGHTEST
+from onlineboost.panel.columns import HEAVIEST, LIGHTEST
 from onlineboost.trees.state import Columns
 
 NEAR = 1e-9  # probabilities that are as large as another but for rounding: this share of it below, at most

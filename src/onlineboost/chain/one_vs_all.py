@@ -19,7 +19,7 @@ from onlineboost.chain.segments import Segment, vote_weights
 from onlineboost.chain.stage import Block, End, Voter
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows, new_rows
-from onlineboost.trees.binary import MINE
+from onlineboost.trees.learner import MINE
 
 
 @entry_kernel

@@ -25,8 +25,7 @@ from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.learner import LEARNER
 from onlineboost.contracts.rows import Rows
 from onlineboost.contracts.state import loaded, nbytes
-from onlineboost.panel.panel import begin, new_panel_work
-from onlineboost.panel.paths import column_weights
+from onlineboost.panel.panel import begin, column_weights, new_panel_work
 from onlineboost.panel.state import (
     N_CLASSES,
     most_bytes,

@@ -21,8 +21,8 @@ from onlineboost.chain.stage import Stage
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Pass, Rows, new_work
 from onlineboost.contracts.state import along, loaded, nbytes
+from onlineboost.panel.combiner import PATIENCE
 from onlineboost.panel.panel import PanelWork, ask_row, begin, clipped_votes, learn_asked, new_panel_work
-from onlineboost.panel.reset import PATIENCE
 from onlineboost.panel.state import (
     Panel,
     begun_anew,

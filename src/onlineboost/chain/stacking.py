@@ -23,6 +23,7 @@ from onlineboost.chain.segments import Segment, new_asked, vote_weights
 from onlineboost.chain.stage import Block, End, Voter
 from onlineboost.contracts.rows import Rows
 from onlineboost.contracts.state import copied, nbytes
+from onlineboost.panel.columns import HEAVIEST, LIGHTEST
 from onlineboost.panel.combiner import (
     CHAIN,
     COMBINED,
@@ -50,7 +51,6 @@ from onlineboost.panel.combiner import (
     new_recency,
     softmax,
 )
-from onlineboost.panel.dense import HEAVIEST, LIGHTEST
 from onlineboost.panel.state import NAMES
 
 FIFTHS = 5

@@ -17,7 +17,7 @@ from onlineboost.chain.stage import Voter
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
 from onlineboost.explain.views import Event, Explanation, TreeView, by_bayes, shown, test_of, value_of
-from onlineboost.panel.paths import TOLD, column_weights, said_by_panel, tellers_of
+from onlineboost.panel.panel import TOLD, column_weights, said_by_panel, tellers_of
 from onlineboost.panel.state import NAMES, Panel
 from onlineboost.trees.paths import Moves, children, tree_of
 from onlineboost.trees.state import Forest

@@ -25,7 +25,7 @@ from onlineboost.data.encoder import Encoder
 from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key
 from onlineboost.files import states
 from onlineboost.files.states import STATES, Holds
-from onlineboost.panel.dense import HEAVIEST
+from onlineboost.panel.columns import HEAVIEST
 from onlineboost.panel.state import N_CLASSES, ROWS, check_newton
 from onlineboost.trees.state import NOT_BORN, nominal_layout
 

@@ -31,8 +31,8 @@ import numpy as np
 
 from onlineboost._compile.fastmath import exp, log
 from onlineboost._compile.jit import bare_kernel, small_kernel
-from onlineboost.contracts.schema import f8
-from onlineboost.panel.dense import HUGE, ROOM
+from onlineboost.contracts.schema import f8, i8
+from onlineboost.panel.columns import HUGE, ROOM
 
 FADE = 0.998  # f: what a slope still counts in A one row later
 SLOW_FADE = 0.9998  # likewise, for coefficients that hardly move any more after a while
@@ -41,15 +41,16 @@ BOUND = 20.0  # no coefficient is larger
 LEAST = 0.01  # probabilities count as so much more before their logarithm is taken
 
 
-def ridge(shape: tuple[int, int]) -> np.ndarray:
-    return RIDGE * np.eye(*shape)
+def panel_ridge(shape: tuple[int, int]) -> np.ndarray:
+    """Also of a voice that an older file does not have: the panel alone gets new voices."""
+    return PANEL_RIDGE * np.eye(*shape)
 
 
 class Newton(NamedTuple):
     """Coefficients of the voices."""
 
     beta: Annotated[np.ndarray, f8("voices", low=-BOUND, high=BOUND)]
-    A: Annotated[np.ndarray, f8("voices", "voices", low=-HUGE, high=HUGE, default=ridge)]  # lower triangle
+    A: Annotated[np.ndarray, f8("voices", "voices", low=-HUGE, high=HUGE, default=panel_ridge)]  # lower triangle
 
 
 class NewtonWork(NamedTuple):
@@ -219,3 +220,56 @@ def learn_mixture(mixture, forecasts, y, weight, t):
     a = 1.0 / (t + 1.0)
     for m in range(FORECASTS):
         share[m] = (1.0 - a) * share[m] / mass + a / FORECASTS
+
+
+# -------------------------------------------------------------------------------------------------- the reset test
+# The panel is of no use any more if the frequencies of the labels would have done better. Let p be what it says of a
+# row, and q the frequencies of the labels that it has learned. With every label y of weight w,
+#
+#     lead <- max(0, lead + min(w, 1) (min(-log p[y], worst) + log q[y] - SLACK log k))
+#
+# which is how far, in log loss, the frequencies are ahead of the panel since the row from which on they are ahead most,
+# less what the panel may always lose: where labels cannot be told from columns, learning to do so costs something. No
+# row counts as a greater loss of the panel than `worst`. That is WORST or, in many classes, ABOVE more than what the
+# frequencies and the slack take away where all classes are as frequent: the panel could not be lost there otherwise.
+#
+# When `lead` has been above TOO_MUCH for PATIENCE rows, what the panel has learned is about a world that is gone, and
+# it begins again: a panel that knows nothing is right sooner than one that has to unlearn. A few rows with wrong labels
+# are no reason: `lead` is never above TOO_MUCH by more than SPARE, so it falls as soon as they are over, and once it
+# has fallen to half of TOO_MUCH the rows count from 0 again. As long as the panel's probabilities are right, this
+# happens once in exp(TOO_MUCH) = 480 million rows, or less often (docs/theory.md).
+
+TOO_MUCH, SPARE = 20.0, 5.0
+PATIENCE = 32
+WORST, ABOVE = 4.0, 1.0  # the second counts for more than 10 classes
+SLACK = 0.3  # in parts of the log loss of guessing, log k
+KEPT = 16  # rounds that are remembered
+
+
+class ResetTest(NamedTuple):
+    """How the panel does beside the frequencies of the labels."""
+
+    lead: Annotated[np.ndarray, f8(1, low=0.0, high=TOO_MUCH + SPARE)]
+    late: Annotated[np.ndarray, i8(1, low=0, high=PATIENCE - 1)]  # rows that it has been above TOO_MUCH
+    counts: Annotated[np.ndarray, f8("classes")]  # weight of the rows of each class that the panel has learned
+    rounds: Annotated[np.ndarray, i8(KEPT)]  # after which it has begun anew, the last one first; 0: not so often
+
+
+@bare_kernel
+def should_reset(test, p, k, y, weight):
+    """Whether the panel, which has said p[:k] of a row of class y, should begin anew."""
+    counts, total = test.counts, 1.0
+    for c in range(k):
+        total += counts[c]
+    frequency = (counts[y] + 1.0 / k) / total
+    guess = math.log(float(k))
+    loss = min(-math.log(max(p[y], 1e-9)), max(WORST, (1.0 + SLACK) * guess + ABOVE))
+    step = loss + math.log(frequency) - SLACK * guess
+    lead = min(max(0.0, test.lead[0] + min(weight, 1.0) * step), TOO_MUCH + SPARE)
+    test.lead[0] = lead
+    if lead > TOO_MUCH:
+        test.late[0] += 1
+    elif lead <= 0.5 * TOO_MUCH:
+        test.late[0] = 0
+    counts[y] += weight
+    return test.late[0] >= PATIENCE

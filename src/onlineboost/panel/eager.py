@@ -14,8 +14,8 @@ from onlineboost._compile.fastmath import bits_float, float_bits
 from onlineboost._compile.jit import bare_kernel
 from onlineboost.contracts.state import require
 from onlineboost.panel import columns
+from onlineboost.panel.columns import moved
 from onlineboost.panel.combiner import LEAST
-from onlineboost.panel.dense import moved
 from onlineboost.panel.eager_trees import (
     CLASSES,
     COLUMN_BITS,

@@ -20,7 +20,7 @@ from onlineboost._compile.fastmath import float_bits
 from onlineboost._compile.jit import bare_kernel, small_kernel
 from onlineboost._compile.random import EAGER, uniform
 from onlineboost.contracts.schema import f4, i4, i8
-from onlineboost.panel.dense import HEAVIEST, HUGE, LIGHTEST, ROOM
+from onlineboost.panel.columns import HEAVIEST, HUGE, LIGHTEST, ROOM
 
 N_TREES = 24
 ROWS = 16  # a leaf remembers

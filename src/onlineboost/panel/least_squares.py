@@ -22,9 +22,8 @@ import numpy as np
 from onlineboost._compile.jit import bare_kernel, fused_kernel, summing_kernel
 from onlineboost.contracts.schema import f8, part
 from onlineboost.contracts.state import require
-from onlineboost.panel.columns import CONSTANT, SHARPEST, Metric, learn_metric, refresh
+from onlineboost.panel.columns import CONSTANT, LARGEST, SHARPEST, Metric, learn_metric, refresh
 from onlineboost.panel.combiner import centre
-from onlineboost.panel.dense import LARGEST
 from onlineboost.panel.member import MEMBER, OUTSIDE, Part, wide
 
 FORGET = 0.9995

@@ -105,7 +105,7 @@ class Part(NamedTuple):
     sizes: Mapping[str, Callable[[Mapping[str, int]], int]] = {}  # of axes that follow from others
     new_classes: Callable[[Any, int, int], None] | None = None  # there were `old` classes, and there are k
     check: Callable[[Any, Any], None] | None = None  # whether this state, in a panel's `shared`, can have been learned
-    tell: Callable[[Any, Any, int], Any] | None = None  # which columns move its voice: see `paths`
+    tell: Callable[[Any, Any, int], Any] | None = None  # which columns move its voice: see `panel`
 
 
 def wide(columns: int) -> Callable[[Mapping[str, int]], int]:

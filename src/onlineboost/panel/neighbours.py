@@ -18,8 +18,7 @@ import numpy as np
 from onlineboost._compile.fastmath import exp
 from onlineboost._compile.jit import bare_kernel, fused_kernel, small_kernel
 from onlineboost.contracts.schema import f4, i4, whole
-from onlineboost.panel.columns import ROWS
-from onlineboost.panel.dense import HEAVIEST, HUGE, LIGHTEST, ROOM, moved
+from onlineboost.panel.columns import HEAVIEST, HUGE, LIGHTEST, ROOM, ROWS, moved
 from onlineboost.panel.least_squares import FOLD
 from onlineboost.panel.member import MEMBER, OUTSIDE, Part, Room
 

@@ -1,6 +1,6 @@
 """The panel: unlike learners side by side, ahead of the chain. Each row is first predicted, then learned.
 
-A row is made of numbers (`dense`), all members say what they make of it, Newton's combiner adds that up, and the sum,
+A row is made of numbers (`columns`), all members say what they make of it, Newton's combiner adds that up, and the sum,
 clipped, is what the chain starts from. Which members there are is written in `state` alone: here they are called by
 their contract (`member`). Everything happens row by row: how a stream is cut into blocks makes no difference.
 
@@ -16,7 +16,18 @@ import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, entry_kernel, inlined_kernel
 from onlineboost.contracts.learner import LEARNER
-from onlineboost.panel.columns import COLUMNS, learn_columns, meet_columns, misfit_number, start_column_again
+from onlineboost.panel.columns import (
+    COLUMNS,
+    CONSTANT,
+    HEAVIEST,
+    LIGHTEST,
+    ColumnStats,
+    densify,
+    learn_columns,
+    meet_columns,
+    misfit_number,
+    start_column_again,
+)
 from onlineboost.panel.combiner import (
     FADE,
     PANEL_RIDGE,
@@ -25,14 +36,13 @@ from onlineboost.panel.combiner import (
     learn_newton,
     logits_of,
     new_newton_work,
+    should_reset,
     softmax,
 )
-from onlineboost.panel.dense import HEAVIEST, LIGHTEST, densify
 from onlineboost.panel.least_squares import FOLD
 from onlineboost.panel.member import Row, learn_each, move_each, prepare_each, refreshed_each, say_each, start_each
 from onlineboost.panel.neighbours import RECENT
-from onlineboost.panel.reset import should_reset
-from onlineboost.panel.state import ALONE, own_sizes, parts_of
+from onlineboost.panel.state import ALONE, MEMBERS, NAMES, own_sizes, parts_of
 
 REACH = 8.0  # of the votes that the chain starts from
 
@@ -222,3 +232,68 @@ def teach(member, i, rows, b, y, weight, t, what, scratch):
 
 for alone in ALONE.values():
     LEARNER.implement(alone, is_ready, ask, teach)
+
+
+# -------------------------------------------------------------------------------- which columns move what it says
+# In NumPy, for explanations. A member that can tell has a function for it in its `Part`: for a panel's state, and k
+# classes, what each dense column adds to the logits of its voice, for any row. Others, as the neighbours and the
+# cosines, weigh all columns up at once: what they say stays in one piece.
+
+TOLD = {name for member in MEMBERS if member.tell is not None for name in member.voices.values()}
+
+
+class Said(NamedTuple):
+    """What the panel says of one row: numbers per class that add up to its votes."""
+
+    voices: np.ndarray  # float64 (voices, k) with their coefficients
+    cut: np.ndarray  # float64 (k,) what is lost where votes are cut at their limit
+    columns: np.ndarray  # float64 (encoded columns, k) of the voices of which it can be told
+
+    def undivided(self) -> list[tuple[str, np.ndarray]]:
+        """The voices, by name, less what is told of columns."""
+        return list(zip(NAMES, self.voices, strict=True))
+
+
+def tellers_of(panel: Any, k: int) -> dict[int, Any]:
+    """What tells of columns, for each member that can, by its place."""
+    own = zip(parts_of(panel).members, panel.members, strict=True)
+    return {i: member.tell(state, panel.shared, k) for i, (member, state) in enumerate(own) if member.tell is not None}
+
+
+def said_by_panel(panel: Any, x: np.ndarray, k: int, tellers: dict[int, Any], *, leave_out: int = -1) -> Said:
+    """What the panel says of a row x (1, columns), and why.
+
+    `tellers` are those of `tellers_of`. With `leave_out`, the row is one that was learned with this label, and trees
+    are asked as if they had not.
+    """
+    work, s = new_panel_work(panel, k), np.empty((1, k))
+    ask_panel(panel, x, k, work, s)
+    beta, logits = panel.newton.beta, work.newton.logits
+    voices = beta[:, None] * logits
+    columns = np.zeros((x.shape[1], k))
+    owner = owners(panel.shared.stats)
+    if owner is not None:
+        for i, told in tellers.items():
+            (voice,) = parts_of(panel).members[i].voices
+            parts = beta[voice] * told(work.members[i], work.row, len(owner), leave_out)
+            np.add.at(columns, owner, parts)
+            voices[voice] -= parts.sum(axis=0)
+    return Said(voices, s[0] - work.newton.total, columns)
+
+
+def owners(stats: ColumnStats) -> np.ndarray | None:
+    """The column of the stream that each dense column in use belongs to; None: several share one."""
+    dense, n = stats.dense, int(stats.used[COLUMNS])
+    if len(dense.origin) > dense.n_numbers:
+        return None
+    return np.where(np.arange(n) < dense.n_numbers, np.arange(n), dense.offset + dense.owner[:n])
+
+
+def column_weights(stats: ColumnStats, n_columns: int) -> np.ndarray:
+    """What each column counts in distances and cosines: eta^2, of all values together."""
+    out, owner = np.zeros(n_columns), owners(stats)
+    if owner is not None:
+        n = len(owner)
+        eta = stats.columns.pull[:n] * np.sqrt(np.maximum(stats.columns.variance[:n], CONSTANT))
+        np.add.at(out, owner, eta)
+    return out / max(out.sum(), 1e-300)

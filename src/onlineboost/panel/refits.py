@@ -26,9 +26,8 @@ from onlineboost._compile.random import REFIT, uniform
 from onlineboost.contracts.schema import f4, i4, i8
 from onlineboost.contracts.state import require
 from onlineboost.panel.columns import COLUMNS as IN_USE
-from onlineboost.panel.columns import ROWS
+from onlineboost.panel.columns import HUGE, ROWS, moved
 from onlineboost.panel.combiner import softmax
-from onlineboost.panel.dense import HUGE, moved
 from onlineboost.panel.least_squares import FOLD
 from onlineboost.panel.member import MEMBER, Part
 from onlineboost.panel.neighbours import RECENT

@@ -18,16 +18,14 @@ import numpy as np
 
 from onlineboost.contracts.schema import Field, Grown, leaves, part
 from onlineboost.contracts.state import bytes_with, check, made, require, resized, sizes_of, values
-from onlineboost.panel.columns import COLUMNS, N_CLASSES, ROWS, ColumnStats
-from onlineboost.panel.combiner import PANEL_RIDGE, Newton, new_newton
+from onlineboost.panel.columns import COLUMNS, N_CLASSES, ROWS, VALUES, WIDE, ColumnStats
+from onlineboost.panel.combiner import PANEL_RIDGE, Newton, ResetTest, new_newton
 from onlineboost.panel.cosines import COSINES
-from onlineboost.panel.dense import VALUES, WIDE
 from onlineboost.panel.eager import EAGER
 from onlineboost.panel.least_squares import LINEAR, SCALE, SCORES
 from onlineboost.panel.member import MEMBER, OUTSIDE, Part, Room, start_member
 from onlineboost.panel.neighbours import LAST_ROWS, NEAREST, NEIGHBOURS
 from onlineboost.panel.refits import REFITS
-from onlineboost.panel.reset import ResetTest
 
 # In the order in which they are asked and learn. Eager trees last: their leaves are then at hand when they learn.
 MEMBERS = (LINEAR, COSINES, NEIGHBOURS, REFITS, EAGER)

@@ -1,4 +1,4 @@
-"""Trees as weak learners: the contract of a weak learner, for a forest."""
+"""Trees as weak learners: the contract of a weak learner, for a forest, and for groups of binary trees."""
 
 from __future__ import annotations
 
@@ -66,3 +66,94 @@ def forget(forest, i, rows, b):
 
 
 LEARNER.implement(Forest, find, ask, room, spare, teach, forget)
+
+
+# -------------------------------------------------------------------------------------- one binary tree per class
+# Tree j of a learner tells class j from all others. Learner i has the trees i k ... i k + k - 1 of a forest. Its
+# distribution is p_j = P_j(mine) / sum_j P_j(mine), and all its trees learn an example with the same weight.
+
+MINE = 1  # the label that a class's own examples have in its binary trees; all others have 0
+
+
+class BinaryTrees(NamedTuple):
+    """A forest of k trees for each learner."""
+
+    forest: Forest
+
+
+class Group(NamedTuple):
+    """Scratch: what the trees of a learner have said of a row."""
+
+    leaves: np.ndarray  # int64 (k,) the leaf of each tree
+    opinions: np.ndarray  # int64 (k, 2) the two labels that `trees.learn` is to be told
+    labels: np.ndarray  # int64 (2,)
+    q: np.ndarray  # float64 (4,)
+
+
+def new_group(k: int) -> Group:
+    return Group(np.empty(k, np.int64), np.empty((k, 2), np.int64), np.empty(2, np.int64), np.empty(4))
+
+
+@inlined_kernel
+def ask_group(learner, i, rows, b, scratch, work):
+    """A tree that has learned nothing says 1/2."""
+    forest, k, p = learner.forest, rows.k, work.p
+    total = 0.0
+    for j in range(k):
+        tree = i * k + j
+        leaf = route(forest, forest.roots[tree], rows.X[b])
+        n, majority, bayes = leaf_distribution(
+            forest, tree, leaf, rows.X[b], rows.missing[b], scratch.labels, scratch.q
+        )
+        scratch.leaves[j] = leaf
+        scratch.opinions[j, 0] = majority
+        scratch.opinions[j, 1] = bayes
+        p[j] = 0.5 if n == 0 else 0.0
+        for m in range(n):
+            if scratch.labels[m] == MINE:
+                p[j] = scratch.q[m]
+        total += p[j]
+        work.labels[j] = j
+    for j in range(k):
+        p[j] = p[j] / total if total > 0.0 else 1.0 / k
+    return k, 0
+
+
+@inlined_kernel
+def room_of_group(learner, i, what, weight, scratch):
+    forest, k = learner.forest, scratch.leaves.size
+    nodes = rows = stats = 0
+    for j in range(k):
+        more_nodes, more_rows, more_stats = room_allowed(forest, i * k + j, scratch.leaves[j], weight)
+        nodes, rows, stats = nodes + more_nodes, rows + more_rows, stats + more_stats
+    return has_room(forest, nodes, rows, stats), nodes, rows, stats
+
+
+@inlined_kernel
+def spare_of_group(learner, nodes, rows, stats):
+    return has_room(learner.forest, nodes, rows, stats)
+
+
+@inlined_kernel
+def teach_group(learner, i, rows, b, y, weight, t, what, scratch):
+    forest, k, opinions = learner.forest, rows.k, scratch.opinions
+    for j in range(k):
+        leaf, mine = scratch.leaves[j], int(y == j)
+        majority, bayes = opinions[j, 0], opinions[j, 1]
+        learn(forest, i * k + j, leaf, rows.X[b], rows.spread[b], mine, weight, majority, bayes, t)
+
+
+@inlined_kernel
+def forget_group(learner, i, rows, b):
+    for j in range(rows.k):
+        forget_columns(learner.forest, i * rows.k + j, rows.spread[b])
+
+
+LEARNER.implement(
+    BinaryTrees,
+    ask=ask_group,
+    room=room_of_group,
+    spare=spare_of_group,
+    teach=teach_group,
+    forget=forget_group,
+)

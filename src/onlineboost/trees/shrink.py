@@ -28,10 +28,12 @@ from onlineboost.trees.state import (
     ROW,
     STRETCHES,
     Forest,
+    alike,
+    all_memory,
     nominal_layout,
+    reshaped,
     with_room,
 )
-from onlineboost.trees.tables import alike, reshaped, whole
 
 STATS, NODES = 0.65, 0.15  # of a tree's share are for statistics and nodes; what is left is for class rows
 LEAST_STATS, LEAST_NODES, LEAST_ROWS = 4, 8, 16  # that a tree can do something with
@@ -264,7 +266,7 @@ def laid_out(forest: Forest, offset: np.ndarray) -> Forest:
     pack_nodes(forest)
     pack_rows(forest)
     width, most = int(offset[-1]), int(forest.budget["most_stats"].sum())
-    n, flat = int(forest.used[N_STATS]), whole(forest.stats)
+    n, flat = int(forest.used[N_STATS]), all_memory(forest.stats)
     fits = min(flat.size // width, most)
     if fits >= max(n, 1):
         spread_out(flat, n, forest.offset, flat, offset)

@@ -19,9 +19,8 @@ from rich.table import Table
 from onlineboost import OnlineBoostClassifier, load_dataset
 from onlineboost._compile.jit import bare_kernel
 from onlineboost.data.errors import DataError
-from onlineboost.panel.columns import COLUMNS, PERIOD, ROWS, learn_metric, refresh
+from onlineboost.panel.columns import COLUMNS, PERIOD, ROWS, densify, learn_metric, refresh
 from onlineboost.panel.combiner import combine, learn_newton
-from onlineboost.panel.dense import densify
 from onlineboost.panel.member import learn, say
 from onlineboost.panel.neighbours import RECENT
 from onlineboost.panel.panel import ask_panel, new_panel_work

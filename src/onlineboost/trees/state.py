@@ -25,8 +25,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.folders import ignoring_the_system, reraise_if_from_handler
 from onlineboost._compile.random import child_key
+from onlineboost._compile.system import ignoring_the_system, reraise_if_from_handler
 from onlineboost.contracts.schema import LEAST, Field, array, f8, i4, i8, schema, whole
 
 NODE = np.dtype(

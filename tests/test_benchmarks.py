@@ -24,6 +24,7 @@ import peers
 import profile_parts
 import references
 import scaling
+import voices
 
 
 def a_run(rows=1000, learners=10, marks=((500, 1.0, 1.0), (1000, 3.0, 3.0)), **changes):
@@ -217,6 +218,37 @@ def test_the_stream_of_text_has_many_values():
     X, y, classes = memory.text_stream(300)
     assert (len(X), len(y), classes) == (300, 300, [0, 1, 2])
     assert all(len(set(column)) > 100 for column in X.columns)
+
+
+def test_a_voice_is_left_out_by_a_change_of_the_sources():
+    """Each variant finds the lines that it changes, and what it makes of them is Python."""
+    folder = Path(voices.onlineboost.__file__).parent / "panel"
+    sources = {path.name: path.read_text() for path in folder.glob("*.py")}
+    assert voices.changed(voices.WHOLE, sources) == {}
+    for variant in voices.VARIANTS[1:]:
+        for name, text in voices.changed(variant, sources).items():
+            assert text != sources[name]
+            compile(text, name, "exec")
+    fewer = voices.changed("least squares", sources)["state.py"]
+    assert "MEMBERS = (NEIGHBOURS, REFITS, EAGER,)\n" in fewer
+    with pytest.raises(ValueError, match="0 times"):
+        voices.replaced("a = 1", "^b", "")
+
+
+def test_what_a_voice_is_worth_is_the_difference_to_all_voices_order_by_order():
+    def line(variant, name, order, accuracy, us):
+        own = {"all": accuracy, "last": accuracy, "log_loss": 1.0 - accuracy, "us": us}
+        return {"variant": variant, "set": name, "order": order, **own}
+
+    runs = [line(voices.WHOLE, name, order, 0.9, 100.0 * (1 + order)) for name in "ab" for order in range(3)]
+    runs += [line("trees", "a", order, 0.8 - 0.001 * order, 100.0 * (1 + order) - 10.0) for order in range(3)]
+    found = voices.summary([*runs, line("trees", "b", 0, 0.92, 80.0)])
+    assert found[voices.WHOLE]["all change"] == 0.0
+    without = found["trees"]
+    assert without["all change"] == pytest.approx((-0.101 + 0.02) / 2)
+    assert without["us change"] == pytest.approx((-10.0 - 20.0) / 2)
+    assert (without["worse"], without["better"], without["sets"]) == (1, 1, 2)
+    assert without["error"] == pytest.approx(0.001 / 3**0.5 / 2)
 
 
 def test_the_flagship_is_compared_by_set_and_model_over_the_orders():

@@ -1,4 +1,7 @@
-"""docs/extend.md adds a member to the panel in one file and one list, and files from before it load and go on."""
+"""docs/extend.md adds a member to the panel in one file and one list, and makes a weak learner of it.
+
+Files from before it load and go on.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r'^```python title="([^"]+)"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL))
-STATE = "src/onlineboost/panel/state.py"
-if any((ROOT / name).exists() for name in FILES if name != STATE):
+BLOCKS = re.findall(r'^```python title="src/onlineboost/([^"]+)"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL)
+(MEMBER, KERNELS), (_, IN_MEMBERS), (STATE, IN_ALONE), (CLASSES, CLASS), (REGISTRY, ENTRY) = BLOCKS
+if (ROOT / "src" / "onlineboost" / MEMBER).exists():
     pytest.skip("the member of docs/extend.md is in the package already", allow_module_level=True)
 
 PROGRAM = """
@@ -41,8 +44,23 @@ again = onlineboost.load(sys.argv[1]).predict_proba(X[HALF : HALF + 2])
 out["again"] = bool(np.array_equal(again, clf.predict_proba(X[HALF : HALF + 2])))
 new = onlineboost.OnlineBoostClassifier(1).partial_fit(X[:8, [1, 3]], y[:8])
 out["new"] = list(new.voices_)
+if hasattr(onlineboost, "Centroids"):
+    numbers, low_or_high = [[0.0, 1.0], [1.0, 1.5]] * 10, ["low", "high"] * 10
+    for name, learner in {
+        "alone": onlineboost.Centroids(), "boosted": onlineboost.AdaBoostOLM(2, learner=onlineboost.Centroids())
+    }.items():
+        learner.partial_fit(numbers, low_or_high).save(sys.argv[1])
+        out[name] = onlineboost.load(sys.argv[1]).predict(numbers[:2]).tolist()
 print(json.dumps(out))
 """
+
+
+def insert(path, line, text, *, before=False):
+    """Insert a line after, or before, the one that begins so."""
+    lines = path.read_text().splitlines()
+    (at,) = [i for i, own in enumerate(lines) if own.startswith(line)]
+    lines.insert(at if before else at + 1, text)
+    path.write_text("\n".join(lines) + "\n")
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +70,17 @@ def house(tmp_path_factory):
     for part in ("src", "tests"):
         shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", root)
-    for name, text in FILES.items():
-        if name != STATE:
-            (root / name).write_text(text)
-    above, _, members = FILES[STATE].strip().splitlines()
-    state = (root / STATE).read_text()
+    package = root / "src" / "onlineboost"
+    above, _, members = IN_MEMBERS.strip().splitlines()
+    state = (package / STATE).read_text()
     (old,) = re.findall(r"^MEMBERS = .*$", state, re.MULTILINE)
     assert members.startswith(old.rstrip(")")), "the page has another list than the package"
-    last = "from onlineboost.panel.columns import"
-    (root / STATE).write_text(state.replace(old, members).replace(last, f"{above}\n{last}", 1))
+    (package / MEMBER).write_text(KERNELS)
+    insert(package / STATE, "from onlineboost.panel.columns import", above, before=True)
+    insert(package / STATE, old, members)
+    insert(package / STATE, "ALONE: dict[str, Any] = {", IN_ALONE.splitlines()[1])
+    (package / CLASSES).write_text((package / CLASSES).read_text() + "\n\n" + CLASS)
+    insert(package / REGISTRY, "ENTRIES = (", ENTRY.splitlines()[3])
     return root
 
 
@@ -74,7 +94,10 @@ def told(root, folder):
 
 
 def test_one_file_and_its_name_in_the_list_are_all_it_takes_and_older_files_go_on(house, tmp_path):
-    """It predicts as before, what the other members learn is the same, and the new voice is learned and saved."""
+    """It predicts as before, what the other members learn is the same, and the new voice is learned and saved.
+
+    By itself and in a booster it learns and is saved, too.
+    """
     old, new = told(ROOT, tmp_path), told(house, tmp_path)
     assert new["before"] == old["before"]
     theirs = {name: value for name, value in old["learned"].items() if not name.startswith("newton.")}
@@ -85,6 +108,7 @@ def test_one_file_and_its_name_in_the_list_are_all_it_takes_and_older_files_go_o
     assert set(new["others"]) - set(old["others"]) == {"panel: centroids"}
     assert new["same"]
     assert new["again"]
+    assert new["alone"] == new["boosted"] == ["low", "high"]
 
 
 @pytest.mark.slow

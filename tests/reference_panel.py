@@ -533,7 +533,7 @@ class Panelled(reference.AdaboostOLM):
         for newton in self.newtons:
             newton.learn(logits, y, weight)
         self.rounds += 1
-        self.lost -= weight * np.log(forecasts[:, y])
+        self.lost -= min(weight, 1.0) * np.log(forecasts[:, y])
         share = self.share * forecasts[:-1, y] ** min(weight, 1.0)
         self.share = share / share.sum() * self.rounds / (self.rounds + 1) + 0.25 / (self.rounds + 1)
         for i, fade in enumerate(combiner.FADES):

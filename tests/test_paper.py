@@ -13,7 +13,7 @@ from onlineboost import AdaBoostOLM, AdaBoostOVA, HoeffdingTree, OneVsAll, Onlin
 from onlineboost.data.errors import DataError
 from onlineboost_paper import cells as paper_cells
 from onlineboost_paper import tables as paper_tables
-from onlineboost_paper.cells import Cell, Clock, Store, expected_cost, plan, run_cells
+from onlineboost_paper.cells import Cell, Store, plan, run_cells
 from onlineboost_paper.tables import find_system, is_below, make_model, summarise, table_one
 
 # Table 1 as printed: accuracy and seconds of DT, OLB, AdaOLM and the best MB.
@@ -136,17 +136,6 @@ def test_systems_are_found_however_they_are_typed():
     ]  # fmt: skip
     with pytest.raises(ValueError, match=r"'mb.2' is not a system. Systems: DT, OLB, AdaOLM, MB .3"):
         find_system("mb.2")
-
-
-def test_time_left_follows_what_cells_have_cost():
-    cells = [small("AdaOLM", order) for order in range(10)]
-    clock = Clock(jobs=2)
-    clock.done(cells[0], 3.0)
-    assert clock.left(cells[1:]) == pytest.approx(9 * 3.0 / 2)
-    assert clock.left(cells[:1]) == pytest.approx(3.0)  # one cell cannot be shared
-    ratio = expected_cost(small("OvA")) / expected_cost(small("AdaOLM"))
-    assert clock.cost(small("OvA")) == pytest.approx(3.0 * ratio)
-    assert clock.left([]) == 0.0
 
 
 # ------------------------------------------------------------------------------------------------------------ store

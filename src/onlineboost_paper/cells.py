@@ -15,13 +15,11 @@ import signal
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any, Self
-
-import numpy as np
 
 from onlineboost._compile.cache import ROOT, source_hash
 from onlineboost.data.errors import DataError
@@ -242,30 +240,6 @@ def _lock(file: Any) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------------------------ run
-
-
-@dataclass
-class Clock:
-    """Time left: what cells have cost so far, and where none of a kind is known yet, the usual ratios."""
-
-    jobs: int
-    known: dict[tuple[str, str], list[float]] = field(default_factory=dict)
-    spent: float = 0.0
-    expected: float = 0.0
-
-    def done(self, cell: Cell, seconds: float) -> None:
-        self.known.setdefault((cell.dataset, cell.system), []).append(seconds)
-        self.spent += seconds
-        self.expected += expected_cost(cell)
-
-    def cost(self, cell: Cell) -> float:
-        if times := self.known.get((cell.dataset, cell.system)):
-            return float(np.mean(times))
-        return expected_cost(cell) * (self.spent / self.expected if self.expected else 1.0)
-
-    def left(self, cells: Iterable[Cell]) -> float:
-        costs = [self.cost(cell) for cell in cells]
-        return max(sum(costs) / self.jobs, max(costs, default=0.0))
 
 
 def run_cells(cells: Sequence[Cell], jobs: int, ray: bool = False) -> Iterator[tuple[Cell, Record]]:

@@ -7,13 +7,12 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from onlineboost import __version__
 from onlineboost.cli.main import address_of, comma_separated, err, progress_bar, ray_option, text_table, visible
@@ -135,7 +134,7 @@ def _run_missing(cells: Sequence[Cell], store: Store, jobs: int, ray: str | None
     """
     from joblib import cpu_count
 
-    from onlineboost_paper.cells import Clock, run_cells, warm_up_systems
+    from onlineboost_paper.cells import expected_cost, run_cells, warm_up_systems
 
     todo = [cell for cell in cells if cell not in store]
     if len(todo) < len(cells):
@@ -143,25 +142,14 @@ def _run_missing(cells: Sequence[Cell], store: Store, jobs: int, ray: str | None
     if not todo:
         return
     with nullcontext(jobs or cpu_count()) if ray is None else _on_cluster(ray) as jobs:
-        clock = Clock(jobs)
-        for cell in cells:
-            if cell in store:
-                clock.done(cell, store.records[cell.key]["seconds"])
         with err.status("compiling for this machine ..."):  # once, before the workers would all do it
             warm_up_systems(dict.fromkeys(cell.system for cell in todo))
-        left = dict.fromkeys(todo)
-        note = TextColumn("{task.fields[note]}")
-        with progress_bar(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), note) as bar:
-            ahead = clock.left(left)
-            task = bar.add_task("running", total=ahead, note=f"{len(todo):,} cells, about {_time(ahead)} left")
-            for cell, record in run_cells(todo, jobs, ray is not None):
+        columns = (BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+        with progress_bar(*columns) as bar:
+            task = bar.add_task(f"{len(todo):,} cells", total=sum(map(expected_cost, todo)))
+            for done, (cell, record) in enumerate(run_cells(todo, jobs, ray is not None), len(cells) - len(todo) + 1):
                 store.add(record)
-                clock.done(cell, record["seconds"])
-                del left[cell]
-                ahead = clock.left(left)
-                done = f"{len(cells) - len(left):,}/{len(cells):,} cells, {_time(ahead)} left"
-                spent = bar.tasks[0].elapsed or 0.0
-                bar.update(task, completed=spent, total=spent + ahead, note=done)
+                bar.update(task, advance=expected_cost(cell), description=f"{done:,}/{len(cells):,} cells")
 
 
 @contextmanager
@@ -172,10 +160,6 @@ def _on_cluster(ray: str) -> Iterator[int]:
 
     with joined(address_of(ray)):
         yield processors()
-
-
-def _time(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))
 
 
 def _write_all(out: Path, records: Sequence[Record], cells: Sequence[Cell], asked: Mapping[str, Any]) -> None:

@@ -340,6 +340,10 @@ def test_profile_parts_shows_the_parts_of_every_stream():
 
 
 @pytest.mark.slow
+def test_adaptive_plays_games_within_the_bound():
+    assert "games in which the bound is exceeded: 0" in run("adaptive", "--games", 5)
+
+
 def test_theory_checks_every_bound():
     output = run("theory", "--examples", 300, "--classes", "2,3", "--learners", 10, "--longest", 2000)
     assert "Mistakes in 300 examples, learners of edge 0.2" in output

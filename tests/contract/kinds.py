@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
 from contract.pairs import two_at_a_time
 from onlineboost import HoeffdingTree, lookup
 from onlineboost import registry as words
+from onlineboost.boosters import adaptive
 from onlineboost.chain import chain as chain_module
+from onlineboost.chain import gammas, restarts
 from onlineboost.chain import model as model_module
-from onlineboost.chain import restarts
 from onlineboost.estimators.panel_members import PanelMember
 from onlineboost.panel.state import most_bytes, new_panel
 from onlineboost.registry import ENTRIES
@@ -41,22 +43,31 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "poisson": (True, False),
     "panel": (True, False),
     "cosines": (True, False),
-    "gamma": (0.2,),
+    "gamma": (0.2, "adaptive"),
     "potential": ("exact", "monte_carlo"),
     "class_weight": ("balanced", {"a": 0.5, "c": 4.0}),
     "cost_matrix": ({"a": {"b": 5.0}, "d": {"a": 9.0, "c": 2.0}},),
     "calibrate": (True,),
     "columns": ("open", "fixed"),
 }
-APART = ({"loss", "as_printed"}, {"loss", "as_programmed"}, {"loss", "potential"})  # words that some losses alone take
+APART = (  # words that some losses or potentials alone take
+    {"loss", "as_printed"},
+    {"loss", "as_programmed"},
+    {"loss", "potential"},
+    {"loss", "gamma"},
+    {"potential", "gamma"},
+)
 
 # Those that `paper` makes have all settings of the others, and their own.
 MAKERS = [f"{entry.name}.paper" if entry.paper else entry.name for entry in ENTRIES]
 
 PAYS_SOON = {"LEAST_ROWS": 2, "LEAST_VOTES": 10}
+LIMITS = 0.1 / adaptive.LADDER
 SHORT = (
     (chain_module, PAYS_SOON),
     (model_module, PAYS_SOON),
+    (gammas, {"PERIOD": 8, "LONGEST": 32}),
+    (adaptive, {"LIMITS": LIMITS, "LEVELS": np.append(0.0, np.cumsum(LIMITS))}),
     (restarts, {"PERIOD": 32, "LAG": 20, "LEAST_AGE": 60, "HEAD_START": 10, "GAP": 40, "FEWEST": 3, "RARELY": 4}),
 )
 

@@ -8,17 +8,37 @@
 The weights that the learners get are w over its mean so far, times TYPICAL, and at most MOST. The weak learning
 condition asks for w / max w, but how large w can get depends much on gamma and on i, and a Hoeffding tree's speed on
 the size of its weights: this keeps them alike. With `plain` they get w itself, as the paper has it.
+
+Theorem 1 is an identity (docs/theory.md), and `Sums` has both sides of it, also for gammas and numbers of classes that
+change on the way:
+
+    examples lost in all N votes = sum_t phi_t(0) + sum_i sum_t w (D[y, l] - (1 - gamma_i) / k)
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from enum import IntEnum
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.jit import inlined_kernel
+from onlineboost.boosters.adaptive import (
+    HOME,
+    N_STEPS,
+    NEXT,
+    STEP,
+    Sums,
+    account_bounds,
+    first_steps,
+    largest_weights,
+    next_steps,
+)
 from onlineboost.boosters.potentials import (
     Cache,
+    Method,
     Tables,
     build_cache,
     excess_cost,
@@ -34,10 +54,18 @@ from onlineboost.boosters.potentials.tables import build_tables, recipe
 from onlineboost.boosters.votes import Vote, cheapest, no_costs, only_choice
 from onlineboost.contracts.booster import BOOSTER, FIRST, WHOLE_CHAIN, booster
 from onlineboost.contracts.rows import Rows, leader
-from onlineboost.contracts.schema import LEAST, SHARED, Field, f8, whole
+from onlineboost.contracts.schema import LEAST, SHARED, Field, f8, i8, whole
 
 TYPICAL, MOST = 0.3, 3.0  # weights before scaling: of an example of mean weight, and the largest
 CACHE_MEGABYTES = 64.0  # for costs met before, unless there is less memory
+
+
+class Gammas(IntEnum):
+    """What is done with the learners' gammas."""
+
+    UNKNOWN = 0  # they stay as they are, and no sums were kept from the start: a model of an older version
+    FIXED = 1
+    ADAPTIVE = 2
 
 
 class MbbmNotes(NamedTuple):
@@ -63,6 +91,9 @@ class Mbbm(NamedTuple):
     seen: Annotated[np.ndarray, f8("learners")]  # weight of all examples
     tables: Annotated[Tables, SHARED]  # the potentials, for as many classes as there are (two at least)
     cache: Annotated[Cache | None, Field(shared=True, saved=False)]  # costs met before; for one thread at a time
+    gammas: Annotated[int, whole(0, 2, since=2)]  # a Gammas
+    sums: Annotated[np.ndarray, f8("learners", len(Sums), since=2)]  # what each has lost and was given: Sums
+    steps: Annotated[np.ndarray, i8("learners", 3, low=0, high=N_STEPS - 1, since=2)]  # of the ladder: STEP, NEXT, HOME
 
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> MbbmNotes:
         return MbbmNotes(np.empty(n))
@@ -83,9 +114,49 @@ class Mbbm(NamedTuple):
 
     def with_tables(self, tables: Tables) -> Mbbm:
         """From here on costs come from these tables. A cache may be kept for as long as k is the same."""
-        same = tables.n_classes == self.tables.n_classes
-        state = self._replace(tables=tables)
-        return state if same else state.with_cache()
+        sums, state = self.sums, self._replace(tables=tables)
+        sums[:, Sums.PROMISED] += self.tables.start * sums[:, Sums.EXAMPLES]
+        sums[:, Sums.EXAMPLES] = 0.0
+        if tables.n_classes == self.tables.n_classes:
+            return state
+        sums[:, Sums.BEFORE] += sums[:, Sums.ACCOUNT] + sums[:, Sums.EXCESS]
+        sums[:, [Sums.ACCOUNT, Sums.EXCESS, Sums.MOST]] = 0.0
+        sums[:, Sums.BEGUN] = sums[:, Sums.REVIEWED] = self.weights
+        self.steps[:, NEXT] = self.steps[:, HOME] = self.steps[:, STEP]
+        return state.with_cache()
+
+    def adapts(self) -> bool:
+        return self.gammas == Gammas.ADAPTIVE
+
+    def reviewed(self, tables: Tables) -> Mbbm:
+        """In the round of a review: do what the last one has decided, with tables of these gammas, and decide again."""
+        sums, steps, k = self.sums, self.steps, tables.n_classes
+        moves = steps[:, NEXT] != steps[:, STEP]
+        sums[moves, Sums.ACCOUNT] += sums[moves, Sums.EXCESS]
+        sums[moves, Sums.EXCESS] = 0.0
+        sums[moves, Sums.BEGUN] = self.weights[moves]
+        sums[:, Sums.MOST] = np.maximum(sums[:, Sums.MOST], self.weights - sums[:, Sums.REVIEWED])
+        sums[:, Sums.REVIEWED] = self.weights
+        steps[:, STEP] = steps[:, NEXT]
+        excess = sums[:, Sums.EXCESS]
+        given = self.weights - sums[:, Sums.BEGUN]
+        unit = self.largest_weights()
+        steps[:, NEXT] = next_steps(steps[:, STEP], steps[:, HOME], excess, self.account(), given, unit, k)
+        return self if tables is self.tables else self.with_tables(tables)
+
+    def account(self) -> np.ndarray:
+        """A_i, since there are as many classes as there are."""
+        return self.sums[:, Sums.ACCOUNT] + self.sums[:, Sums.EXCESS]
+
+    def account_bounds(self) -> np.ndarray:
+        """What it can be at most, if gammas are adaptive."""
+        most = np.maximum(self.sums[:, Sums.MOST], self.weights - self.sums[:, Sums.REVIEWED])
+        return account_bounds(self.steps[:, STEP], self.steps[:, HOME], self.account(), self.largest_weights(), most)
+
+    def largest_weights(self) -> np.ndarray:
+        """w*_i."""
+        left = self.n_learners - 1 - self.offset - np.arange(len(self.scale))
+        return largest_weights(self.tables.n_classes, left)
 
     def tables_of(self, k: int, spare: float) -> Tables:
         most = DENSE_LIMIT + self.n_learners * (250.0 * self.n_learners + 700.0 * k)  # as measured, and some more
@@ -114,6 +185,28 @@ class Mbbm(NamedTuple):
         return int(1.5e6 * self.megabytes)
 
 
+class Ledger(NamedTuple):
+    """Both sides of the identity, and the bound of docs/adaptive.md: examples, by weight, lost in all N votes."""
+
+    promised: float  # sum_t phi_t(0)
+    excess: float  # sum_i sum_t w (D[y, l] - (1 - gamma_i) / k); with `promised`, what was lost
+    bound: float | None  # on both together, whatever the learners do, given what their weights were; adaptive gammas
+
+
+def ledger(boosters: Sequence[Mbbm]) -> Ledger | None:
+    """That of a whole chain, in segments; None: it is not known, or potentials are not those of the identity."""
+    last = boosters[-1]
+    if last.gammas == Gammas.UNKNOWN or last.tables.method not in (Method.DENSE, Method.FOURIER):
+        return None
+    promised = float(last.sums[-1, Sums.PROMISED] + last.tables.start * last.sums[-1, Sums.EXAMPLES])
+    before = math.fsum(x for one in boosters for x in one.sums[:, Sums.BEFORE])
+    excess = math.fsum([before, *(x for one in boosters for x in one.account())])
+    if not last.adapts():
+        return Ledger(promised, excess, None)
+    bounds = math.fsum(x for one in boosters for x in one.account_bounds())
+    return Ledger(promised, excess, promised + before + bounds)
+
+
 def new_mbbm(
     vote: Vote,
     seed: int,
@@ -121,8 +214,9 @@ def new_mbbm(
     tables: Tables,
     plain: bool = False,
     megabytes: float = CACHE_MEGABYTES,
+    adaptive: bool = False,
 ) -> Mbbm:
-    """A whole chain at t = 1."""
+    """A whole chain at t = 1; with `adaptive` the tables are those of `adaptive.first_steps`."""
     n = len(scale)
     return Mbbm(
         vote=int(vote),
@@ -137,6 +231,9 @@ def new_mbbm(
         megabytes=megabytes,
         tables=tables,
         cache=None,
+        gammas=int(Gammas.ADAPTIVE if adaptive else Gammas.FIXED),
+        sums=np.zeros((n, len(Sums))),
+        steps=np.repeat(first_steps(n)[:, None] * adaptive, 3, axis=1),
     ).with_cache()
 
 
@@ -201,8 +298,12 @@ def cast(booster, i, rows, b, l, work, n):
 def update(booster, i, rows, b, y, weight, l, place, work, n):
     booster.seen[i] += weight
     if rows.k > 1:
-        booster.vote_cost[i] += weight * excess_cost(booster.cache, place, y, l)
-        booster.weights[i] += weight * rows.notes.own[b]
+        cost, own = excess_cost(booster.cache, place, y, l), rows.notes.own[b]
+        booster.vote_cost[i] += weight * cost
+        booster.weights[i] += weight * own
+        fair = booster.tables.q[booster.n_learners - (booster.offset + i + 1)]  # (1 - gamma) / k
+        booster.sums[i, Sums.EXCESS] += weight * (cost - fair * own)
+        booster.sums[i, Sums.EXAMPLES] += weight
     cast(booster, i, rows, b, l, work, n)
 
 

@@ -60,7 +60,7 @@ OPTIONS = (  # that both commands have
     click.option(
         "--alpha-steps", type=click.Choice(ALPHA_STEPS), help="Step-size schedule of the weights of the votes (alpha)."
     ),
-    click.option("--gamma", help="Edge over guessing that the learners are assumed to have: a number or auto."),
+    click.option("--gamma", help="Edge over guessing that learners are assumed to have: a number, auto or adaptive."),
     click.option("--class-weight", help="What the examples of a class count: balanced, or LABEL=WEIGHT,LABEL=WEIGHT."),
     click.option(
         "--cost-matrix",
@@ -198,8 +198,8 @@ def _run(
     measured = {"proba": not settings.pop("no_proba"), "per_class": settings.pop("per_class")}
     stream = Stream(source, target, seed, limit, columns, delay, **measured)
     settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}
-    if settings.get("gamma", "auto") != "auto":
-        settings["gamma"] = number(settings["gamma"], "--gamma")
+    if settings.get("gamma", "auto") not in ("auto", "adaptive"):
+        settings["gamma"] = number(settings["gamma"], "--gamma", "a number, auto or adaptive")
     if settings.get("weight_scale", "rising") != "rising":
         settings["weight_scale"] = _range(settings["weight_scale"])
     if "class_weight" in settings:

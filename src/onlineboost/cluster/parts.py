@@ -27,6 +27,7 @@ import numpy as np
 
 from onlineboost.chain.chain import OF_THIS_PROCESS, SEGMENTS_PER_THREAD, Chain, block_size
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.gammas import next_steps_of
 from onlineboost.chain.learners import TreeLearners
 from onlineboost.chain.memory_budget import limited_trees
 from onlineboost.chain.restarts import Plan, Told, told_by
@@ -261,6 +262,10 @@ class Part:
     def census(self) -> list[Told]:
         """What a review has to know of its own learners, as they are now."""
         return [deepcopy(told_by(self.chain.segments[i])) for i in self._own_segments()]
+
+    def next_steps(self) -> list[tuple[slice, np.ndarray]]:
+        """Where its own learners are to go (`chain.gammas`)."""
+        return [next_steps_of(self.chain.segments[i]) for i in self._own_segments()]
 
     def limited_trees(self) -> int:
         """Number of its own trees that have ever gone without something for lack of memory."""

@@ -142,6 +142,10 @@ class Methods:
         """Empirical edges of the learners: at most 1, and 0 for random guesses or before any example."""
         return np.zeros(len(self.scale))
 
+    def adapts(self: Any) -> bool:
+        """Whether what learners are taken to be good for follows what they show, in reviews (`chain.gammas`)."""
+        return False
+
     def part(self: Any, start: int, stop: int) -> Any:
         """The booster of some of the learners, with its own copy of their state."""
         own = between(self.without_cache(), "learners", start, stop)

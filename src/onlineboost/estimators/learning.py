@@ -17,6 +17,7 @@ from onlineboost._compile.system import Interrupt
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.gammas import GammaReviews
 from onlineboost.chain.model import Model, ahead, compiled_by, is_new, new_calibration
 from onlineboost.chain.reviews import Reviews
 from onlineboost.chain.weights import relative
@@ -215,10 +216,10 @@ def _learn(
     return out
 
 
-def reviews_of(clf: Any, chain: Chain) -> Reviews | None:
-    """What a chain that is watched learns about itself on the way, now and then; None: nothing."""
+def reviews_of(clf: Any, chain: Chain) -> Reviews | GammaReviews | None:
+    """What a chain learns about itself on the way, now and then; None: nothing."""
     if chain.watch is None:
-        return None
+        return GammaReviews(chain) if chain.segments and chain.booster.adapts() else None
     if word("restart", clf.restart, RESTARTS) == "never":
         chain.watch.plan = None  # nothing restarts any more
         return None

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from onlineboost.boosters.adaptive import LADDER, first_steps, in_turn
 from onlineboost.boosters.mbbm import CACHE_MEGABYTES, new_mbbm
 from onlineboost.boosters.potentials import Tables, build_tables
+from onlineboost.boosters.potentials.tables import recipe
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.memory_budget import CACHE_PART
 from onlineboost.chain.model import Model
@@ -20,7 +22,6 @@ from onlineboost.estimators.settings import ALL_VOTES, VOTES, WEIGHTS, Scale, sc
 from onlineboost.trees.state import Columns
 
 GAMMAS = (0.3, 0.1, 0.03, 0.01)  # of gamma="auto"
-GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
 @dataclass(repr=False, eq=False)
@@ -31,9 +32,10 @@ class OnlineMBBM(BoosterClassifier):
     ----------
     n_learners : int
         N, the number of weak learners.
-    gamma : float in [0, 1), list of one for each learner, or "auto"
+    gamma : float in [0, 1), list of one for each learner, "auto" or "adaptive"
         The edge over random guessing that the learners are taken to have. "auto": 0.3, 0.1, 0.03 and 0.01 in turn
-        along the chain, which needs no guess (docs/mbbm.md). Theorem 1 holds for any list.
+        along the chain, which needs no guess (docs/mbbm.md). "adaptive": it follows the edge that each learner shows
+        (docs/adaptive.md). Theorem 1 holds for all of them.
     loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
         The loss that the final votes are to have little of; the potentials and costs follow from it.
     learner, weight_scale, vote, class_weight, cost_matrix, panel, calibrate, memory_limit
@@ -118,7 +120,7 @@ class OnlineMBBM(BoosterClassifier):
         scale = scales(self.weight_scale, self.n_learners, seed)
         plain = word("weights", self.weights, WEIGHTS) != "relative"
         vote, tables = vote_of(self.vote, self._votes), self._tables(2, seed, len(scale))
-        booster = new_mbbm(vote, seed, scale, tables, plain, self._cache())
+        booster = new_mbbm(vote, seed, scale, tables, plain, self._cache(), self._is_adaptive())
         return boosted_chain(self.learner, booster, columns, k, self.panel)
 
     def _cache(self) -> float:
@@ -129,14 +131,26 @@ class OnlineMBBM(BoosterClassifier):
     def _tables(self, k: int, seed: int, n: int) -> Tables:
         return build_tables(k, n, self._gammas(n), loss=self.loss, potential=self.potential, seed=seed)
 
+    def _is_adaptive(self) -> bool:
+        adaptive = isinstance(self.gamma, str) and self.gamma == "adaptive"
+        if adaptive and (self.loss != "zero_one" or self.potential != "exact"):
+            raise ValueError(
+                f'gamma="adaptive" is for loss="zero_one" and potential="exact"; got loss={self.loss!r} and '
+                f'potential={self.potential!r}: use gamma="auto"'
+            )
+        return adaptive
+
     def _gammas(self, n: int) -> np.ndarray:
-        """gamma as one number for all learners, or for each."""
+        """gamma as one number for all learners, or for each, in the first round."""
         if not isinstance(self.gamma, str):
             return np.ravel(self.gamma)
+        if self.gamma == "adaptive":
+            return LADDER[first_steps(n)]
         if self.gamma != "auto":
-            raise ValueError(f'gamma must be a number in [0, 1), one for each learner, or "auto", got {self.gamma!r}')
-        turn = (np.arange(1, n + 1) * GOLDEN) % 1.0  # spreads any stretch of the chain evenly over [0, 1)
-        return np.array(GAMMAS)[(turn * len(GAMMAS)).astype(np.intp)]
+            raise ValueError(
+                f'gamma must be a number in [0, 1), one for each learner, "auto" or "adaptive", got {self.gamma!r}'
+            )
+        return in_turn(GAMMAS, n)
 
     def _check_new_classes(self, model: Model) -> None:
         self._tables(2, model.chain.seed, model.chain.n_learners)
@@ -146,10 +160,14 @@ class OnlineMBBM(BoosterClassifier):
         segments = model.chain.segments
         if k < 2 or segments[0].booster.tables.n_classes == k:
             return
-        tables = self._tables(k, model.chain.seed, model.chain.n_learners)
+        made: dict[bytes, Tables] = {}  # by gammas, which only segments that are elsewhere have others of
         scale = scales(self.weight_scale, model.chain.n_learners, model.chain.seed) / (k - 1.0)
         for segment in segments:
-            booster = segment.booster.with_tables(tables)
+            old = segment.booster.tables
+            if old.gamma.tobytes() not in made:
+                given = {**recipe(old), "n_classes": k}
+                made[old.gamma.tobytes()] = build_tables(n_learners=model.chain.n_learners, **given)
+            booster = segment.booster.with_tables(made[old.gamma.tobytes()])
             if self.weights == "mean":
                 booster.scale[:] = scale[booster.offset : booster.offset + len(booster.scale)]
             segment.booster = booster

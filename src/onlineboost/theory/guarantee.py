@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from onlineboost.boosters.mbbm import ledger
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.chain.stacking import Stacking
 from onlineboost.estimators.adaboost_olm import AdaBoostOLM
@@ -109,6 +110,7 @@ class Guarantee:
         None  # labels not strictly ahead in all N votes: that times T, + sum_i (gamma_i - edge_i) W_i/k
     )
     lost_promised: float | None = None  # that times T
+    adaptive_bound: float | None = None  # on `lost`, if gammas are adaptive: docs/adaptive.md
 
     def as_dict(self) -> dict[str, Any]:
         """What is known, in plain numbers; bounds of infinity are left out."""
@@ -144,6 +146,8 @@ class Guarantee:
             why = "more, by edges below gamma" if more > 0.0 else "fewer, by edges above gamma"
             text = f"lost {self.lost:,.0f}: {self.lost_promised:,.0f} by phi_N(0), {abs(more):,.0f} {why}"
             out.append(("majority of all votes", text))
+            if self.adaptive_bound is not None and (verbose or self.adaptive_bound <= n):
+                out.append(("bound from gammas", f"lost {_says(self.adaptive_bound, n)}, whatever the learners do"))
         return out
 
 
@@ -228,6 +232,9 @@ def _(clf: OnlineMBBM, edges: np.ndarray, weights: np.ndarray, delta: float) -> 
         known["potential"] = asymptotic_error(k, len(edges), gammas)
         known["lost_promised"] = known["potential"] * T
         known["lost"] = known["lost_promised"] + float(((gammas - edges) * weights).sum()) / k
+        if (found := ledger([segment.booster for segment in clf._fitted().chain.segments])) is not None:
+            known["lost_promised"], known["lost"] = found.promised, found.promised + found.excess
+            known["adaptive_bound"] = found.bound
     return known
 
 

@@ -7,8 +7,8 @@ The boosters are the real ones, and so is the loop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from scipy.optimize import minimize_scalar
 
 from onlineboost._compile.jit import inlined_kernel, kernel
 from onlineboost._compile.random import uniform
+from onlineboost.boosters.adaptive import LADDER, first_steps
 from onlineboost.boosters.losses import LOSSES, alpha_bound
 from onlineboost.boosters.mbbm import new_mbbm
 from onlineboost.boosters.olm import new_olm
@@ -34,6 +35,7 @@ from onlineboost.boosters.potentials import (
 )
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.experts import Combiner, hedge_rounds
+from onlineboost.chain.gammas import GammaChange, rounds_to_review
 from onlineboost.chain.loops import learn_block
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.learner import LEARNER
@@ -101,7 +103,7 @@ def draw_votes(
 
 # arguments: a kernel takes all that it works on
 @kernel
-def _greedy_votes(tables, cache, y, gammas, spent, weights, s, votes):
+def _greedy_votes(tables, cache, y, gammas, slack, spent, weights, s, votes):
     N, k = gammas.size, s.size
     labels, p = np.arange(k), np.zeros(k)
     for t in range(y.size):
@@ -114,7 +116,7 @@ def _greedy_votes(tables, cache, y, gammas, spent, weights, s, votes):
             if want_rows(cache, at, y[t], labels, p, 0):
                 make_rows(tables, cache, at, m)
             weights[i] += label_weight(cache, at, y[t])
-            left = (1.0 - gammas[i]) / k * weights[i] - spent[i]
+            left = (1.0 - gammas[i]) / k * weights[i] + slack - spent[i]
             votes[t, i] = y[t]
             most = 0.0
             for l in range(k):
@@ -126,11 +128,12 @@ def _greedy_votes(tables, cache, y, gammas, spent, weights, s, votes):
             s[votes[t, i]] += 1.0
 
 
-def greedy_votes(y: np.ndarray, tables: Tables) -> np.ndarray:
+def greedy_votes(y: np.ndarray, tables: Tables, edges: ArrayLike | None = None, slack: float = 0.0) -> np.ndarray:
     """Votes (examples, learners) that cost OnlineMBBM as much as the weak learning condition allows, at once.
 
     Learner i knows the label and the costs. It casts the dearest vote for which the condition, sum_t w_t D_t[y, l] <=
-    (1 - gamma_i) / k sum_t w_t, still holds after this round, with its own gamma and without an excess loss S.
+    (1 - gamma_i) / k sum_t w_t + slack, still holds after this round, with its own gamma: that of the tables, unless
+    ``edges`` are given.
 
     Examples
     --------
@@ -143,9 +146,9 @@ def greedy_votes(y: np.ndarray, tables: Tables) -> np.ndarray:
     """
     N = tables.n_learners
     votes = np.empty((len(y), N), np.int64)
-    gammas = np.ascontiguousarray(tables.gamma[::-1])
+    gammas = np.array(np.broadcast_to(tables.gamma[::-1] if edges is None else edges, N), np.float64)
     s = np.zeros(tables.n_classes)
-    _greedy_votes(tables, build_cache(tables), y, gammas, np.zeros(N), np.zeros(N), s, votes)
+    _greedy_votes(tables, build_cache(tables), y, gammas, slack, np.zeros(N), np.zeros(N), s, votes)
     return votes
 
 
@@ -204,7 +207,7 @@ class Simulation:
         Of Adaboost.OLM.
     adaptive : bool
         Whether its alphas move in adaptive steps, or in those of the paper.
-    gamma : float, or one for each learner
+    gamma : float, one for each learner, or "adaptive"
         Of OnlineMBBM; `change_gamma` changes it between rounds.
 
     Examples
@@ -224,20 +227,23 @@ class Simulation:
         *,
         loss: str = "logistic",
         adaptive: bool = False,
-        gamma: float | ArrayLike = 0.1,
+        gamma: float | ArrayLike | str = 0.1,
         seed: int = 0,
     ) -> None:
         if booster not in ("adaboost-olm", "online-mbbm", "oza"):
             raise ValueError(f"booster must be adaboost-olm, online-mbbm or oza, got {booster!r}")
+        if isinstance(gamma, str) and gamma != "adaptive":
+            raise ValueError(f'gamma must be a number, one for each learner, or "adaptive", got {gamma!r}')
         self.booster, self.k, self.n_learners, self.seed, self.t = booster, n_classes, n_learners, seed, 0
         self.state = self._new_state(loss, adaptive, gamma)
         self.combiner = Combiner.HEDGE if booster == "adaboost-olm" else Combiner.LAST
         self.log_v = np.zeros(n_learners)
 
-    def _new_state(self, loss: str, adaptive: bool, gamma: float | ArrayLike) -> Booster:
+    def _new_state(self, loss: str, adaptive: bool, gamma: Any) -> Booster:
         if self.booster == "online-mbbm":
-            tables = build_tables(self.k, self.n_learners, gamma)
-            return new_mbbm(Vote.ARGMAX, self.seed, np.ones(self.n_learners), tables)
+            adapts = isinstance(gamma, str)
+            tables = build_tables(self.k, self.n_learners, LADDER[first_steps(self.n_learners)] if adapts else gamma)
+            return new_mbbm(Vote.ARGMAX, self.seed, np.ones(self.n_learners), tables, adaptive=adapts)
         if self.booster == "oza":
             return new_oza(draws=False, seed=self.seed, n_learners=self.n_learners)
         return new_olm(LOSSES[loss], Vote.ARGMAX, self.seed, np.ones(self.n_learners), adaptive=adaptive)
@@ -258,9 +264,22 @@ class Simulation:
 
     def play(self, votes: np.ndarray, y: np.ndarray, *, trace: bool = False) -> Outcome:
         """The coming rounds. With ``trace``, keep what `alpha_regret` needs."""
+        if self.n_learners != votes.shape[1]:
+            raise ValueError(f"votes are of {votes.shape[1]} learners, the booster has {self.n_learners}")
+        if not self.state.adapts():
+            return self._play(votes, y, trace)
+        parts: list[Outcome] = []
+        at = 0
+        while at < len(y) or not parts:  # gammas change in some rounds alone
+            rounds = rounds_to_review(self.t)
+            parts.append(self._play(votes[at : at + rounds], y[at : at + rounds], trace))
+            at += rounds
+            if at <= len(y):
+                self.state = GammaChange.noted([self.state]).of(self.state)
+        return Outcome(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Outcome)))
+
+    def _play(self, votes: np.ndarray, y: np.ndarray, trace: bool) -> Outcome:
         T, N = votes.shape
-        if self.n_learners != N:
-            raise ValueError(f"votes are of {N} learners, the booster has {self.n_learners}")
         weight, none = np.ones(T), np.empty((T, 0))
         notes = self.state.new_notes(T, self.k, weight)
         rows = new_rows(none, np.zeros(T, np.bool_), none, self.t + 1, self.k, N, notes)

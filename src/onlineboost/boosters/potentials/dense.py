@@ -67,8 +67,18 @@ def dense_tables(n_classes: int, gamma: Floats) -> Dense:
     _number_partitions(n_below, first, votes, up)
     phi = np.empty(level[N + 1])
     phi[: level[1]] = votes[:, 0] >= N - votes.sum(axis=1)  # phi_0 is the loss (zeroOne): a tie is a loss
-    _recursion(*vote_distributions(n_classes, gamma), level, up, phi)
+    _recursion(*vote_distributions(n_classes, gamma), level, up, phi, 1)
     return Dense(phi, level, first, up, n_below)
+
+
+def retuned(dense: Dense, n_classes: int, before: Floats, gamma: Floats) -> Dense:
+    """The same states with other gammas: the levels above the first learner whose gamma is another are made again."""
+    changed = np.flatnonzero(before != gamma)
+    if not len(changed):
+        return dense
+    phi = dense.phi.copy()
+    _recursion(*vote_distributions(n_classes, gamma), dense.level, dense.up, phi, 1 + changed[0])
+    return dense._replace(phi=phi)
 
 
 @kernel
@@ -102,12 +112,13 @@ def _number_partitions(n_below, first, votes, up):
 
 
 @kernel
-def _recursion(p, q, level, up, phi):
+def _recursion(p, q, level, up, phi, lowest):
     """phi_m(s) = p phi_{m-1}(s + e_r) + q sum_l phi_{m-1}(s + e_l); a vote for r leaves the partition as it is.
 
-    p[m - 1] and q[m - 1] are those of the learner with m - 1 draws left after it, which takes phi_m to phi_{m-1}.
+    p[m - 1] and q[m - 1] are those of the learner with m - 1 draws left after it, which takes phi_m to phi_{m-1}. The
+    levels below `lowest` are there already.
     """
-    for m in range(1, level.size - 1):
+    for m in range(lowest, level.size - 1):
         below = level[m - 1]
         own, other = p[m - 1], q[m - 1]
         for g in range(level[m + 1] - level[m]):

@@ -15,12 +15,21 @@ from numpy.typing import ArrayLike
 from onlineboost._compile.jit import kernel
 from onlineboost.boosters.potentials.blocks import finish_rows
 from onlineboost.boosters.potentials.checks import LOSSES, check_gammas, check_int, check_loss
-from onlineboost.boosters.potentials.dense import DENSE_LIMIT, NO_DENSE, Dense, dense_bytes, dense_tables, fill_dense
+from onlineboost.boosters.potentials.dense import (
+    DENSE_LIMIT,
+    NO_DENSE,
+    Dense,
+    dense_bytes,
+    dense_tables,
+    fill_dense,
+    retuned,
+)
 from onlineboost.boosters.potentials.draws import Floats, Ints, race_reach, vote_distributions
 from onlineboost.boosters.potentials.monte_carlo import fill_monte_carlo
 from onlineboost.boosters.potentials.pairwise import fill_pairwise, gap_losses, gap_table
 from onlineboost.boosters.potentials.race_costs import fill_race
 from onlineboost.boosters.potentials.races import NO_RACES, Races, race_tables
+from onlineboost.boosters.potentials.values import asymptotic_error
 
 MEMORY_LIMIT = 2e9  # bytes of tables: more learners than that are refused at once, before memory runs out
 
@@ -54,6 +63,7 @@ class Tables(NamedTuple):
     n_draws: int  # of MONTE_CARLO
     seed: int
     loss: int  # its number among LOSSES: with the rest, all that the tables follow from (`recipe`)
+    start: float  # phi_N(0), where potentials are exact and the loss is 0-1
 
 
 def recipe(tables: Tables) -> dict[str, Any]:
@@ -84,6 +94,7 @@ def build_tables(
     potential: str = "exact",
     n_draws: int = 100,
     seed: int = 0,
+    like: Tables | None = None,
 ) -> Tables:
     """Prepare the costs of a chain.
 
@@ -101,6 +112,8 @@ def build_tables(
         ``"monte_carlo"`` estimates each potential of the 0-1 loss from ``n_draws`` draws, as the authors do.
     n_draws, seed : int
         For ``"monte_carlo"``.
+    like : Tables
+        Those of other gammas, and all else the same: what does not depend on gammas is taken from them.
 
     Examples
     --------
@@ -115,6 +128,10 @@ def build_tables(
     _check_memory(method, N)
     exact = method in (Method.DENSE, Method.FOURIER)
     p, q = vote_distributions(k, gammas)
+    dense = NO_DENSE
+    if method == Method.DENSE:
+        dense = dense_tables(k, gammas) if like is None else retuned(like.dense, k, like.gamma, gammas)
+    start = dense.phi[-1] if method == Method.DENSE else asymptotic_error(k, N, gammas) if exact else 0.0
     return Tables(
         method=method.value,
         n_classes=k,
@@ -123,13 +140,14 @@ def build_tables(
         p=p,
         q=q,
         reach=race_reach(k, gammas) if exact else np.full(N, N),
-        key=_keys(N, k, gammas.tolist(), loss, potential, n_draws, seed),
+        key=_keys(gammas, k, N, loss, potential, n_draws, seed),
         gap=gap_table(gap_losses(loss, N), k, gammas[:-1]) if method == Method.PAIRWISE else np.zeros((1, 1)),
-        dense=dense_tables(k, gammas) if method == Method.DENSE else NO_DENSE,
+        dense=dense,
         races=race_tables(k, gammas) if method == Method.FOURIER else NO_RACES,
         n_draws=n_draws,
         seed=seed,
         loss=LOSSES.index(loss),
+        start=float(start),
     )
 
 
@@ -157,10 +175,14 @@ def _check_memory(method: Method, N: int) -> None:
         )
 
 
-def _keys(size: int, *meaning: object) -> Ints:
-    """Random numbers that stand for what is given."""
-    digest = hashlib.blake2b(repr(meaning).encode(), digest_size=16).digest()
-    return np.random.default_rng(int.from_bytes(digest, "little")).integers(1 << 60, size=size)
+def _keys(gammas: Floats, *meaning: object) -> Ints:
+    """[m]: a random number that stands for what is given, and for the edges gammas[:m] that costs depend on."""
+    digest = hashlib.blake2b(repr(meaning).encode(), digest_size=8)
+    keys = []
+    for m, gamma in enumerate(gammas.tolist()):
+        keys.append(int.from_bytes(digest.digest(), "little") >> 4)
+        digest.update(f"{m} {gamma!r}".encode())
+    return np.array(keys)
 
 
 @kernel

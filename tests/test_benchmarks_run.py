@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from onlineboost import AdaBoostOLM, load_dataset, prequential, theory
+from onlineboost import AdaBoostOLM, OnlineBoostClassifier, load_dataset, prequential, theory
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 import bench
+import combiner
 import drift
 import guard
 import imbalance
@@ -344,6 +345,22 @@ def test_adaptive_plays_games_within_the_bound():
     assert "games in which the bound is exceeded: 0" in run("adaptive", "--games", 5)
 
 
+@pytest.mark.slow
+def test_combiner_replays_what_the_classifier_predicts():
+    votes, y = combiner.recorded("balance", 300, 10)
+    clf = OnlineBoostClassifier(10)
+    data = load_dataset("balance").shuffled(0)
+    clf.partial_fit(data.X[:300], data.y[:300], classes=np.unique(data.y))
+    lost, least = combiner.replayed(votes, y)
+    want = dict(zip(("combiner", "slow combiner"), clf._model.chain.end.mixture.lost, strict=False))
+    want["mixture"] = clf._model.chain.end.mixture.lost[-1]
+    assert {name: lost[name] for name in want} == pytest.approx(want, rel=1e-6)
+    assert least < min(lost["combiner"], lost["with a theorem"])
+    output = run("combiner", "--sets", "balance", "--rows", 200, "--learners", 5, "--longest", 10_000)
+    assert len(rows_of(output)["balance"]) == 7
+
+
+@pytest.mark.slow
 def test_theory_checks_every_bound():
     output = run("theory", "--examples", 300, "--classes", "2,3", "--learners", 10, "--longest", 2000)
     assert "Mistakes in 300 examples, learners of edge 0.2" in output

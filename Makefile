@@ -58,6 +58,7 @@ soak: $(VENV)/installed-dev $(VENV)/tried-ray
 	$(BIN)/python -m pytest -m slow
 	$(BIN)/python tests/soak/run.py --operations 100000 $(SOAK)
 	$(BIN)/python tests/soak/run.py --programs 10000 $(SOAK)
+	$(BIN)/python tests/soak/guarantees.py --runs 10000
 	$(CHECKED) tests/soak/run.py --operations 20000 $(SOAK)
 	$(CHECKED) -m pytest tests/contract tests/test_estimators.py tests/test_evaluate.py tests/test_river.py
 

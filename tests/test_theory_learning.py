@@ -140,6 +140,22 @@ def test_a_learner_is_measured_as_it_votes():
         (lambda: link(1, 3, 0.1, 0.05), "n_experts.*1"),
         (lambda: link(5, 3, 0.6, 0.05), "edge=1.2"),
         (lambda: excess_of_regret(math.sqrt, 3, 0.0), "gamma.*0.0"),
+        (lambda: excess_of_regret(math.sqrt, 1, 0.1), "n_classes.*1"),
+        (lambda: excess_of_regret(lambda T: T, 3, 0.1), "sublinear"),
+        (lambda: sure_edges([2.0], [10.0], -1.0, 1.0), "edges.*2.0"),
+        (lambda: sure_edges([0.2], [-1.0], -1.0, 1.0), "weights.*-1.0"),
+        (lambda: sure_edges([0.2], [1.0, 2.0], -1.0, 1.0), "1 and 2"),
+        (lambda: lea([[0, 3]], [[0.0, 1.0]], 0.1), "advice must lie in 0..1, got 0 to 3"),
+        (lambda: lea([[0, -1]], [[0.0, 1.0]], 0.1), "advice must lie in 0..1, got -1"),
+        (lambda: lea([[0, 1], [0, 1]], [[0.0, 1.0]], 0.1), "advice.*shape"),
+        (lambda: lea([[0, 1]], [[0.0, math.nan]], 0.1), "costs"),
+        (lambda: lea([[0, 1]], [[0.0, 1.0]], math.nan), "eta.*nan"),
+        (lambda: lea_step(0, 10), "n_experts.*0"),
+        (lambda: lea_step(3, 0), "n_examples.*0"),
+        (lambda: lea_regret(0, 10, 0.1), "n_experts.*0"),
+        (lambda: lea_regret(3, math.nan, 0.1), "n_examples.*nan"),
+        (lambda: littlestone_regret(-1, 3, 10, 0.1), "dimension.*-1"),
+        (lambda: measure_edge([0.1], [1.0], 2).gamma_for(math.nan), "excess_loss.*nan"),
     ],
 )
 def test_a_bad_number_is_named(call, says):
@@ -212,3 +228,11 @@ def test_the_links_excess_loss():
     S = excess_of_regret(lambda T: littlestone_regret(3, 5, T, 0.1), 5, 0.1)
     for T in np.geomspace(1, 1e9, 200):
         assert littlestone_regret(3, 5, T, 0.1) - 0.1 * T / 5 <= S * (1 + 1e-9)
+
+
+def test_a_regret_that_is_0_at_first_has_an_excess_all_the_same():
+    """max_T 5 sqrt T - 20 - T / 50 is at T = 125^2."""
+    assert excess_of_regret(lambda T: max(0.0, 5.0 * T**0.5 - 20.0), 5, 0.1) == pytest.approx(292.5, abs=1e-6)
+    assert excess_of_regret(lambda T: 0.0, 5, 0.1) == 0.0
+    late = excess_of_regret(lambda T: 0.0 if T < 1e5 else 1e4, 5, 0.1)
+    assert late == pytest.approx(1e4 - 0.02 * 1e5, rel=0.2)

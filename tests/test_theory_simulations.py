@@ -371,7 +371,7 @@ def test_the_guarantee_knows_the_steps(loss, steps):
     assert (squares > 0.0).all()
     want = best_expert_bound(loss, clf.edges_, 3, 625, chain.gather("weights"), squares)
     assert found.expert_bound == want
-    assert found.edge_bound == hedge_bound(want, 15, 625)
+    assert found.edge_bound == hedge_bound(want, 15, 625, 0.025)  # half of delta is for the edges
     assert found.mistakes <= found.edge_bound
 
 
@@ -442,6 +442,18 @@ def test_no_guarantee_for_what_has_no_theorem():
         (lambda: Simulation("boost", 3, 4), "'boost'"),
         (lambda: draw_votes(np.zeros(3, np.int64), 3, 2, 1.0), "edges.*1.0"),
         (lambda: Simulation("oza", 3, 4).play(np.zeros((2, 3), np.int64), np.zeros(2, np.int64)), "3 learners.*4"),
+        (lambda: Simulation("online-mbbm", 3, 4).play(np.full((2, 4), 3), np.zeros(2, np.int64)), "votes.*0..2.*3"),
+        (lambda: Simulation("adaboost-olm", 3, 4).play(np.full((2, 4), 9), np.zeros(2, np.int64)), "votes.*0..2.*9"),
+        (lambda: Simulation("adaboost-olm", 3, 4).play(np.zeros((2, 4), np.int64), np.full(2, 3)), "y must lie.*3"),
+        (lambda: Simulation("adaboost-olm", 3, 4).play(np.zeros((3, 4), np.int64), np.zeros(2, np.int64)), "shape"),
+        (lambda: Simulation("adaboost-olm", 3, 4).play(np.zeros((2, 4)), np.zeros(2, np.int64)), "whole numbers"),
+        (lambda: Simulation("adaboost-olm", 1, 4), "n_classes.*1"),
+        (lambda: Simulation("adaboost-olm", 3, 4, loss="hinge"), "'hinge'"),
+        (lambda: Simulation("adaboost-olm", 3, 4).change_gamma(0.1), "online-mbbm"),
+        (lambda: draw_votes(np.array([0, 3]), 3, 2, 0.1), "y must lie in 0..2"),
+        (lambda: draw_votes(np.array([0, 1]), 3, 4, [0.1, 0.2]), "4 learners; got 2"),
+        (lambda: draw_labels(-1, 3), "n_examples.*-1"),
+        (lambda: draw_labels(5, 0), "n_classes.*0"),
     ],
 )
 def test_a_bad_number_is_named(call, says):

@@ -8,7 +8,7 @@ With L_h the logits of voice h (centred: they add up to 0 over the classes) and 
     beta <- beta - A^-1 g
 
 A sum of logits is a product of distributions: voices that see different things add up, those that repeat each other
-share what one of them is worth. docs/theory.md has the regret against the best fixed coefficients.
+share what one of them is worth. No bound on the regret is known for these steps: docs/theory.md has what was measured.
 
 Behind the chain there are two more voices, which labels have come lately: labels often come in runs, and no column says
 so. They are two frequencies of the classes that fade, one fast (hardly more than the last label) and one slowly.
@@ -19,7 +19,8 @@ probabilities p_m, and has a share v_m of the mixture p = sum_m v_m p_m. When th
     v_m <- v_m p_m[y] / p[y]                    Bayes
     v_m <- (1 - a) v_m + a / M, a = 1 / (t + 1)     no share is ever lost
 
-The log losses of T rounds then add up to at most those of the best forecast, and log M + log T (docs/theory.md).
+The log losses of any stretch of rounds up to T then add up to at most those of the best forecast, and log M + log T. A
+row of weight w counts min(w, 1) times, in the shares and in the losses (docs/theory.md).
 """
 
 from __future__ import annotations
@@ -236,8 +237,8 @@ def learn_mixture(mixture, forecasts, y, weight, t):
 # When `lead` has been above TOO_MUCH for PATIENCE rows, what the panel has learned is about a world that is gone, and
 # it begins again: a panel that knows nothing is right sooner than one that has to unlearn. A few rows with wrong labels
 # are no reason: `lead` is never above TOO_MUCH by more than SPARE, so it falls as soon as they are over, and once it
-# has fallen to half of TOO_MUCH the rows count from 0 again. As long as the panel's probabilities are right, this
-# happens once in exp(TOO_MUCH) = 480 million rows, or less often (docs/theory.md).
+# has fallen to half of TOO_MUCH the rows count from 0 again. As long as the panel's probabilities are right, and
+# weights do not depend on labels, this happens once in exp(TOO_MUCH) = 480 million rows, or less often: docs/theory.md.
 
 TOO_MUCH, SPARE = 20.0, 5.0
 PATIENCE = 32

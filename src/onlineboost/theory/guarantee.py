@@ -1,4 +1,8 @@
-"""What the theorems say of a run that was made: the edges shown, the bounds they imply, the mistakes."""
+"""What the theorems say of a run that was made: the edges shown, the bounds they imply, the mistakes.
+
+What is said holds for the run at hand: for the weights that its rows had, for classes that came late, and for the ways
+in which experts were followed. What does not hold for it is left out. docs/theory.md has the proofs.
+"""
 
 from __future__ import annotations
 
@@ -10,38 +14,52 @@ from typing import Any, cast
 
 import numpy as np
 
+from onlineboost.boosters.losses import LOSSES
 from onlineboost.boosters.mbbm import ledger
 from onlineboost.boosters.potentials import asymptotic_error
+from onlineboost.boosters.potentials.checks import check_int
+from onlineboost.boosters.potentials.tables import recipe
+from onlineboost.chain.chain import AWAITED
+from onlineboost.chain.experts import Combiner
 from onlineboost.chain.stacking import Stacking
 from onlineboost.estimators.adaboost_olm import AdaBoostOLM
 from onlineboost.estimators.online_boost import OnlineBoostClassifier
 from onlineboost.estimators.online_mbbm import OnlineMBBM
+from onlineboost.panel.columns import LIGHTEST
 from onlineboost.panel.combiner import FORECAST_NAMES
-from onlineboost.theory.planning import first_where
-from onlineboost.theory.upper_bounds import HEDGE_RATE, best_expert_bound, hedge_bound, olm_bound
+from onlineboost.theory.checks import check_delta, check_numbers
+from onlineboost.theory.upper_bounds import best_expert_bound, hedge_bound
 from onlineboost.theory.weak_learning import sure_edges
 
 
-def mixture_bound(losses: Sequence[float], T: int, switches: int = 0) -> float:
-    """The most that the mixture of forecasts behind a panel can lose in T rounds, in log loss.
+def mixture_bound(losses: Sequence[float], T: int, switches: int = 0, n_forecasts: int | None = None) -> float:
+    """The most that the mixture of forecasts behind a panel can lose, in log loss, on any stretch of rounds up to T.
+
+    Weights of examples are 1 at most: a row of weight w counts w times in all losses.
 
     Parameters
     ----------
     losses
-        What each forecast has lost, in log loss: the sum of -log of the probabilities of what came true.
+        What each forecast has lost on that stretch, in log loss: the sum of -log of the probabilities of what came
+        true. With `switches`, one number: what is lost by following one forecast, then another, and so on.
     T
-        Number of rounds.
+        The last round of the stretch: their number, if it begins with the first.
     switches
-        With any number of them, losses[0] is what is lost by following one forecast, then another, and so on.
+        How often another forecast is followed.
+    n_forecasts
+        By default as many as there are losses.
 
     Examples
     --------
     >>> mixture_bound([700.0, 650.0, 800.0], 10_000) - 650.0 < 11.0
     True
     """
-    best = losses[0] if switches else min(losses)
-    n = len(FORECAST_NAMES)
-    return best + math.log(n) + math.log(max(T, 1)) + switches * math.log(n * max(T, 1))
+    known = check_numbers("losses", losses, low=0.0)
+    T, switches = check_int("T", T, 1), check_int("switches", switches, 0)
+    if switches and (n_forecasts is None or len(known) != 1):
+        raise ValueError("with switches, give one loss, that of the forecasts followed in turn, and n_forecasts")
+    n = len(known) if n_forecasts is None else check_int("n_forecasts", n_forecasts, len(known))
+    return float(known.min()) + math.log(n) + math.log(T) + switches * math.log(n * T)
 
 
 @dataclass(frozen=True)
@@ -52,10 +70,13 @@ class LossGuarantee:
     examples: int
     learners: int
     mistakes: int  # made, as given
-    losses: dict[str, float]  # in log loss, of each forecast
-    lost: float  # in log loss, of what was predicted
+    losses: dict[str, float]  # in log loss, of each forecast; a row counts by its weight, 1 at most
+    lost: float  # in log loss, of the mixture of them
     loss_bound: float  # on that, given the losses of the forecasts
-    mistake_bound: float  # a mistake costs log 2 at least
+    mistake_bound: float  # a mistake costs log 2 at least, times the row's weight, or was about a class not yet met
+    weighted: bool = False  # whether the weights of rows differ
+    late: int = 0  # rows of a class not met before, which nothing could predict
+    calibrated: bool = False  # whether what is predicted is the mixture after calibration
     delta: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
@@ -64,52 +85,72 @@ class LossGuarantee:
     def lines(self, verbose: bool = False) -> list[tuple[str, str]]:
         """What it says, in words: (heading, text)."""
         n, best = self.examples, min(self.losses, key=lambda name: self.losses[name])
+        each = "; a row counts by its weight, and 1 at most" if self.weighted else f", {self.lost / n:.4f} per example"
         out = [
             ("mistakes made", f"{self.mistakes:,} of {n:,}"),
-            ("log loss", f"{self.lost:,.1f} in all, {self.lost / max(n, 1):.4f} per example"),
+            ("log loss", f"{self.lost:,.1f} in all{each}{', before calibration' if self.calibrated else ''}"),
             ("best forecast", f"{best}: {self.losses[best]:,.1f}"),
             ("bound on log loss", f"at most {self.loss_bound:,.1f}: that, log {len(self.losses)} and log {n:,}"),
         ]
+        if self.late:
+            out.insert(
+                2, ("classes not met before", f"{self.late:,}: the first row of each counts as if it were known")
+            )
         if verbose:
-            out[3:3] = [("other forecast", f"{m}: {loss:,.1f}") for m, loss in self.losses.items() if m != best]
+            out[-1:-1] = [("other forecast", f"{m}: {loss:,.1f}") for m, loss in self.losses.items() if m != best]
         if verbose or self.mistake_bound <= n:
-            out.append(("bound on mistakes", f"at most {self.mistake_bound:,.0f}: each has cost log 2 or more"))
+            why = "each has cost log 2 or more" + (" times its weight" if self.weighted else "")
+            why += f", but for {self.late:,} first rows of classes" if self.late else ""
+            out.append(("bound on mistakes", f"at most {self.mistake_bound:,.0f}: {why}"))
         return out
 
 
-def loss_guarantee(clf: Any, mistakes: int) -> LossGuarantee:
-    """What is promised for a run; see `theory.guarantee`."""
-    chain = clf._fitted().chain
-    *losses, lost = cast(Stacking, chain.end).mixture.lost.tolist()
+def _loss_guarantee(clf: Any, mistakes: int, late: int) -> LossGuarantee:
+    model = clf._fitted()
+    chain = model.chain
+    *losses, lost = np.maximum(cast(Stacking, chain.end).mixture.lost, 0.0).tolist()  # rounding takes some below 0
     bound = mixture_bound(losses, chain.t)
-    known = dict(zip(FORECAST_NAMES, losses, strict=True))
-    bounds = bound, bound / math.log(2.0)
-    return LossGuarantee(type(clf).__name__, chain.t, chain.n_learners, int(mistakes), known, lost, *bounds)
+    return LossGuarantee(
+        model=type(clf).__name__,
+        examples=chain.t,
+        learners=chain.n_learners,
+        mistakes=mistakes,
+        losses=dict(zip(FORECAST_NAMES, losses, strict=True)),
+        lost=lost,
+        loss_bound=bound,
+        mistake_bound=bound / (math.log(2.0) * max(chain.lightest, LIGHTEST)) + late,
+        weighted=_is_weighted(chain),
+        late=late,
+        calibrated=model.calibration is not None,
+    )
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """Bounds on the mistakes of one run. They hold with probability 1 - delta where a draw is involved."""
+    """Bounds on the mistakes of one run. All of them hold at once, with probability 1 - delta where a draw is involved.
+
+    What is None does not hold for this run, or is not known.
+    """
 
     model: str
     examples: int
     learners: int
     delta: float
     mistakes: int  # made, as given
-    edges: tuple[float, float, float]  # shown: least, median, largest
     best_expert: int  # how many learners the expert with the fewest mistakes has
-    best_expert_mistakes: int
-    vote_bound: float  # on the mistakes, given those of the experts
-    sure: int | None = None  # learners whose expected edge is above 0, all of them with probability 1 - delta
+    best_expert_mistakes: float  # by the weights of the rows
+    combiner: str | None = None  # how the experts were followed; None: now this way, now that
+    vote_bound: float | None = None  # on the mistakes, given those of the experts
+    weighted: bool = False  # whether the weights of rows differ
+    late: int = 0  # rows of a class not met before, which nothing could predict
+    edges: tuple[float, float, float] | None = None  # shown: least, median, largest
+    sure: int | None = None  # learners whose expected edge is above 0
     expert_bound: float | None = None  # Adaboost.OLM: on the mistakes of the best expert, given the edges and weights
     edge_bound: float | None = None  # on the mistakes, given the same
-    edge_bound_from: float | None = None  # the number of examples from which on edges like these bound the mistakes
     gammas: tuple[float, float] | None = None  # OnlineMBBM: the least and the largest of its learners' gammas
     potential: float | None = None  # the chain's potential at the start, the error rate promised for learners of these
-    lost: float | None = (
-        None  # labels not strictly ahead in all N votes: that times T, + sum_i (gamma_i - edge_i) W_i/k
-    )
-    lost_promised: float | None = None  # that times T
+    lost: float | None = None  # weight of the rows whose label is not strictly ahead in all N votes
+    lost_promised: float | None = None  # the potential times the weight of all rows
     adaptive_bound: float | None = None  # on `lost`, if gammas are adaptive: docs/adaptive.md
 
     def as_dict(self) -> dict[str, Any]:
@@ -119,22 +160,26 @@ class Guarantee:
 
     def lines(self, verbose: bool = False) -> list[tuple[str, str]]:
         """What it says, in words: (heading, text). Bounds above the number of examples only if ``verbose``."""
-        low, middle, high = self.edges
         n = self.examples
         first = f"the first {self.best_expert} learners" if self.best_expert > 1 else "the first learner"
+        weight = "by weight, " if self.weighted else ""
         out = [
-            ("edges shown", f"{low:.3f} to {high:.3f}, median {middle:.3f} (0: guessing, 1: never wrong)"),
             ("mistakes made", f"{self.mistakes:,} of {n:,}"),
-            ("best expert", f"{self.best_expert_mistakes:,} mistakes: {first}"),
+            ("best expert", f"{self.best_expert_mistakes:,.0f} mistakes: {weight}{first}"),
         ]
         if self.sure is not None:
-            out.insert(1, ("surely above 0", f"the edges of {self.sure} of {self.learners} learners"))
-        if verbose or self.vote_bound <= n:
-            out.append(("bound from experts", _says(self.vote_bound, n)))
+            out.insert(0, ("surely above 0", f"the edges of {self.sure} of {self.learners} learners"))
+        if self.edges is not None:
+            low, middle, high = self.edges
+            text = f"{low:.3f} to {high:.3f}, median {middle:.3f} (0: guessing, 1: never wrong)"
+            out.insert(0, ("edges shown", text))
+        if self.late:
+            out.append(("classes not met before", f"{self.late:,}: their first rows count as mistakes"))
+        unless = ", unless labels depend on the predictions" if self.combiner == "hedge" else ""
+        if self.vote_bound is not None and (verbose or self.vote_bound <= n):
+            out.append(("bound from experts", _says(self.vote_bound, n) + unless))
         if self.expert_bound is not None and self.edge_bound is not None and (verbose or self.edge_bound <= n):
-            text = f"{_says(self.edge_bound, n)}; best expert {_says(self.expert_bound, n)}"
-            if self.edge_bound > n and self.edge_bound_from is not None and math.isfinite(self.edge_bound_from):
-                text += f"; with such edges it takes {self.edge_bound_from:,.0f} examples"
+            text = f"{_says(self.edge_bound, n)}{unless}; best expert {_says(self.expert_bound, n)}"
             out.append(("bound from edges", text))
         if self.gammas is not None:
             least, most = self.gammas
@@ -144,7 +189,7 @@ class Guarantee:
         if self.lost is not None and self.lost_promised is not None:
             more = self.lost - self.lost_promised
             why = "more, by edges below gamma" if more > 0.0 else "fewer, by edges above gamma"
-            text = f"lost {self.lost:,.0f}: {self.lost_promised:,.0f} by phi_N(0), {abs(more):,.0f} {why}"
+            text = f"lost {self.lost:,.0f}: {weight}{self.lost_promised:,.0f} by phi_N(0), {abs(more):,.0f} {why}"
             out.append(("majority of all votes", text))
             if self.adaptive_bound is not None and (verbose or self.adaptive_bound <= n):
                 out.append(("bound from gammas", f"lost {_says(self.adaptive_bound, n)}, whatever the learners do"))
@@ -158,8 +203,9 @@ def _says(bound: float, n: int) -> str:
 def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossGuarantee | None:
     """What the theorems say of a fitted booster that has some; None for others, and for one class or no row.
 
-    The stream must have had no example weights, and all classes known from the start. With `class_weight` or
-    `cost_matrix` mistakes count by weight: the bounds on their number say nothing, and it is None.
+    ``mistakes`` are those of predictions that were each made when all rows before had been learned, as
+    `test_then_train` does it. Where rows have waited for their labels (`learn_pending`), where mistakes count by
+    `class_weight` or `cost_matrix`, and for models that an older version has saved, it is None.
 
     Examples
     --------
@@ -170,33 +216,57 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossG
     >>> found.mistakes <= found.vote_bound
     True
     """
+    check_delta(delta)
+    mistakes = check_int("mistakes", mistakes, 0)
     if _theorems.dispatch(type(clf)) is _theorems.dispatch(object) or clf._fitted().k < 2:
         return None
     model = clf._fitted()
-    if not model.chain.t or len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
+    chain = model.chain
+    if not chain.t or len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
         return None
-    if model.chain.panel is not None:
-        return loss_guarantee(clf, mistakes)
-    weights = model.chain.gather("weights")
-    wrong = np.rint(-model.chain.end.log_vs[0]).astype(int)
-    edges = clf.edges_
-    n, T = len(edges), model.chain.t
+    if chain.conduct is None or chain.conduct & AWAITED:
+        return None
+    late = 0 if model.labels.fixed else model.k  # each class that was not announced has come late, in a row of its own
+    if chain.panel is not None:
+        return _loss_guarantee(clf, mistakes, late)
+    followed = [combiner for combiner in Combiner if chain.conduct == 1 << combiner]
+    wrong = -chain.end.log_vs[0]
     known: dict[str, Any] = {
         "model": type(clf).__name__,
-        "examples": T,
-        "learners": n,
+        "examples": chain.t,
+        "learners": chain.n_learners,
         "delta": delta,
-        "mistakes": int(mistakes),
-        "edges": (float(edges.min()), float(np.median(edges)), float(edges.max())),
+        "mistakes": mistakes,
         "best_expert": int(wrong.argmin()) + 1,
-        "best_expert_mistakes": int(wrong.min()),
-        "vote_bound": _vote_bound(clf.combiner, wrong, T, delta),
+        "best_expert_mistakes": float(wrong.min()),
+        "weighted": _is_weighted(chain),
+        "late": late,
     }
-    return Guarantee(**known, **_theorems(clf, edges, weights, delta))
+    if followed:
+        # The table has two events that can fail: the draws of Hedge, and the confidence of the edges.
+        bound = _vote_bound(followed[0], wrong, chain.t, delta / 2.0, chain.lightest)
+        known |= {"combiner": followed[0].name.lower(), "vote_bound": bound + late}
+    return Guarantee(**known, **_theorems(clf, clf.edges_, chain.gather("weights"), late, delta / 2.0))
+
+
+def _is_weighted(chain: Any) -> bool:
+    return chain.lightest < 1.0 or chain.heaviest > 1.0  # type: ignore[no-any-return]
+
+
+def _vote_bound(combiner: Combiner, wrong: np.ndarray, T: int, delta: float, lightest: float) -> float:
+    """On the mistakes of each way to follow the experts, whose mistakes by weight are given."""
+    n, best = len(wrong), float(wrong.min())
+    if combiner is Combiner.HEDGE:
+        return hedge_bound(best, n, T, delta, lightest)
+    if combiner is Combiner.WEIGHTED:  # a mistake: experts of half the mass were wrong, two for one expected by Hedge
+        return 2.0 * (best + math.log(n)) / -math.expm1(-lightest)
+    if combiner is Combiner.BEST:  # whoever leads has erred at most `best` before, by weight
+        return n * (best / lightest + 1.0)
+    return float(wrong[-1]) / lightest
 
 
 @singledispatch
-def _theorems(clf: Any, edges: np.ndarray, weights: np.ndarray, delta: float) -> dict[str, Any]:
+def _theorems(clf: Any, edges: np.ndarray, weights: np.ndarray, late: int, delta: float) -> dict[str, Any]:
     """What the theorems of a kind of booster say: fields of `Guarantee`. Others have none.
 
     `sure` are learners whose expected edge is above 0: only losses whose weights are at most k - 1, and no restarts.
@@ -204,78 +274,50 @@ def _theorems(clf: Any, edges: np.ndarray, weights: np.ndarray, delta: float) ->
     return {}
 
 
+def _shown(edges: np.ndarray) -> dict[str, Any]:
+    return {"edges": (float(edges.min()), float(np.median(edges)), float(edges.max()))}
+
+
 @_theorems.register
-def _(clf: AdaBoostOLM, edges: np.ndarray, weights: np.ndarray, delta: float) -> dict[str, Any]:
+def _(clf: AdaBoostOLM, edges: np.ndarray, weights: np.ndarray, late: int, delta: float) -> dict[str, Any]:
     chain, k = clf._fitted().chain, clf._fitted().k
-    n, T, born = len(edges), chain.t, chain.gather("born")
-    known: dict[str, Any] = {"sure": None}
-    if clf.loss == "logistic":
-        known["sure"] = int((sure_edges(edges, weights, -1.0, k - 1.0, delta)[born == 0] > 0.0).sum())
-    if clf.combiner == "hedge" and not _printed(clf):
+    booster, born, known = chain.booster, chain.gather("born"), _shown(edges)
+    loss = next(name for name, number in LOSSES.items() if number == booster.loss)
+    if loss == "logistic":
+        most = (k - 1.0) * chain.heaviest
+        known["sure"] = int((sure_edges(edges, weights, -1.0, most, delta)[born == 0] > 0.0).sum())
+    # No theorem holds for the gradients that the paper prints, and that its authors' program has.
+    ours = not (booster.printed or booster.programmed)
+    if ours and chain.conduct == 1 << Combiner.HEDGE and not (late or _is_weighted(chain)):
         # The theorem is about learners that never restart. Up to the first one that has, the chain is that of the
         # paper, for nothing flows backwards; from there on, edges of 0 promise nothing.
         lasting = np.where(np.maximum.accumulate(born) == 0, edges, 0.0)
-        squares = chain.gather("squares") if _adapts(clf) else None
-        known["expert_bound"] = best_expert_bound(clf.loss, lasting, k, T, weights, squares)
-        known["edge_bound"] = hedge_bound(known["expert_bound"], n, T, delta)
-        steepness = None if squares is None else squares / T
-        known["edge_bound_from"] = _says_something_from(clf.loss, lasting, k, delta, steepness)
+        squares = chain.gather("squares") if booster.squares is not None else None
+        known["expert_bound"] = best_expert_bound(loss, lasting, k, chain.t, weights, squares)
+        known["edge_bound"] = hedge_bound(known["expert_bound"], len(edges), chain.t, delta)
     return known
 
 
 @_theorems.register
-def _(clf: OnlineMBBM, edges: np.ndarray, weights: np.ndarray, delta: float) -> dict[str, Any]:
-    k, T, gammas = clf._fitted().k, clf._fitted().chain.t, clf.gammas_
-    known: dict[str, Any] = {"sure": None, "gammas": (float(gammas.min()), float(gammas.max()))}
-    if clf.loss == "zero_one" and clf.potential == "exact":
-        known["sure"] = int((sure_edges(edges, weights, 1.0 - k, k - 1.0, delta) > 0.0).sum())
+def _(clf: OnlineMBBM, edges: np.ndarray, weights: np.ndarray, late: int, delta: float) -> dict[str, Any]:
+    chain, k, gammas = clf._fitted().chain, clf._fitted().k, clf.gammas_
+    known: dict[str, Any] = {"gammas": (float(gammas.min()), float(gammas.max()))}
+    if late:
+        return known  # potentials and edges of different numbers of classes have no common measure
+    known |= _shown(edges)
+    made = recipe(chain.booster.tables)  # settings may have changed since
+    if made["loss"] == "zero_one" and made["potential"] == "exact":
+        most = (k - 1.0) * chain.heaviest
+        known["sure"] = int((sure_edges(edges, weights, 1.0 - k, most, delta) > 0.0).sum())
         known["potential"] = asymptotic_error(k, len(edges), gammas)
-        known["lost_promised"] = known["potential"] * T
+        known["lost_promised"] = known["potential"] * float(chain.gather("seen")[0])
         known["lost"] = known["lost_promised"] + float(((gammas - edges) * weights).sum()) / k
-        if (found := ledger([segment.booster for segment in clf._fitted().chain.segments])) is not None:
+        if (found := ledger([segment.booster for segment in chain.segments])) is not None:
             known["lost_promised"], known["lost"] = found.promised, found.promised + found.excess
-            known["adaptive_bound"] = found.bound
+            known["adaptive_bound"] = None if _is_weighted(chain) else found.bound  # it is about rows of weight 1
     return known
 
 
 @_theorems.register
-def _(clf: OnlineBoostClassifier, edges: np.ndarray, weights: np.ndarray, delta: float) -> dict[str, Any]:
-    return {}  # what holds behind a panel is in `loss_guarantee`
-
-
-def _vote_bound(combiner: str, wrong: np.ndarray, T: int, delta: float) -> float:
-    """On the mistakes of each way to follow the experts."""
-    n, best = len(wrong), int(wrong.min())
-    if combiner == "hedge":
-        return hedge_bound(best, n, T, delta)
-    if combiner == "weighted":  # a mistake: experts of half the mass were wrong, two for one expected by Hedge
-        return 2.0 * (best + math.log(n)) / HEDGE_RATE
-    if combiner == "best":  # whoever leads has erred at most `best` times before
-        return n * (best + 1.0)
-    return float(wrong[-1])
-
-
-def _printed(clf: AdaBoostOLM) -> bool:
-    """Whether its alphas follow a gradient that the paper or its authors' program has, for which no theorem holds."""
-    return any(segment.booster.printed or segment.booster.programmed for segment in clf._fitted().chain.segments)
-
-
-def _adapts(clf: AdaBoostOLM) -> bool:
-    """Whether its alphas have moved in adaptive steps."""
-    return all(segment.booster.squares is not None for segment in clf._fitted().chain.segments)
-
-
-def _says_something_from(
-    loss: str, edges: np.ndarray, k: int, delta: float, steepness: np.ndarray | None = None
-) -> float:
-    """The number of examples at which the bound of such edges falls below the number of examples.
-
-    `steepness`: the mean squared slopes, if steps are adaptive.
-    """
-
-    def good(T: int) -> bool:
-        squares = None if steepness is None else steepness * T
-        return olm_bound(loss, edges, k, T, delta=delta, squares=squares) <= T
-
-    most = 1 << 62
-    return first_where(good, 0, most) if good(most) else math.inf
+def _(clf: OnlineBoostClassifier, *of_learners: Any) -> dict[str, Any]:
+    return {}  # what holds behind a panel is in `_loss_guarantee`

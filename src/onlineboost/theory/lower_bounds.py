@@ -14,7 +14,14 @@ from scipy.optimize import brentq
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.boosters.potentials.checks import check_int
 from onlineboost.boosters.potentials.draws import vote_distribution
-from onlineboost.theory.checks import check_delta, check_error, check_excess_loss, check_one_gamma
+from onlineboost.theory.checks import (
+    check_delta,
+    check_edge,
+    check_error,
+    check_excess_loss,
+    check_number,
+    check_one_gamma,
+)
 
 
 def edge_of_votes(n_classes: int, gamma: float, excess_loss: float, delta: float) -> float:
@@ -54,8 +61,10 @@ def shrinking_edge(
     >>> [round(shrinking_edge(5, 0.1, excess_loss=10, delta=0.05, room=r), 3) for r in (10, 100, 1000, 100_000)]
     [0.231, 0.14, 0.103, 0.1]
     """
-    if not room >= excess_loss > 0.0:
+    if not check_number("room", room, high=1e300) >= check_excess_loss(excess_loss) > 0.0:
         raise ValueError(f"room must be at least the excess loss, and that above 0; got {room!r} and {excess_loss!r}")
+    check_number("weight", weight, 0.0, 1.0)
+    check_delta(delta)
     times = int(math.log(room / excess_loss, 4.0) + 1e-9)
     here = math.inf if weight == 0.0 else 4.0**times * excess_loss / weight
     return edge_of_votes(n_classes, gamma, here, delta / 2.0 ** (times + 1))
@@ -76,8 +85,7 @@ def excess_of_votes(edge: float, gamma: float, delta: float, n_classes: int | No
     [7.34, 10.71, 12.85]
     """
     check_delta(delta)
-    if not 0.0 <= check_one_gamma(gamma) < edge <= 1.0:
-        raise ValueError(f"gamma must lie in [0, edge), edge in (0, 1]; got gamma={gamma!r}, edge={edge!r}")
+    check_edge(gamma, edge)
     enough = 2.0 * (edge - gamma) / (1.0 - gamma)  # an a, for any k
     if n_classes is None:
         return math.log(1.0 / delta) / enough
@@ -152,7 +160,7 @@ def useless_rounds(n_classes: int, gamma: float, excess_loss: float, delta: floa
     k = check_int("n_classes", n_classes, 2)
     if not 0.0 < check_one_gamma(gamma) < 1.0:
         raise ValueError(f"gamma must be in (0, 1), got {gamma!r}")
-    if excess_loss <= 0.0:
+    if check_number("excess_loss", excess_loss, high=1e300) == 0.0:
         return 0
     a = math.log(1.0 / delta) / excess_loss * (1.0 + np.geomspace(1e-4, 1e6, 4001))
     growth = np.logaddexp(math.log1p(-1.0 / k), a - math.log(k)) / a  # log(1 + (e^a - 1) / k) / a, for large a too

@@ -33,6 +33,7 @@ from onlineboost.boosters.potentials import (
     make_rows,
     want_rows,
 )
+from onlineboost.boosters.potentials.checks import check_int
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.experts import Combiner, hedge_rounds
 from onlineboost.chain.gammas import GammaChange, rounds_to_review
@@ -40,6 +41,7 @@ from onlineboost.chain.loops import learn_block
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.learner import LEARNER
 from onlineboost.contracts.rows import Pass, new_rows, new_work
+from onlineboost.theory.checks import check_codes
 
 LABEL, VOTE = 20, 21  # what a random number is for: `_compile.random` has the other numbers
 
@@ -72,7 +74,8 @@ def draw_labels(n_examples: int, n_classes: int, seed: int = 0) -> np.ndarray:
     >>> draw_labels(8, n_classes=3)
     array([0, 2, 0, 1, 0, 2, 2, 1])
     """
-    y = np.empty(n_examples, np.int64)
+    y = np.empty(check_int("n_examples", n_examples, 0), np.int64)
+    check_int("n_classes", n_classes, 2), check_int("seed", seed, 0)
     _draw_labels(n_classes, seed, y)
     return y
 
@@ -93,7 +96,12 @@ def draw_votes(
     >>> round(float((votes == y[:, None]).mean()), 1)    # 0.8 / 4 + 0.2
     0.4
     """
-    edges = np.array(np.broadcast_to(np.asarray(edge, np.float64), n_learners))
+    y = check_codes("y", y, check_int("n_classes", n_classes, 2), (-1,))
+    check_int("useless", useless, 0), check_int("seed", seed, 0)
+    edges = np.ravel(np.asarray(edge, np.float64))
+    if len(edges) not in (1, check_int("n_learners", n_learners, 1)):
+        raise ValueError(f"edge must be a number, or one for each of the {n_learners} learners; got {len(edges)}")
+    edges = np.array(np.broadcast_to(edges, n_learners))
     if not ((edges >= 0.0) & (edges < 1.0)).all():
         raise ValueError(f"edges must be in [0, 1), got {edge!r}")
     votes = np.empty((len(y), n_learners), np.int64)
@@ -144,7 +152,7 @@ def greedy_votes(y: np.ndarray, tables: Tables, edges: ArrayLike | None = None, 
     >>> bool(lost.mean() <= asymptotic_error(3, 30, [0.3, 0.05] * 15))
     True
     """
-    N = tables.n_learners
+    N, y = tables.n_learners, check_codes("y", y, tables.n_classes, (-1,))
     votes = np.empty((len(y), N), np.int64)
     gammas = np.array(np.broadcast_to(tables.gamma[::-1] if edges is None else edges, N), np.float64)
     s = np.zeros(tables.n_classes)
@@ -234,7 +242,10 @@ class Simulation:
             raise ValueError(f"booster must be adaboost-olm, online-mbbm or oza, got {booster!r}")
         if isinstance(gamma, str) and gamma != "adaptive":
             raise ValueError(f'gamma must be a number, one for each learner, or "adaptive", got {gamma!r}')
-        self.booster, self.k, self.n_learners, self.seed, self.t = booster, n_classes, n_learners, seed, 0
+        if loss not in LOSSES:
+            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+        self.k, self.n_learners = check_int("n_classes", n_classes, 2), check_int("n_learners", n_learners, 1)
+        self.booster, self.seed, self.t = booster, check_int("seed", seed, 0), 0
         self.state = self._new_state(loss, adaptive, gamma)
         self.combiner = Combiner.HEDGE if booster == "adaboost-olm" else Combiner.LAST
         self.log_v = np.zeros(n_learners)
@@ -250,6 +261,8 @@ class Simulation:
 
     def change_gamma(self, gamma: float | ArrayLike) -> None:
         """From the next round on, OnlineMBBM's costs are those of this gamma, or of one for each learner."""
+        if self.booster != "online-mbbm":
+            raise ValueError(f"gamma is a setting of online-mbbm; this is {self.booster}")
         self.state = self.state.with_tables(build_tables(self.k, self.n_learners, gamma))
 
     @property
@@ -264,8 +277,11 @@ class Simulation:
 
     def play(self, votes: np.ndarray, y: np.ndarray, *, trace: bool = False) -> Outcome:
         """The coming rounds. With ``trace``, keep what `alpha_regret` needs."""
-        if self.n_learners != votes.shape[1]:
-            raise ValueError(f"votes are of {votes.shape[1]} learners, the booster has {self.n_learners}")
+        votes, N = np.asarray(votes), self.n_learners
+        if votes.ndim == 2 and votes.shape[1] != N:
+            raise ValueError(f"votes are of {votes.shape[1]} learners, the booster has {N}")
+        y = check_codes("y", y, self.k, (-1,))
+        votes = check_codes("votes", votes, self.k, (len(y), N))
         if not self.state.adapts():
             return self._play(votes, y, trace)
         parts: list[Outcome] = []
@@ -313,6 +329,8 @@ def alpha_regret(loss: str, before: np.ndarray, votes: np.ndarray, y: np.ndarray
     f_t(alpha) = L^y(s + alpha e_l): ``before`` (rounds, k) are the votes s before the learner, ``votes`` its l,
     ``alphas`` the alphas it voted with. At most `theory.regret_bounds`, or `theory.adaptive_regret_bounds`.
     """
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
     term = PAIR_LOSSES[loss]
     rows = np.arange(len(y))
     ahead = before - before[rows, y][:, None]  # s_l - s_y
@@ -342,6 +360,8 @@ def alpha_regrets(loss: str, votes: np.ndarray, outcome: Outcome) -> np.ndarray:
     array([ 8.7, 10.1,  5.6,  5.4])
     """
     n = votes.shape[1]
+    if not outcome.before.size:
+        raise ValueError("outcome has no trace: call play with trace=True")
     reach = alpha_bound(LOSSES[loss], n)
     runs = [(outcome.before[:, i], votes[:, i], outcome.y, outcome.alphas[:, i]) for i in range(n)]
     return np.array([alpha_regret(loss, *run, reach) for run in runs])

@@ -15,7 +15,7 @@ from onlineboost.boosters.losses import LOSSES, adaptive_rate, alpha_bound, step
 from onlineboost.boosters.potentials import asymptotic_error, weight_bounds
 from onlineboost.boosters.potentials.checks import check_gammas, check_int
 from onlineboost.boosters.potentials.draws import Floats, vote_distribution, vote_distributions
-from onlineboost.theory.checks import check_delta, check_excess_loss, check_one_gamma
+from onlineboost.theory.checks import check_delta, check_excess_loss, check_number, check_numbers, check_one_gamma
 
 # ----------------------------------------------------------------------------------------------------------- OnlineMBBM
 
@@ -192,7 +192,7 @@ def edge_gain(edges: ArrayLike) -> Floats:
     """
     g = np.abs(np.asarray(edges, np.float64))
     if not (g <= 1.0 + 1e-9).all():
-        raise ValueError(f"edges must lie in [-1, 1], got {g.max()}")
+        raise ValueError(f"edges must lie in [-1, 1], got {g[~(g <= 1.0 + 1e-9)][0] if g.ndim else edges}")
     g = np.minimum(g, 1.0)
     inside = 1.0 - np.sqrt(1.0 - g**2)
     at_the_end = g * (1.0 - math.exp(-2.0)) - (1.0 - g) * (math.cosh(2.0) - 1.0)
@@ -247,7 +247,7 @@ def adaptive_regret_bounds(loss: str, n_classes: int, squares: ArrayLike) -> Flo
     """
     if loss not in LOSSES:
         raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
-    V = np.asarray(squares, np.float64)
+    V = check_numbers("squares", squares)
     start, rate = check_int("n_classes", n_classes, 2) - 1.0, adaptive_rate(LOSSES[loss])
     return alpha_bound(LOSSES[loss], len(V)) * ((2.0 / rate + rate) * np.sqrt(start**2 + V) - rate * start)
 
@@ -278,8 +278,11 @@ def best_expert_bound(
     >>> round(best_expert_bound("logistic", [0.5] * 200, n_classes=2, n_examples=1_000_000))
     136184
     """
-    gamma = np.abs(np.asarray(edges, np.float64))
+    gamma = np.abs(check_numbers("edges", edges, -1.0 - 1e-9, 1.0 + 1e-9))
     k, T = check_int("n_classes", n_classes, 2), check_int("n_examples", n_examples, 0)
+    for name, given in (("weights", weights), ("squares", squares)):
+        if given is not None and len(check_numbers(name, given)) != len(gamma):
+            raise ValueError(f"{name} must be one number for each of the {len(gamma)} edges, got {np.size(given)}")
     regrets = regret_bounds(loss, k, len(gamma), T) if squares is None else adaptive_regret_bounds(loss, k, squares)
     regret = np.cumsum(regrets)
     start = {"logistic": (k - 1) * math.log(2.0), "exponential": k - 1.0, "squared_hinge": (k - 1) / 2.0}[loss] * T
@@ -303,11 +306,13 @@ def best_expert_bound(
     return float(np.nanmin(bounds)) if np.isfinite(bounds).any() else math.inf
 
 
-def hedge_bound(best: float, n_experts: int, n_examples: int, delta: float = 0.05) -> float:
-    """Mistakes of Hedge (``vote="hedge"``), at most, with probability 1 - delta, if its best expert makes ``best``.
+def hedge_bound(best: float, n_experts: int, n_examples: int, delta: float = 0.05, least_weight: float = 1.0) -> float:
+    """Mistakes of Hedge (``combiner="hedge"``), at most, with probability 1 - delta, if its best expert makes ``best``.
 
     The smaller of 2 (best + log N) + 2.22 log(2 / delta) and 1.59 (best + log N) + sqrt(T log(2 / delta) / 2). The
-    paper has 2 best + 2 log N + O(sqrt T): there is no need for the sqrt T.
+    paper has 2 best + 2 log N + O(sqrt T): there is no need for the sqrt T. It holds for streams that do not see whom
+    Hedge has drawn: not if labels depend on the predictions of their own rounds. If examples have weights, ``best`` is
+    by weight, and no weight is below ``least_weight``.
 
     Examples
     --------
@@ -315,9 +320,10 @@ def hedge_bound(best: float, n_experts: int, n_examples: int, delta: float = 0.0
     1781.3
     """
     check_delta(delta)
-    expected = best + math.log(check_int("n_experts", n_experts, 1))
-    odds = math.log(2.0 / delta)
-    return min(2.0 * expected + odds / HEDGE_TILT, expected / HEDGE_RATE + math.sqrt(n_examples * odds / 2.0))
+    T, w = check_int("n_examples", n_examples, 0), check_number("least_weight", least_weight, 1e-300, 1.0)
+    total = check_number("best", best) + math.log(check_int("n_experts", n_experts, 1))
+    expected, odds = total / -math.expm1(-w), math.log(2.0 / delta)
+    return min(2.0 * HEDGE_RATE * expected + odds / HEDGE_TILT, expected + math.sqrt(T * odds / 2.0))
 
 
 def olm_bound(

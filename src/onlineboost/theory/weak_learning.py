@@ -26,9 +26,18 @@ from onlineboost._compile.jit import kernel
 from onlineboost.boosters.potentials.checks import check_int
 from onlineboost.boosters.potentials.draws import Floats
 from onlineboost.chain.experts import draw_expert
-from onlineboost.theory.checks import check_delta, check_one_gamma
+from onlineboost.theory.checks import (
+    check_codes,
+    check_delta,
+    check_edge,
+    check_number,
+    check_numbers,
+    check_one_gamma,
+)
 
 ROUNDING = 1e-9
+GRID = 0.1  # steps of log T in which `excess_of_regret` looks for the largest excess,
+LEAST_T, MOST_T = 160, 700  # so many at least, to T = 10^7, and at most, to 10^30
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +66,13 @@ class Edge:
 
     def gamma_for(self, excess_loss: float) -> float:
         """The largest gamma for which the condition held after every example, with S = ``excess_loss``."""
+        check_number("excess_loss", excess_loss)
         some = self.weight > 0.0
         return min(1.0, float((1.0 - self.n_classes * (self.cost - excess_loss)[some] / self.weight[some]).min()))
 
     def excess_loss(self, gamma: float) -> float:
         """The smallest S for which the condition held after every example, with this edge."""
+        check_number("gamma", gamma, -math.inf, 1.0)
         return max(0.0, float((self.cost - (1.0 - gamma) / self.n_classes * self.weight).max()))
 
     def _edge(self, cost: float, weight: float) -> float:
@@ -129,7 +140,11 @@ def sure_edges(edges: ArrayLike, weights: ArrayLike, worst: float, most: float, 
     array([-0.16,  0.08,  0.16])
     """
     check_delta(delta)
-    shown, total = np.asarray(edges, np.float64), np.asarray(weights, np.float64) / most
+    check_number("worst", worst, high=0.0, low=-math.inf), check_number("most", most, 1e-300)
+    shown = check_numbers("edges", edges, worst - ROUNDING, 1.0 + ROUNDING)
+    total = check_numbers("weights", weights) / most
+    if len(shown) != len(total):
+        raise ValueError(f"give one edge and one sum of weights per learner, got {len(shown)} and {len(total)}")
     mean = ((1.0 - shown) / (1.0 - worst))[:, None]  # of the cost, in [0, 1]
     j = np.arange(1, 41)
     a = 4.0 * 0.5**j
@@ -239,7 +254,13 @@ def lea(advice: ArrayLike, costs: ArrayLike, eta: float, seed: int = 0) -> tuple
     >>> bool(incurred.sum() <= lea_regret(2, 100, delta=0.05))
     True
     """
-    advice, costs = np.asarray(advice, np.int64), np.asarray(costs, np.float64)
+    costs = np.ascontiguousarray(costs, np.float64)
+    if costs.ndim != 2 or not np.isfinite(costs).all():
+        raise ValueError(f"costs must be finite numbers of shape (examples, classes), got shape {costs.shape}")
+    advice = check_codes("advice", advice, costs.shape[1], (len(costs), -1))
+    if not advice.shape[1]:
+        raise ValueError("advice must have a column for each expert, one at least")
+    check_number("eta", eta, high=1e300), check_int("seed", seed, 0)
     out, incurred = np.empty(len(advice), np.int64), np.empty(len(advice))
     _lea(eta, seed, advice, costs, out, incurred)
     return out, incurred
@@ -247,6 +268,7 @@ def lea(advice: ArrayLike, costs: ArrayLike, eta: float, seed: int = 0) -> tuple
 
 def lea_step(n_experts: int, n_examples: int) -> float:
     """eta = sqrt(8 log n / T), the paper's."""
+    check_int("n_experts", n_experts, 1), check_number("n_examples", n_examples, 1)
     return math.sqrt(8.0 * math.log(n_experts) / n_examples)
 
 
@@ -256,6 +278,7 @@ def lea_regret(n_experts: int, n_examples: float, delta: float) -> float:
     sqrt(T log(n) / 2) + sqrt(T log(1 / delta) / 2), for costs in [0, 1] (Cesa-Bianchi and Lugosi 2006, Corollary 4.2).
     """
     check_delta(delta)
+    check_int("n_experts", n_experts, 1), check_number("n_examples", n_examples)
     return math.sqrt(n_examples * math.log(n_experts) / 2.0) + math.sqrt(n_examples * math.log(1.0 / delta) / 2.0)
 
 
@@ -265,6 +288,8 @@ def littlestone_regret(dimension: int, n_classes: int, n_examples: float, delta:
     (Lemma onlineAgnosticLearnability.)
     """
     check_delta(delta)
+    check_number("n_examples", n_examples, 1)
+    check_int("dimension", dimension, 0), check_int("n_classes", n_classes, 2)
     experts = dimension * math.log(n_examples * n_classes)
     return math.sqrt(n_examples * experts / 2.0) + math.sqrt(n_examples * math.log(1.0 / delta) / 2.0)
 
@@ -288,17 +313,22 @@ def excess_of_regret(
     """
     if not 0.0 < check_one_gamma(gamma) < 1.0 or not 0.0 < least_weight <= 1.0:
         raise ValueError(f"gamma must be in (0, 1) and least_weight in (0, 1], got {gamma!r} and {least_weight!r}")
-    drift = gamma * least_weight / n_classes
-    T = 1.0
-    while regret(T) > drift * T:  # a sublinear regret falls behind in the end
-        T *= 2.0
-    best = minimize_scalar(
-        lambda log_T: drift * math.exp(log_T) - regret(math.exp(log_T)),
-        bounds=(0.0, math.log(2.0 * T)),
-        method="bounded",
-        options={"xatol": 1e-9},
-    )
-    return max(0.0, -float(best.fun))
+    drift = gamma * least_weight / check_int("n_classes", n_classes, 2)
+
+    def short(log_T: float) -> float:
+        return drift * math.exp(log_T) - regret(math.exp(log_T))
+
+    # A regret may be 0 at first. On a grid of T up to where it has been behind for a long while, look for the largest
+    # excess, and then between its neighbours.
+    logs = [0.0]
+    while len(logs) < MOST_T and (len(logs) < LEAST_T or min(map(short, logs[-LEAST_T // 4 :])) < 0.0):
+        logs.append(len(logs) * GRID)
+    if len(logs) == MOST_T:
+        raise ValueError(f"the regret exceeds gamma m T / k up to T = {math.exp(logs[-1]):.0e}: it must be sublinear")
+    best = min(logs, key=short)
+    bounds = max(0.0, best - GRID), best + GRID
+    found = minimize_scalar(short, bounds=bounds, method="bounded", options={"xatol": 1e-9}).fun
+    return max(0.0, -float(min(found, short(best))))
 
 
 class Link(NamedTuple):
@@ -317,10 +347,8 @@ def link(n_experts: int, n_classes: int, gamma: float, delta: float, edge: float
     """
     check_delta(delta)
     n, k = check_int("n_experts", n_experts, 2), check_int("n_classes", n_classes, 2)
-    check_one_gamma(gamma)
-    edge = 2.0 * gamma if edge is None else edge
-    if not 0.0 <= gamma < edge <= 1.0:
-        raise ValueError(f"gamma must lie in [0, edge), edge in (0, 1]; got gamma={gamma!r}, edge={edge!r}")
+    edge = 2.0 * check_one_gamma(gamma) if edge is None else edge
+    check_edge(gamma, edge)
     a, b = math.sqrt(math.log(n)), math.sqrt(math.log(1.0 / delta))
     by_range = Link(8.0 * (edge - gamma) / k * a / (a + b), k * (a + b) ** 2 / (8.0 * (edge - gamma)))
     room = (edge - gamma) / (1.0 - gamma)

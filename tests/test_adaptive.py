@@ -8,6 +8,7 @@ from onlineboost import OnlineMBBM, load
 from onlineboost.boosters import adaptive
 from onlineboost.boosters.mbbm import ledger
 from onlineboost.boosters.potentials import build_tables, weight_bounds
+from onlineboost.theory import guarantee
 from onlineboost.theory.simulate import Simulation, draw_labels, draw_votes
 from reference_adaptive import Game
 
@@ -150,6 +151,16 @@ def test_the_identity_holds_for_trees_and_late_classes(quick):
                     lost += len(votes) > 1 and np.delete(votes, own).max() >= votes[own]
         assert abs(found.promised + found.excess - lost) < 1e-6
         assert found.bound is None or lost <= found.bound
+
+
+def test_the_guarantee_has_what_was_lost_and_the_bound():
+    X, y = number_stream(600, d=4, n_classes=3, seed=3)
+    clf = OnlineMBBM(15, gamma="adaptive", combiner="last")
+    said = clf.test_then_train(X, y, classes=[0, 1, 2])
+    found = guarantee(clf, (said != y).sum())
+    assert (said != y).sum() <= round(found.lost, 6) <= found.adaptive_bound  # a tie that is won counts as lost
+    assert abs(found.lost - round(found.lost)) < 1e-9
+    assert "bound from gammas" in dict(found.lines(verbose=True))
 
 
 def test_a_model_goes_on_from_its_file(tmp_path, quick):

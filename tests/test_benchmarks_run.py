@@ -346,6 +346,14 @@ def test_adaptive_plays_games_within_the_bound():
 
 
 @pytest.mark.slow
+def test_voices_are_left_out_one_at_a_time(tmp_path):
+    out = tmp_path / "voices.jsonl"
+    said = run("voices", "--sets", "balance", "--without", "trees", "--orders", 1, "--out", out)
+    assert len(out.read_text().splitlines()) == 2
+    assert "trees" in said
+
+
+@pytest.mark.slow
 def test_combiner_replays_what_the_classifier_predicts():
     votes, y = combiner.recorded("balance", 300, 10)
     clf = OnlineBoostClassifier(10)

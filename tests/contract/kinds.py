@@ -31,7 +31,7 @@ COMMON = {"n_learners": 6, "learner": TREE, "weight_scale": (0.7, 3.0), "grace_p
 WORDS: dict[str, tuple[Any, ...]] = {
     "loss": words.LOSSES,
     "combiner": words.COMBINERS,
-    "vote": (*words.VOTES, "normalized"),
+    "vote": words.VOTES,
     "restart": words.RESTARTS,
     "alpha_steps": words.ALPHA_STEPS,
     "leaf_prediction": words.LEAF_PREDICTIONS,
@@ -58,8 +58,8 @@ APART = (  # words that some losses or potentials alone take
     {"potential", "gamma"},
 )
 
-# Those that `paper` makes have all settings of the others, and their own.
-MAKERS = [f"{entry.name}.paper" if entry.paper else entry.name for entry in ENTRIES]
+PAPER = ".paper"  # behind the name of an estimator: what its `paper` makes
+MAKERS = [*lookup.names(), *(entry.name + PAPER for entry in ENTRIES if entry.paper)]
 
 PAYS_SOON = {"LEAST_ROWS": 2, "LEAST_VOTES": 10}
 LIMITS = 0.1 / adaptive.LADDER
@@ -112,11 +112,12 @@ def words_of(name: str) -> dict[str, list[Any]]:
     default = COMMON | lookup.load(name)().get_params(deep=False)
     default["weight_scale"] = COMMON["weight_scale"]
     taken = WORDS | ({"loss": words.POTENTIAL_LOSSES} if name.startswith("online-mbbm") else {})
-    alone = "" if name.endswith(".paper") else "normalized"  # the word of the paper's forms
+    own = set(lookup.settings_of(name))
+    if name.endswith(PAPER):  # all else is tested without `paper`
+        taken |= {"vote": ("normalized",)}
+        own = own - set(lookup.settings_of(name.removesuffix(PAPER))) | (own & {"vote"})
     return {
-        setting: [word for word in taken[setting] if word not in (default[setting], alone)]
-        for setting in taken
-        if setting in lookup.settings_of(name)
+        setting: [word for word in taken[setting] if word != default[setting]] for setting in taken if setting in own
     }
 
 

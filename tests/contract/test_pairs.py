@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contract.kinds import APART, every_estimator, every_kind, every_two_words, words_of
+from contract.kinds import APART, MAKERS, every_estimator, every_kind, every_two_words, words_of
 from contract.pairs import pairs_of, two_at_a_time
 from onlineboost import lookup
 
@@ -23,14 +23,14 @@ def wanted(name):
 def test_every_estimator_is_there_with_its_defaults_and_with_every_word():
     assert [kind.name for kind in every_estimator()] == list(lookup.names())
     assert len({kind.name for kind in every_kind()}) == len(every_kind())
-    single = {pair for name in lookup.names() for pair in wanted(name) if "maker" in dict(pair)}
+    single = {pair for name in MAKERS for pair in wanted(name) if "maker" in dict(pair)}
     assert len(single) > 60
     assert single <= set(met(every_kind()))
 
 
 def test_every_two_words_meet_in_one_estimator_and_for_soaking_in_each():
-    assert {pair for name in lookup.names() for pair in wanted(name)} <= set(met(every_kind()))
-    for name in lookup.names():
+    assert {pair for name in MAKERS for pair in wanted(name)} <= set(met(every_kind()))
+    for name in MAKERS:
         own = [kind for kind in every_two_words() if kind.name.partition(" ")[0] == name]
         assert wanted(name) <= set(met(own))
 

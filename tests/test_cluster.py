@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from contract.kinds import MEMBERS, TREE, every_estimator, every_kind, shortened
 from helpers import in_blocks, mixed_stream, number_stream
-from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OnlineBoostClassifier, OzaBoost
+from onlineboost import AdaBoostOLM, BestTree, HoeffdingTree, OnlineBoostClassifier, OnlineMBBM, OzaBoost
+from onlineboost.boosters.adaptive import LADDER, first_steps
 from onlineboost.chain import reviews
 from onlineboost.chain.diary import RESTART
 from onlineboost.cli.main import main
@@ -104,6 +105,20 @@ def test_reviews_are_those_of_one_process(restart, stream):
         with Cluster(AdaBoostOLM(6, learner=TREE, restart=restart), parts, rows=rows, engine=Here()) as run:
             for a in range(0, len(y), block):
                 run.partial_fit(X[a : a + block], y[a : a + block], sample_weight=weight[a : a + block])
+            assert saved(run.result()) == saved(one)
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_adaptive_gammas_are_those_of_one_process(announced, stream):
+    X, y, weight = stream
+    classes = sorted(set(y)) if announced else None
+    one = OnlineMBBM(6, learner=TREE, gamma="adaptive").partial_fit(X, y, classes=classes, sample_weight=weight)
+    assert (one.gammas_ != LADDER[first_steps(6)]).sum() > 2, "the test is about gammas that change"
+    for parts, rows, block in ((2, 64, 52), (3, 11, 260), (6, 7, 33)):
+        with Cluster(OnlineMBBM(6, learner=TREE, gamma="adaptive"), parts, rows=rows, engine=Here()) as run:
+            for a in range(0, len(y), block):
+                part = slice(a, a + block)
+                run.partial_fit(X[part], y[part], classes=classes, sample_weight=weight[part])
             assert saved(run.result()) == saved(one)
 
 

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -117,10 +118,14 @@ def test_blocks_do_not_pile_up_before_a_slow_step():
 
 
 def test_threads_work_at_the_same_time():
-    log = Log(8, lambda j, b: 5e-3)
-    start = time.perf_counter()
-    flow(log.steps, 8, 4)
-    assert time.perf_counter() - start < 0.6 * 64 * 5e-3
+    """Four threads on four steps: steps 0 to 3 meet, each with its own block, or nobody gets on."""
+    meetings = {at: threading.Barrier(4, timeout=60.0) for at in range(3, 8)}
+
+    def meet(b, j):
+        if j + b in meetings:
+            meetings[j + b].wait()
+
+    assert flow([partial(meet, j=j) for j in range(4)], 8, 4) == 8
 
 
 def test_waiting_costs_no_processor_time():
@@ -311,16 +316,25 @@ def test_trees_are_the_same_in_any_forest(mixed):
 
 
 def press_at(monkeypatch, call):
-    """Ctrl-C in the middle of the call-th block through a segment."""
-    calls, learn = [], Segment.learn
+    """Ctrl-C in the middle of the call-th block through a segment; no other begins before it is noted."""
+    calls, learn, note = [], Segment.learn, Interrupt._note
+    noted, one_at_a_time = threading.Event(), threading.Lock()
+
+    def note_and_tell(interrupt, signum, frame):
+        try:
+            note(interrupt, signum, frame)
+        finally:
+            noted.set()
 
     def learn_and_press(segment, rows, y, weight):
-        calls.append(1)
-        if len(calls) == call:
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.01)
+        with one_at_a_time:
+            calls.append(1)
+            if len(calls) == call:
+                os.kill(os.getpid(), signal.SIGINT)
+                assert noted.wait(60.0)
         learn(segment, rows, y, weight)
 
+    monkeypatch.setattr(Interrupt, "_note", note_and_tell)
     monkeypatch.setattr(Segment, "learn", learn_and_press)
 
 

@@ -163,6 +163,18 @@ def test_single_rows_are_remembered_as_blocks_are():
     assert [chain.conduct for chain in chains] == [1, 1]
 
 
+@pytest.mark.parametrize("kind", [OnlineBoostClassifier, AdaBoostOLM, OnlineMBBM])
+def test_printed_it_is_in_words_and_mistakes_of_another_run_are_refused(kind):
+    X, y = _noisy(60)
+    clf = kind(3).partial_fit(X, y, classes=[0, 1])
+    text = str(guarantee(clf, 20))
+    assert text.splitlines()[0].split("  ")[0] in ("mistakes made", "edges shown")
+    assert "mistakes made" in text
+    assert "20 of 60" in text
+    with pytest.raises(ValueError, match="61, but the model has learned 60 rows"):
+        guarantee(clf, 61)
+
+
 def test_the_mixture_keeps_its_bound_on_every_stretch():
     """From any round on: log M + log t2, whatever came before."""
     rng, T, M = np.random.default_rng(0), 200, 4

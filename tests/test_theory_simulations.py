@@ -459,3 +459,11 @@ def test_no_guarantee_for_what_has_no_theorem():
 def test_a_bad_number_is_named(call, says):
     with pytest.raises(ValueError, match=says):
         call()
+
+
+def test_what_is_no_run_and_no_table_is_refused():
+    y = draw_labels(20, n_classes=3)
+    with pytest.raises(TypeError, match=r"outcome must be what Simulation\.play returns, got int"):
+        alpha_regrets("logistic", np.zeros((20, 2), int), 3)
+    with pytest.raises(TypeError, match="tables must be those of a Simulation of online-mbbm, got list"):
+        greedy_votes(y, [])

@@ -61,7 +61,7 @@ class Run:
             restart = str(rng.choice(["auto", "always", "never"]))
             return AdaBoostOLM(few, loss=loss, combiner=combiner, restart=restart, random_state=seed)
         if kind < 4:
-            gamma: Any = "auto" if rng.random() < 0.5 else float(rng.uniform(0.0, 0.5))
+            gamma: Any = ("auto", "adaptive", float(rng.uniform(0.0, 0.5)))[rng.integers(3)]
             return OnlineMBBM(few, gamma=gamma, combiner=combiner, random_state=seed)
         if kind == 4:
             panelled = AdaBoostOLM if rng.random() < 0.5 else OnlineMBBM

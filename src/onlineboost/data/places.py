@@ -150,5 +150,6 @@ def _places_shared(name: str) -> str:
     return (
         f"column {name!r} has more than {OWN} different values. At most {OWN} that came more than once are told apart; "
         f"others share {SHARED} places, by a hash of their text, so that each place stands for a mixture. If rare "
-        f"values matter, give numbers that describe them instead; if they do not, call them all 'other'"
+        f"values matter, give numbers that describe them instead; if they do not, call them all 'other'. If the column "
+        f"should be numeric, some value in it is not a number: --numeric on the command line names it"
     )

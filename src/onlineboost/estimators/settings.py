@@ -46,7 +46,7 @@ def yes_or_no(name: str, given: Any) -> bool:
 
 
 OF_THE_PAPER = {  # settings that are there to be compared with, and what takes them
-    "gradient": "AdaBoostOLM.paper(as_printed=...)",
+    "gradient": "AdaBoostOLM.paper(as_printed=True)",
     "as_printed": "AdaBoostOLM.paper(...)",
     "as_programmed": "AdaBoostOLM.paper(...)",
     "potential": "OnlineMBBM.paper(...)",

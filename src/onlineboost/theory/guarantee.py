@@ -79,6 +79,9 @@ class LossGuarantee:
     calibrated: bool = False  # whether what is predicted is the mixture after calibration
     delta: float = 0.0
 
+    def __str__(self) -> str:
+        return _as_text(self.lines())
+
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -153,6 +156,9 @@ class Guarantee:
     lost_promised: float | None = None  # the potential times the weight of all rows
     adaptive_bound: float | None = None  # on `lost`, if gammas are adaptive: docs/adaptive.md
 
+    def __str__(self) -> str:
+        return _as_text(self.lines())
+
     def as_dict(self) -> dict[str, Any]:
         """What is known, in plain numbers; bounds of infinity are left out."""
         known = {name: value for name, value in asdict(self).items() if value is not None}
@@ -196,6 +202,11 @@ class Guarantee:
         return out
 
 
+def _as_text(lines: list[tuple[str, str]]) -> str:
+    width = max(len(heading) for heading, _ in lines)
+    return "\n".join(f"{heading:<{width}}  {text}" for heading, text in lines)
+
+
 def _says(bound: float, n: int) -> str:
     return f"at most {bound:,.0f}" if bound <= n else f"at most {bound:,.0f} (says nothing)"
 
@@ -205,7 +216,7 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossG
 
     ``mistakes`` are those of predictions that were each made when all rows before had been learned, as
     `test_then_train` does it. Where rows have waited for their labels (`learn_pending`), where mistakes count by
-    `class_weight` or `cost_matrix`, and for models that an older version has saved, it is None.
+    `class_weight` or `cost_matrix`, and for models that an older version has saved, it is None. Its text is in words.
 
     Examples
     --------
@@ -224,6 +235,11 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossG
     chain = model.chain
     if not chain.t or len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
         return None
+    if mistakes > chain.t:
+        raise ValueError(
+            f"mistakes is {mistakes:,}, but the model has learned {chain.t:,} rows: count those of its own run, "
+            f"without rows of weight 0"
+        )
     if chain.conduct is None or chain.conduct & AWAITED:
         return None
     late = 0 if model.labels.fixed else model.k  # each class that was not announced has come late, in a row of its own

@@ -152,6 +152,8 @@ def greedy_votes(y: np.ndarray, tables: Tables, edges: ArrayLike | None = None, 
     >>> bool(lost.mean() <= asymptotic_error(3, 30, [0.3, 0.05] * 15))
     True
     """
+    if not isinstance(tables, Tables):
+        raise TypeError(f"tables must be those of a Simulation of online-mbbm, got {type(tables).__name__}")
     N, y = tables.n_learners, check_codes("y", y, tables.n_classes, (-1,))
     votes = np.empty((len(y), N), np.int64)
     gammas = np.array(np.broadcast_to(tables.gamma[::-1] if edges is None else edges, N), np.float64)
@@ -359,9 +361,14 @@ def alpha_regrets(loss: str, votes: np.ndarray, outcome: Outcome) -> np.ndarray:
     >>> alpha_regrets("logistic", votes, run).round(1)
     array([ 8.7, 10.1,  5.6,  5.4])
     """
-    n = votes.shape[1]
+    if not isinstance(outcome, Outcome):
+        raise TypeError(f"outcome must be what Simulation.play returns, got {type(outcome).__name__}")
     if not outcome.before.size:
         raise ValueError("outcome has no trace: call play with trace=True")
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+    votes = check_codes("votes", votes, outcome.before.shape[2], outcome.before.shape[:2])
+    n = votes.shape[1]
     reach = alpha_bound(LOSSES[loss], n)
     runs = [(outcome.before[:, i], votes[:, i], outcome.y, outcome.alphas[:, i]) for i in range(n)]
     return np.array([alpha_regret(loss, *run, reach) for run in runs])

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 
-.PHONY: run test coverage docs package matrix fresh lock soak fuzz bench bench-quick bench-guard bench-docs clean
+.PHONY: run test coverage docs package matrix fresh release-check lock soak fuzz bench bench-quick bench-guard bench-docs clean
 
 run: $(VENV)/installed
 	$(BIN)/onlineboost run nursery
@@ -20,7 +20,8 @@ test: $(VENV)/installed-dev $(VENV)/tried-ray
 # fail_under in pyproject.toml. Tests that need machine code, or too long without it, are marked `compiled`.
 COVERED := $(addprefix tests/test_,$(addsuffix .py,encoder labels table metrics files storage tally words registry folders \
 	forecasts fastmath losses experts evaluate report theory dispatch synthetic cli errors_page)) \
-	tests/contract/test_why.py tests/contract/test_contract.py::test_probabilities_are_probabilities
+	tests/contract/test_why.py tests/contract/test_contract.py::test_probabilities_are_probabilities \
+	tests/test_docs.py::test_the_examples_of_a_module_are_true
 coverage: $(VENV)/installed-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not compiled' \
 		--cov=onlineboost --cov-report=term:skip-covered $(COVERED)
@@ -30,10 +31,12 @@ docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo 'Open site/index.html; with search: $(BIN)/python -m http.server --directory site, then http://localhost:8000'
 
-# Wheel and sdist in the folder dist, checked, installed in an empty environment and run.
+# Wheel and sdist in the folder dist, checked, installed in an empty environment and run; and a wheel with machine code for
+# this Python, its Numba and this system, with which nothing is compiled. Some minutes.
 package: $(VENV)/installed-package
 	rm -rf dist
 	$(BIN)/python -m build -q
+	ONLINEBOOST_MACHINE_CODE=1 $(BIN)/python -m build -q --wheel --no-isolation
 	$(BIN)/python -m twine check --strict dist/*
 	PYTHONPATH=tests $(BIN)/python -m fresh.package dist
 
@@ -45,6 +48,9 @@ matrix:
 # All commands and blocks of the README, as they stand there, by a user who has nothing; five minutes.
 fresh:
 	$(PYTHON) tests/fresh/readme.py
+
+# Before a release: pages, wheel and sdist, the README as a user, the oldest and the newest versions; twenty minutes.
+release-check: docs package fresh matrix
 
 # The exact versions to develop with, with hashes: pip install -r requirements-dev.lock, then pip install --no-deps -e .
 lock: $(VENV)/installed-package
@@ -77,9 +83,9 @@ bench-quick: $(VENV)/installed-bench peers
 bench-guard: $(VENV)/installed
 	$(BIN)/python benchmarks/guard.py
 
-# docs/benchmarks.md and its pictures, from the last make bench.
+# benchmarks/results/speed.md and its pictures, from the last make bench.
 bench-docs: $(VENV)/installed-bench
-	$(BIN)/python benchmarks/bench.py --page docs/benchmarks.md
+	$(BIN)/python benchmarks/bench.py --page benchmarks/results/speed.md
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "onlineboost needs Python 3.11 or newer; try: make PYTHON=python3.12")'
@@ -102,7 +108,7 @@ $(VENV)/installed-docs: $(VENV)/installed
 	touch $@
 
 $(VENV)/installed-package: $(VENV)/installed
-	$(BIN)/python -m pip install -q --disable-pip-version-check build twine uv
+	$(BIN)/python -m pip install -q --disable-pip-version-check build hatchling twine uv
 	touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed

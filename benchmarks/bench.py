@@ -233,7 +233,7 @@ def compare(
             try:
                 stream = as_stream(load_dataset(name), rows)
             except DataError:
-                bench.leave_out(name, "its file is not at hand: set ONLINEBOOST_DATA, see docs/data.md")
+                bench.leave_out(name, "its file is not at hand: set ONLINEBOOST_DATA, see docs/api/data.md")
                 continue
             n, k = len(stream.y), stream.n_classes
             described.append({"name": name, "rows": n, "columns": stream.X.shape[1], "classes": k})

@@ -87,7 +87,7 @@ def key(line: dict[str, Any]) -> tuple[str, int | None, int, str]:
 
 
 def summary(lines: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str, float]]:
-    """Means over the orders (of times, medians) and the standard error of the accuracy, by set and model."""
+    """Means over the orders (of times, medians) and the standard errors of the accuracies, by set and model."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for line in lines:
         groups.setdefault((line["set"], line["model"]), []).append(line)
@@ -95,22 +95,24 @@ def summary(lines: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str, 
     for group, members in groups.items():
         means = {name: float(np.mean([line[name] for line in members])) for name in ("all", "last", "mb")}
         means["us"] = float(np.median([line["us"] for line in members]))
-        error = np.std([line["all"] for line in members], ddof=1) / math.sqrt(len(members)) if len(members) > 1 else 0.0
-        out[group] = {**means, "error": float(error), "orders": len(members)}
+        for name, of in (("error", "all"), ("last error", "last")):
+            values = [line[of] for line in members]
+            means[name] = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0
+        out[group] = {**means, "orders": len(members)}
     return out
 
 
 def show(found: dict[tuple[str, str], dict[str, float]], models: Iterable[str]) -> None:
-    table = Table("set", "model", "orders", "all rows", "±", "last 20 %", "us per row", "MB")
+    table = Table("set", "model", "orders", "all rows", "±", "last 20 %", "±", "us per row", "MB")
     for (name, model), row in found.items():
-        shown = f"{row['all']:.4f}", f"{row['error']:.4f}", f"{row['last']:.4f}", f"{row['us']:.0f}", f"{row['mb']:.1f}"
-        table.add_row(name, model, f"{row['orders']:.0f}", *shown)
+        shares = [f"{row[of]:.4f}" for of in ("all", "error", "last", "last error")]
+        table.add_row(name, model, f"{row['orders']:.0f}", *shares, f"{row['us']:.0f}", f"{row['mb']:.1f}")
     for model in models:
         rows = [row for (_, own), row in found.items() if own == model]
         if rows:
             mean = [f"{np.mean([row[name] for row in rows]):.4f}" for name in ("all", "last")]
             us = f"{np.median([row['us'] for row in rows]):.0f}"
-            table.add_row("mean (us: median)", model, "", mean[0], "", mean[1], us, "")
+            table.add_row("mean (us: median)", model, "", mean[0], "", mean[1], "", us, "")
     Console(width=max(100, Console().width)).print(table)
 
 

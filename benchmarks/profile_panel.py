@@ -22,10 +22,10 @@ from onlineboost.data.errors import DataError
 from onlineboost.panel.columns import COLUMNS, PERIOD, ROWS, densify, learn_metric, refresh
 from onlineboost.panel.combiner import combine, learn_newton
 from onlineboost.panel.member import learn, say
-from onlineboost.panel.neighbours import RECENT
 from onlineboost.panel.panel import ask_panel, new_panel_work
 from onlineboost.panel.refits import DUE, refit
 from onlineboost.panel.refits import PARTS as REFIT_PARTS
+from onlineboost.panel.remembered import RECENT
 from onlineboost.panel.state import MEMBERS, packed, room_for_rows
 
 

@@ -3,7 +3,7 @@
     python benchmarks/whole_streams.py                                      all that is not yet in the file
     python benchmarks/whole_streams.py --systems ours --redo                ours again, after a change to it
     python benchmarks/whole_streams.py --streams car,mice --systems river --orders 1 --seconds 60
-    python benchmarks/whole_streams.py --tidy --page docs/accuracy.md       run nothing: write the page
+    python benchmarks/whole_streams.py --tidy --page benchmarks/results/accuracy.md       run nothing: write the page
 
 Order o is the stream shuffled with seed o = 10, 11, 12, run by a model with seed o; streams in the order of time run
 once. Each run is a line of the file `--out`, with versions. Runs that are in it are not done again. A run that takes
@@ -25,7 +25,7 @@ import accuracy_page
 import bench
 import click
 import numpy as np
-from accuracy_cells import OWN, RESULTS, STREAMS, SYSTEMS, Job, read, step_of
+from accuracy_cells import OWN, RESULTS, SEEN_80, STREAMS, SYSTEMS, Job, read, step_of
 from rich.console import Console
 
 from onlineboost import load_dataset
@@ -88,7 +88,7 @@ def line_of(job: Job, rows: int, result: dict[str, Any], seconds: float) -> dict
     right = right[:done]
     wrong = np.add.reduceat(~right, np.arange(0, done, step), dtype=np.int64)
     took, cpu = result["marks"][-1][1:]
-    online = job.model.partition("-")[0] not in ("lightgbm", "sklearn")
+    online = job.model not in SEEN_80
     return {
         **job._asdict(),
         "rows": rows,

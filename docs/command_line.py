@@ -10,17 +10,17 @@ import click
 from onlineboost.cli.main import COMMANDS, main
 
 PAGE = Path(__file__).with_name("command-line.md")
-ORDER = ("run", "compare", "predict", "show", "datasets", "reproduce", "potential", "bounds")
+ORDER = ("run", "compare", "predict", "show", "serve", "replay", "top", "datasets", "reproduce", "potential", "bounds")
 START = """\
 # The command line
 
 `onlineboost COMMAND --help` says the same as this page, which is made of it (`python docs/command_line.py`). If the
-command is not found, [install](install.md#the-command-line) says where it is.
+command is not found, [start](start.md#the-command-line) says where it is.
 
 * Figures go to stdout, progress and errors to stderr. `--json` prints figures for a program to read.
-* An error is one sentence that says what to do, and the exit code is 2. [All errors](errors.md).
+* An error is one sentence that says what to do, and the exit code is 2.
 * `ONLINEBOOST_DATA` names a folder with files of data sets, and `ONLINEBOOST_OFFLINE=1` says that none is to be
-  downloaded ([data.md](data.md#where-files-are-read-from)).
+  downloaded ([your data](api/data.md#where-files-are-read-from)).
 """
 
 

@@ -1,36 +1,65 @@
-"""What mkdocs does beside its own: README, CHANGELOG and CONTRIBUTING are pages of the site too.
+"""What mkdocs does beside its own: pages that stay where people look for them are pages of the site, too.
 
-They stay where people look for them, at the top of the repository, and their links are made to fit.
+README, CHANGELOG and their like stay at the top of the repository, the file format and the proofs beside their code,
+and studies beside the scripts that made them. Their links are made to fit.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
-PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+PAGES = {  # path in the repository: page of the site
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "src/onlineboost/storage/FORMAT.md": "model-format.md",
+    "src/onlineboost/theory/PROOFS.md": "proofs.md",
+    "src/onlineboost/boosters/potentials/README.md": "potentials.md",
+}
+STUDIES = [*ROOT.glob("benchmarks/results/*.md"), *ROOT.glob("benchmarks/results/pictures/*")]
+PAGES |= {path.relative_to(ROOT).as_posix(): path.relative_to(ROOT / "benchmarks").as_posix() for path in STUDIES}
+SHIM = "https://unpkg.com/iframe-worker/shim"  # which the plugin `offline` would fetch; the same is in pictures
+HOMES = {page: path for path, page in PAGES.items()}
 
 
-def moved(text: str) -> str:
-    """The text of a page at the top, with its links as seen from the folder docs."""
-    text = re.sub(r"(\]\()docs/", r"\1", text)
-    for old, new in PAGES.items():
-        text = re.sub(rf"(\]\(){re.escape(old)}", rf"\1{new}", text)
-    return text
+def moved(text: str, page: str) -> str:
+    """The text of a page of the site, with its links as seen from there; those in the repository fit its home."""
+    home = HOMES.get(page, f"docs/{page}")
+
+    def link(found: re.Match[str]) -> str:
+        target, hash_, anchor = found[1].partition("#")
+        if not target or re.match(r"[a-z]+:", target):
+            return found[0]
+        there = posixpath.normpath(posixpath.join(posixpath.dirname(home), target))
+        there = PAGES.get(there, there.removeprefix("docs/"))
+        return f"]({posixpath.relpath(there, posixpath.dirname(page) or '.')}{hash_}{anchor})"
+
+    return re.sub(r"\]\(([^)\s]+)\)", link, text)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    for old, new in PAGES.items():
-        text = moved((ROOT / old).read_text(encoding="utf-8"))
-        files.append(File.generated(config, new, content=text))
+    for path, page in PAGES.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / path)))
     return files
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """Links of a page in docs that go to the top; and bars of code in tables, which need no backslash here."""
+def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
+    """Links that fit the site; and bars of code in tables, which need no backslash here."""
     markdown = re.sub(r"`[^`\n]*`", lambda m: m[0].replace("\\|", "|"), markdown)
-    return re.sub(r"\]\(\.\./(README|CHANGELOG|CONTRIBUTING)\.md", lambda m: f"]({PAGES[m[1] + '.md']}", markdown)
+    return moved(markdown, page.file.src_uri)
+
+
+def on_post_page(output: str, *, page: Page, **_: object) -> str:
+    return output.replace(SHIM, posixpath.relpath("pictures/iframe-worker.js", posixpath.dirname(page.url) or "."))
+
+
+def on_post_template(output: str, **_: object) -> str:
+    return output.replace(SHIM, "pictures/iframe-worker.js")

@@ -190,7 +190,7 @@ def tree_state(forest, at, sizes):
 
 
 def forests(chain):
-    """The forests of a chain's segments, in order; none where the learners are of another make."""
+    """The forests of a chain's segments, in order; none where the learners are of another library."""
     return [segment.learners.forest for segment in chain.segments if hasattr(segment.learners, "forest")]
 
 
@@ -304,6 +304,7 @@ def model_state(clf):
         "once": [table.tolist() for table in encoder.once],
         "classes": labels.classes.tolist(),
         "counts": model.counts.tobytes(),
+        "sets": None if model.sets is None else bits(model.sets),
         "chain": chain_state(model.chain, encoder.sizes),
     }
 

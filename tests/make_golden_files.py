@@ -38,6 +38,7 @@ KINDS = {entry: (entry, {}) for entry in lookup.names()} | {
     "one-vs-all squared hinge": ("one-vs-all", {"loss": "squared_hinge", "vote": "argmax", "n_learners": 2}),
     "hoeffding-tree majority": ("hoeffding-tree", {"leaf_prediction": "majority", "class_weight": {"a": 2.0}}),
     "hoeffding-tree relative weights": ("hoeffding-tree", {}),  # files before it have no mean of the weights
+    "hoeffding-tree sets": ("hoeffding-tree", {"sets": True}),
     "least-squares ranges": ("least-squares", {}),  # files before it have no ranges of the columns
 }
 

@@ -124,8 +124,8 @@ def rows(named: list[str], chosen: list[str], folder: Path) -> Iterator[tuple[st
             continue
         print(f"{wheel.name} with Python {version} and the {which} versions:", flush=True)
         begun = time.monotonic()
-        needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["frames"], *TOOLS]
-        packages = lowest(needed) if which == "oldest" else needed
+        needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["frames"]]
+        packages = [*(lowest(needed) if which == "oldest" else needed), *TOOLS]  # tools are not what is tried
         try:
             versions, counts = try_out(python, packages, wheel, folder / version)
         except RuntimeError as error:  # it could not be installed

@@ -14,7 +14,7 @@ import numpy as np
 
 import reference
 from onlineboost._compile.random import EAGER, FREQUENCY, uniform
-from onlineboost.panel import columns, combiner, least_squares, neighbours, panel
+from onlineboost.panel import columns, combiner, least_squares, neighbours, panel, remembered
 from onlineboost.panel import eager_trees as eager
 from reference_refits import RefittedTrees, softmax
 
@@ -354,8 +354,13 @@ def centred(logits):
     return np.array(logits) - np.mean(logits)
 
 
-def logits_of(p):
-    return centred(np.log(np.array(p) + combiner.LEAST))
+def logits_of(p, least=combiner.LEAST):
+    return centred(np.log(np.array(p) + least))
+
+
+def logits_of_scores(scores):
+    """The positive root r of r (r - s) = .01^2 is about s, and positive for all s."""
+    return centred(np.log([np.roots([1.0, -s, -1e-4]).max() for s in np.clip(scores, -2.0, 2.0)]))
 
 
 # -------------------------------------------------------------------------------------------------------- the panel
@@ -374,7 +379,10 @@ class Panel:
         self.memory = []  # (values, y, weight) of all rows
         self.said = []  # scores of all rows
         self.refits = RefittedTrees(seed)
-        self.newton = Newton([1.0 / 7.0] * 7, ridge=combiner.PANEL_RIDGE)
+        first = [1.0 / 7.0] * 7 + [0.1]
+        self.newton = Newton(first, ridge=combiner.PANEL_RIDGE)
+        self.slow = Newton(first, combiner.SLOW_FADE, combiner.PANEL_RIDGE)
+        self.shares = np.array([0.5, 0.5])  # of both
         self.labels = []  # (y, weight) of all rows
         self.leads = [0.0]  # after each row, how far the frequencies of the labels are ahead
 
@@ -408,13 +416,40 @@ class Panel:
         self.inputs = np.concatenate([[1.0], z]), np.concatenate([[1.0], 0.35 * np.cos(waves), z])
         self.now = [squares.scores(x, k) for squares, x in zip((self.linear, self.curved), self.inputs, strict=True)]
         self.folded = [score for pair in zip(*self.now, strict=True) for score in pair]
+        own = [sum(w for _, y, w in self.memory if y == c) for c in range(k)]
+        prior = (np.array(own) + 1.0 / k) / (sum(own) + 1.0)
         p = np.mean([tree.distribution(self.values, k) for tree in self.trees], axis=0)
-        voices = [logits_of(p), *self.neighbours(k)]
-        voices += [centred(least_squares.SHARPNESS * np.clip(said, -2.0, 2.0)) for said in self.now]
-        voices.append(logits_of(self.refits.distribution((self.values, self.folded), k)))
+        voices = [logits_of(p, 0.001), *self.neighbours(k, prior)]
+        voices += map(logits_of_scores, self.now)
+        voices.append(logits_of(self.refits.distribution((self.values, self.folded), k), 0.001))
+        voices.append(logits_of(self.naive_bayes(prior, k), 0.001))
         self.logits = np.array(voices)
-        total, self.p = self.newton.combine(self.logits)
-        return np.clip(total, -panel.REACH, panel.REACH).tolist()
+        self.parts = np.array([newton.combine(self.logits)[1] for newton in (self.newton, self.slow)])
+        self.p = self.shares @ self.parts
+        return np.clip(centred(np.log(self.p)), -panel.REACH, panel.REACH).tolist()
+
+    def naive_bayes(self, prior, k):
+        """Normal numbers and frequencies of values, over the rows there have been, a little drawn to those of all."""
+        logits = np.log(prior)
+        for j, (value, there) in enumerate(zip(self.values, self.there, strict=True)):
+            if not there:
+                continue
+            weight, mean, squares = self.columns.of(j)
+            variance = squares / weight if weight else 0.0
+            if self.dense.owners[j] is None:
+                if weight <= 2.0 or variance == 0.0:
+                    continue
+                for c in range(k):
+                    w, m, within = self.columns.of(j, c)
+                    own = (w * m + mean) / (w + 1.0)
+                    spread = (within + 5.0 * variance) / (w + 5.0) + 1e-9 * variance
+                    logits[c] += max(-((value - own) ** 2) / (2.0 * spread) - math.log(spread / variance) / 2.0, -20.0)
+            elif value == 1.0:
+                f = (weight * mean + 1.0) / (weight + 1.0)
+                for c in range(k):
+                    w, m, _ = self.columns.of(j, c)
+                    logits[c] += math.log((w * m + 2.0 * f) / (w + 2.0) / f)
+        return softmax(logits)
 
     def tilt(self):
         """What columns count in the cosines."""
@@ -438,7 +473,7 @@ class Panel:
         z = (np.array(values) - np.array(self.columns.centre)) * np.array(self.scales())
         return np.clip(z, -5.0, 5.0)
 
-    def neighbours(self, k):
+    def neighbours(self, k, prior):
         def distance(a, b, weights):
             a = a + [0.0] * (len(b) - len(a))
             return sum(((u - v) * w) ** 2 for u, v, w in zip(a, b, weights, strict=True))
@@ -447,7 +482,12 @@ class Panel:
         beside = [distance(said, self.folded, self.scores.weight) for said in self.said]
         both = [a + b for a, b in zip(plain, beside, strict=True)]
         turns = ((plain, neighbours.FEW), (plain, neighbours.SOME), (both, neighbours.MANY))
-        return [logits_of(neighbours_vote(distances, self.memory, many, k)) for distances, many in turns]
+        voices = []
+        for distances, many in turns:
+            own = min(many, len(self.memory))  # and the frequencies count as .6 of a neighbour
+            p = (own * np.array(neighbours_vote(distances, self.memory, many, k)) + 0.6 * prior) / (own + 0.6)
+            voices.append(logits_of(p, 0.0))
+        return voices
 
     def is_lost(self, y, weight):
         """Whether the frequencies of the labels are too far ahead, with this row."""
@@ -473,6 +513,10 @@ class Panel:
     def learn(self, y, weight):
         """The row that was asked about. The members meet it first: what is new in it is nothing that was known."""
         self.newton.learn(self.logits, y, weight)
+        self.slow.learn(self.logits, y, weight)
+        shares = self.shares * self.parts[:, y] ** min(weight, 1.0)
+        a = 1.0 / (len(self.memory) + 2.0)
+        self.shares = (1.0 - a) * shares / shares.sum() + 0.5 * a
         if self.meet(self.x):
             self.ask(self.x, len(self.now[0]))
         self.linear.learn(self.inputs[0], y, weight)
@@ -492,6 +536,36 @@ class Panel:
             self.scores.refresh()
 
 
+class Memory:
+    """Which rows are remembered, by their numbers: the last ones, but rows of rare classes stay longer."""
+
+    def __init__(self, k):
+        self.labels, self.places, self.pointer, self.k = [], [], 0, k
+        self.limit = min(remembered.RARE * remembered.RECENT, remembered.RECENT / (2.0 * k))
+
+    def held(self, y):
+        return sum(self.labels[t] == y for t in self.places)
+
+    def learn(self, y):
+        self.labels.append(y)
+        if len(self.places) < remembered.RECENT:
+            self.places.append(len(self.labels) - 1)
+            return
+        rare = {c for c in range(self.k) if self.held(c) <= self.limit}
+        while self.labels[self.places[self.pointer]] in rare:
+            self.pointer = (self.pointer + 1) % remembered.RECENT
+        self.places[self.pointer] = len(self.labels) - 1
+        self.pointer = (self.pointer + 1) % remembered.RECENT
+
+    def factors(self):
+        """What a row of each class counts, as often as its class has come lately."""
+        age = len(self.labels) - 1 - np.arange(len(self.labels))
+        often = np.array([(remembered.LATELY**age)[np.array(self.labels) == c].sum() for c in range(self.k)])
+        held, all_of = np.array([self.held(c) for c in range(self.k)]), len(self.places)
+        factors = np.minimum(1.0, often / often.sum() * all_of / np.maximum(held, 1))
+        return np.where((held > 0) & (held <= 2.0 * self.limit), factors, 1.0)
+
+
 class Panelled(reference.AdaboostOLM):
     """Adaboost.OLM that starts from a panel, and Newton's combiner of panel, recent labels and fifths of the chain."""
 
@@ -503,7 +577,7 @@ class Panelled(reference.AdaboostOLM):
         self.recent = [[] for _ in combiner.FADES]
         start = [1.0] + [0.0] * len(combiner.FADES) + [0.15] * n
         self.newtons = Newton(start), Newton(start, combiner.SLOW_FADE)
-        self.share, self.rounds, self.lost = np.full(4, 0.25), 0, np.zeros(5)
+        self.share, self.rounds, self.lost = np.array(combiner.FIRST), 0, np.zeros(5)
         self.begun = []  # rounds after which another panel took over
 
     def ask(self, x, k):
@@ -535,7 +609,7 @@ class Panelled(reference.AdaboostOLM):
         self.rounds += 1
         self.lost -= min(weight, 1.0) * np.log(forecasts[:, y])
         share = self.share * forecasts[:-1, y] ** min(weight, 1.0)
-        self.share = share / share.sum() * self.rounds / (self.rounds + 1) + 0.25 / (self.rounds + 1)
+        self.share = (share / share.sum() * self.rounds + np.array(combiner.FIRST)) / (self.rounds + 1)
         for i, fade in enumerate(combiner.FADES):
             known = self.recent[i] + [0.0] * (k - len(self.recent[i]))
             self.recent[i] = [fade * v + (1.0 - fade) * (c == y) for c, v in enumerate(known)]

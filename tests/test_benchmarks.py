@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -230,7 +231,7 @@ def test_a_voice_is_left_out_by_a_change_of_the_sources():
             assert text != sources[name]
             compile(text, name, "exec")
     fewer = voices.changed("least squares", sources)["state.py"]
-    assert "MEMBERS = (NEIGHBOURS, REFITS, EAGER,)\n" in fewer
+    assert "MEMBERS = (BAYES, NEIGHBOURS, REFITS, EAGER,)\n" in fewer
     with pytest.raises(ValueError, match="0 times"):
         voices.replaced("a = 1", "^b", "")
 
@@ -301,3 +302,28 @@ def test_simple_guesses_look_at_labels_that_were_before():
     stream = peers.Stream(np.zeros((5, 1)), np.array([1, 1, 0, 0, 0]), {}, 2)
     assert references.no_change(stream, 0).tolist() == [-1, 1, 1, 0, 0]
     assert references.majority(stream, 0).tolist() == [0, 1, 1, 1, 0]
+
+
+def test_a_refitted_learner_sees_the_rows_before_those_it_predicts_and_no_others(monkeypatch):
+    fitted = []
+
+    class Stub:
+        def __init__(self, **settings):
+            pass
+
+        def fit(self, X, y, categorical_feature):
+            fitted.append((X[0, 0], X[-1, 0], len(y)))
+            self.last = X[-1, 0]
+
+        def predict(self, X):
+            assert X[0, 0] == self.last + 1
+            return np.full(len(X), 7)
+
+    monkeypatch.setitem(sys.modules, "lightgbm", SimpleNamespace(LGBMClassifier=Stub))
+    monkeypatch.setattr(references, "MEMORY", 30)
+    y = np.tile([0, 0, 1, 1], 26)
+    y[:4] = 0
+    said = references.refitted(peers.Stream(np.arange(104.0)[:, None], y, {}, 2), 0)
+    assert said[:8].tolist() == [-1, -1, 0, 0, 0, 0, 0, 0]  # nothing, then the only label so far
+    assert (said[8:] == 7).all()
+    assert fitted[-1] == (72.0, 101.0, 30)

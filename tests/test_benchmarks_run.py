@@ -28,6 +28,8 @@ import machine
 import memory
 import moa_streams
 import probabilities
+import rare_events
+import rare_learners
 import scaling
 import threads
 import turns
@@ -441,6 +443,22 @@ def test_kills_leave_no_trace():
     assert "5 of 5 kills left no trace" in run("kills", "--kills", 1, "--models", "hoeffding-tree")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
+@pytest.mark.slow
+def test_serve_measures_requests_of_all_kinds():
+    pytest.importorskip("uvicorn")
+    output = run("serve", "--models", "adaboost-olm:3", "--seconds", 1, "--rate", 50)
+    for load in ("hello", "predict 100", "learn 1000", "fdatasync"):
+        assert load in output
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
+@pytest.mark.slow
+def test_serve_kills_lose_nothing():
+    pytest.importorskip("uvicorn")
+    assert "all is as it should be" in run("serve_kills", "--kills", 2, "--full", 1)
+
+
 @pytest.mark.slow
 def test_model_files_are_timed_beside_pickles():
     output = run("model_files", "--megabytes", 1, "--rows", 0, "--turns", 1)
@@ -498,3 +516,51 @@ def test_whole_streams_that_were_cut_are_run_again_with_more_time():
     assert whole_streams.is_done(line, 60.0)
     assert not whole_streams.is_done(line, 61.0)
     assert not whole_streams.is_done(None, 1.0)
+
+
+def test_rare_learners_know_no_row_before_it_was_predicted(monkeypatch, tmp_path):
+    stream = rare_events.make_stream("car:good", 0)
+    assert (stream.y.sum(), len(stream.nominal)) == (69, 6)
+    stream = rare_learners.Stream(stream.X[:400], stream.y[:400], stream.nominal)
+    stream.save(tmp_path / "stream.npz")
+    words = ["rare_learners.py", "ours-adaboost-olm", str(tmp_path / "stream.npz"), str(tmp_path / "out.npz")]
+    monkeypatch.setattr(sys, "argv", words)
+    rare_learners.main()
+    with np.load(tmp_path / "out.npz") as out:
+        assert out["p"].shape == (400,)
+        assert str(out["version"]).startswith("onlineboost ")
+        assert out["size"] > 1000
+        assert rare_events.figures(stream.y, out["p"])["auc"] > 0.6
+    seen = []
+
+    def fit(stream, memory, seed):
+        seen.append((memory.start, memory.stop))
+        return lambda X: np.full(len(X), float(memory.stop)), lambda: 1
+
+    monkeypatch.setitem(rare_learners.BATCH, "stub", fit)
+    p, _, size = rare_learners.run("stub", stream, 0)
+    first = seen[0][1]
+    assert seen == [(0, stop) for stop in range(first, 400, 16)]
+    assert size == 1
+    assert p[first:].tolist() == [float(i // 16 * 16) for i in range(first, 400)]
+    assert (p[:first] <= 0.5).all()
+
+
+def test_rare_events_are_compared_seed_by_seed(tmp_path):
+    line = {"stream": "payments:200", "us": 90.0, "bytes": 5_000}
+    line |= {"auc": 0.8, "ap": 0.2, "log_loss": 0.1, "last_auc": 0.8, "last_ap": 0.3}
+    lines = [{**line, "seed": seed, "model": "ours-online-boost"} for seed in (0, 1)]
+    lines += [{**line, "seed": seed, "model": "lightgbm", "auc": 0.7 + 0.2 * seed} for seed in (0, 1, 2)]
+    lines.append({"stream": "payments:200", "seed": 1, "model": "catboost", "error": "no room"})
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    told = run("rare_events", "--table", "--out", path).splitlines()
+    assert len(told) == 4
+    cells = [cell.strip() for cell in told[3].split("|")[1:-1]]
+    assert cells[:4] == ["payments:200", "LightGBM, defaults", "2", ".800 ± .141"]
+    assert cells[4:] == [".200 ± .000", ".100 ± .000", ".800, .300", "90", "5", "1, 2"]
+
+
+def test_sets_stay_within_their_bounds_against_adversaries():
+    told = run("sets", "--games", 1)
+    assert "exceeded 0 times" in told, told

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from typing import NamedTuple
 
 import pytest
 
+from onlineboost._compile import cache
 from onlineboost._compile.dispatch import Contract
+from onlineboost._compile.numba_internals import processor
 
 ASK = "from onlineboost._compile import cache, random; print(cache.USABLE, cache.CACHE_DIR, random.uniform(1, 2, 3, 4))"
 
@@ -28,6 +31,48 @@ def test_a_folder_of_the_users_own_is_cut_by_versions_too(tmp_path):
     assert folder.startswith(f"{tmp_path}{os.sep}kernels-")
     assert any(tmp_path.rglob("*.nbc"))
     assert {path.name for path in tmp_path.iterdir()} == {os.path.basename(folder)}
+
+
+SHIPPED = """
+from numba.core import event
+compiled = event.RecordingListener()
+event.register("numba:compile", compiled)
+from onlineboost._compile.random import uniform
+uniform(1, 2, 3, 4)
+print(any(each.data["dispatcher"].py_func.__name__ == "uniform" for _, each in compiled.buffer))
+"""
+
+
+def test_machine_code_in_the_package_is_used_if_this_machine_would_make_the_same(tmp_path):
+    package = tmp_path / "onlineboost"
+    shutil.copytree(cache.ROOT, package, ignore=shutil.ignore_patterns("__pycache__"))
+    source = package / "_compile" / "random.py"
+
+    def compiles(code=SHIPPED, **environment):
+        nowhere = os.path.join(os.devnull, "below")
+        env = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": nowhere, **environment}
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip() == "True", done.stderr
+
+    assert compiles(NUMBA_CACHE_DIR=str(tmp_path / "store")) == (True, "")
+    shutil.copytree(tmp_path / "store", package / "_machine_code")
+    assert compiles() == (False, "")
+    assert compiles(ONLINEBOOST_PREBUILT="0")[0]
+    assert compiles(NUMBA_OPT="1")[0]
+    assert compiles("import numba; numba.__version__ = '0.0'" + SHIPPED)[0]
+    if processor():  # a processor without AVX2
+        assert compiles(NUMBA_CPU_FEATURES="+sse4.2")[0]
+    (file,) = (package / "_machine_code").rglob("*.nbc")
+    good = file.read_bytes()
+    file.write_bytes(good[:-100])
+    compiled, said = compiles()
+    assert compiled
+    assert "is damaged" in said
+    assert "replaced" not in said
+    file.write_bytes(good)
+    source.write_text(source.read_text() + "# an edit\n")
+    assert compiles() == (True, "")
 
 
 @pytest.mark.parametrize("where", [os.path.join(os.devnull, "below")])

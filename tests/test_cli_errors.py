@@ -127,7 +127,7 @@ def test_escape_codes_of_a_file_do_not_reach_the_terminal(tmp_path):
         assert "\x1b[2J" not in done.output
         assert "\x1b[31m" not in done.output
         assert "\u202e" not in done.output
-        assert "\\x1b[31m" in done.output
+        assert "\\x1b[31m" in "".join(done.output.split())  # a title may be cut into lines
 
 
 # ---------------------------------------------------------------------------------------------------------- options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -94,6 +95,25 @@ def test_predict(kind, sources, saved, tmp_path):
     np.testing.assert_array_equal(shares, model.predict_proba(block.X))
 
 
+def test_why_names_columns_with_signs(sources, saved, tmp_path):
+    (block, *_) = read_blocks(sources["csv"], "label")
+    few = tmp_path / "few.csv"
+    few.write_text("".join(sources["csv"].read_text().splitlines(keepends=True)[:4]))
+    model = onlineboost.load(saved)
+    label = str(model.classes_[1])
+    done = call("predict", saved, few, "--why", "--label", label)
+    rows = list(csv.reader(done.stdout.splitlines()))
+    assert rows[0] == ["row", "prediction", "why"]
+    for b, (_, _, why) in enumerate(rows[1:]):
+        values = [column[b] for column in block.X.columns]
+        known = model.explain(dict(zip(block.X.names, values, strict=True)), label=label, by="columns")
+        assert why.startswith(f"{label} {known.probability:.3f}: ")
+        name, margin = next(iter(known.margins.items()))
+        assert f"{margin:+.2f} {name} = " in why
+    assert "--label 'nonesuch' is no label" in told(call("predict", saved, few, "--why", "--label", "nonesuch"))
+    assert "it goes with --why" in told(call("predict", saved, few, "--label", label))
+
+
 @pytest.mark.parametrize("kind", ["csv", "ndjson", "parquet"])
 def test_predictions_can_be_joined_with_their_rows(kind, sources, saved, tmp_path):
     if kind not in sources:
@@ -110,6 +130,14 @@ def test_predictions_can_be_joined_with_their_rows(kind, sources, saved, tmp_pat
     right = f"500 rows predicted, {np.mean(said == block.y):.4f} of them right."
     assert done.stderr.strip() == f"{right} Wrote {tmp_path / 'said.csv'}."
     assert call("predict", saved, sources[kind], "--target", "label").stderr.strip() == right
+    others = (tmp_path / "others.csv", sources["csv"].read_text().splitlines())
+    label = others[1][0].split(",").index("label")
+    rows = [line.split(",") for line in others[1]]
+    for row in rows[1:4]:
+        row[label] = "new"
+    others[0].write_text("\n".join(map(",".join, rows)) + "\n")
+    said = call("predict", saved, others[0], "--target", "label").stderr
+    assert "; 3 of them have a label that the model has never met ('new'), and count as wrong." in said
     assert "no column is named 'nonesuch'" in told(call("predict", saved, sources[kind], "--keep", "nonesuch"))
 
 

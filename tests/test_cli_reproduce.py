@@ -13,7 +13,11 @@ import time
 import pytest
 from click.testing import CliRunner
 
+from onlineboost._compile import jit
+from onlineboost.chain import model
 from onlineboost.cli.main import main
+from onlineboost.estimators import memory
+from onlineboost_paper import cells
 from onlineboost_paper import tables as paper_tables
 from onlineboost_paper.command import orders_of
 
@@ -66,6 +70,21 @@ def test_as_printed_as_programmed_and_ours_stand_side_by_side(tmp_path):
     for system in forms.values():
         assert f"{tails[system]:.3f}".lstrip("0") in section
     assert "AdaOLM as printed" not in page  # its own rows, not one more column of every table
+
+
+@pytest.mark.filterwarnings("always:the model has reached")
+def test_what_every_cell_warns_of_is_said_once(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(memory, "LOOK", 50)
+    monkeypatch.setattr(memory, "reached", lambda chain: True)
+    monkeypatch.setattr(model, "announce_compilation", jit._announce)  # as if nothing were compiled yet
+    cells._warm_up_system.cache_clear()
+    args = ["reproduce", *TINY, "--orders", "3", "--limit", "100", "--jobs", "1", "--out", str(tmp_path)]
+    done = CliRunner().invoke(main, args)
+    assert done.exit_code == 0, done.output
+    assert done.output.count("has reached its memory_limit") == 1
+    assert done.output.count("Compiling for this machine") == 1
+    assert "15 to 40 s" not in done.output + capfd.readouterr().err
+    assert "warnings" not in (tmp_path / "cells.jsonl").read_text()
 
 
 def test_a_report_alone_has_all_that_was_run_whether_the_data_are_at_hand_or_not(tmp_path, monkeypatch):

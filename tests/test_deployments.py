@@ -103,7 +103,11 @@ def test_no_folder_at_all():
     """A file system that can only be read: one warning says so, and what to do."""
     usable, _ = kernel(NO_TEMPORARY, {"XDG_CACHE_HOME": os.path.join(os.devnull, "below")})
     assert not usable
-    code = NO_TEMPORARY + "from onlineboost._compile.jit import announce_compilation\nannounce_compilation('it')"
+    code = (
+        NO_TEMPORARY
+        + "from onlineboost._compile.jit import announce_compilation\nannounce_compilation('it')\n"
+        + KERNEL
+    )
     said = run(code, {"XDG_CACHE_HOME": os.path.join(os.devnull, "below")}).stderr
     assert "machine code cannot be kept" in said
     assert "set NUMBA_CACHE_DIR to a folder of your own" in said
@@ -152,6 +156,7 @@ def test_a_folder_of_another_user_is_left_alone(tmp_path, monkeypatch):
 def test_without_source_files_nothing_is_kept(monkeypatch, tmp_path):
     """In an archive there is no telling when machine code is out of date."""
     monkeypatch.setattr(cache, "ROOT", tmp_path)
+    monkeypatch.setattr(cache, "SOURCES", cache.source_hash(cache.WITH_KERNELS))
     assert cache._settle()[1] == "the package has no source files"
 
 

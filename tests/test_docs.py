@@ -10,6 +10,8 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -19,7 +21,8 @@ from click.testing import CliRunner
 from onlineboost.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]  # all but the changelog
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]  # all but the changelog
+PAGES += [page for folder in ("docs", "src", "benchmarks") for page in sorted((ROOT / folder).rglob("*.md"))]
 EXAMPLES = [  # modules whose docstrings have some
     ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
     for path in sorted((ROOT / "src").rglob("*.py"))
@@ -40,8 +43,8 @@ OLD_NAMES = {
 }
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-of_what_is_there = pytest.mark.parametrize(  # these two have names and files that are yet to be written
-    "page", [page for page in PAGES if page.name not in ("new-booster.md", "extend.md")], ids=lambda page: page.name
+of_what_is_there = pytest.mark.parametrize(  # that one has names and files that are yet to be written
+    "page", [page for page in PAGES if page.name != "extend.md"], ids=lambda page: page.name
 )
 
 
@@ -76,18 +79,20 @@ def test_the_python_of_a_page_runs_when_pasted(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     namespace = {"__name__": "__main__"}
-    if page.name == "tutorial.md":
+    if page.name == "start.md":
         return  # see below
     for more, line, block in blocks(page, "python"):
         if not more:
             run(block, page.name, line, namespace)
 
 
-def test_the_tutorial_runs_as_it_stands(tmp_path, monkeypatch):
+def test_the_first_page_runs_as_it_stands(tmp_path, monkeypatch):
     """Its commands, too, between the blocks of Python that they need."""
     monkeypatch.chdir(tmp_path)
-    page, namespace = ROOT / "docs" / "tutorial.md", {"__name__": "__main__"}
-    both = [*blocks(page, "python"), *blocks(page, "sh")]
+    page, namespace = ROOT / "docs" / "start.md", {"__name__": "__main__"}
+    commands = [block for block in blocks(page, "sh") if block[2].startswith("onlineboost ")]
+    both = [*blocks(page, "python"), *commands]
+    assert len(commands) == 2
     for _, line, block in sorted(both, key=lambda found: found[1]):
         if not block.startswith("onlineboost "):
             run(block, page.name, line, namespace)
@@ -177,7 +182,7 @@ def test_every_promise_names_a_test_that_is_where_it_says():
     text = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
     files = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
     named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", text)
-    assert len(named) > 80
+    assert len(named) > 70
     for file, name in named:
         assert f"def {name}(" in files[file], f"{file}::{name}"
     rows = [line for line in text.splitlines() if re.match(r"\| (?!\*\*|promise|what went|where|---)", line)]
@@ -195,7 +200,52 @@ def test_a_promise_that_make_test_does_not_try_says_so():
             assert "`make soak`" in row, row
 
 
-def test_the_picture_shows_every_package():
+def test_the_picture_and_the_table_show_every_package():
     picture = (ROOT / "docs" / "pictures" / "packages.svg").read_text()
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## The packages\n")[2]
     for path in (ROOT / "src" / "onlineboost").glob("*/__init__.py"):
         assert f">{path.parent.name}</text>" in picture
+        assert f"`{path.parent.name}`" in table.partition("\n## ")[0]
+
+
+# ------------------------------------------------------------------------------------------------------------ English
+
+NOT_ENGLISH = r"of another make|\banew\b|\bso many\b|\bis no model that\b|\bof no good\b"
+
+
+@every_page
+def test_pages_use_the_words_of_the_field(page):
+    """Not translated idioms: write "again", "of other libraries", the number itself, what a thing is."""
+    assert not re.findall(rf"(?i)[^\n]*(?:{NOT_ENGLISH})[^\n]*", page.read_text(encoding="utf-8"))
+
+
+def test_words_are_spelt_right():
+    pytest.importorskip("codespell_lib", reason="codespell is not installed: pip install -e '.[dev]'")
+    done = subprocess.run([sys.executable, "-m", "codespell_lib"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_pages_that_the_code_names_exist():
+    """`docs/data.md`, `storage/FORMAT.md` and their like in docstrings, comments and messages."""
+    homes = (ROOT, ROOT / "src" / "onlineboost")
+    for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]:
+        for name in re.findall(r"\b[\w-]+(?:/[\w-]+)*/[\w-]+\.md\b", path.read_text(encoding="utf-8")):
+            assert name.startswith("results/") or any((home / name).is_file() for home in homes), f"{path.name}: {name}"
+
+
+def test_the_pages_stay_short():
+    """At most 22 pages and 34,000 words in docs, without what is made of the code; the README at most 900."""
+    pages = [page for page in (ROOT / "docs").glob("*.md") if page.name != "command-line.md"]
+    assert len(pages) <= 22
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 34_000
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+
+
+def test_docstrings_and_messages_use_the_words_of_the_field():
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        if path.parent.name not in ("panel", "_compile")  # yet
+        for line in re.findall(rf"(?i)[^\n]*(?:{NOT_ENGLISH})[^\n]*", path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

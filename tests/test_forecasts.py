@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from onlineboost import AdaBoostOLM, OnlineBoostClassifier
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.panel.combiner import (
+    FIRST,
     FORECASTS,
     SLACK,
     TOO_MUCH,
@@ -36,13 +37,13 @@ def _round(mixture, forecasts, y, weight, t):
 def _run(stream, k):
     """The mixture after a stream of (forecasts, label), and its twin: the sum of all ways to switch, by their odds."""
     mixture, forecasts = new_mixture(), new_forecasts(k)
-    odds, lost = np.full(FORECASTS, 1.0 / FORECASTS), 0.0
+    odds, lost = np.array(FIRST), 0.0
     for t, (p, y) in enumerate(stream, 1):
         forecasts[:FORECASTS] = p
         lost -= math.log(odds @ p[:, y])
         _round(mixture, forecasts, y, 1.0, t)
         odds = odds * p[:, y] / (odds @ p[:, y])
-        odds = odds * t / (t + 1) + np.full(FORECASTS, 1.0 / (FORECASTS * (t + 1)))
+        odds = (odds * t + np.array(FIRST)) / (t + 1)
     np.testing.assert_allclose(mixture.share, odds, rtol=1e-9)
     assert mixture.lost[-1] == pytest.approx(lost)
     return mixture
@@ -60,22 +61,22 @@ def test_the_mixture_loses_no_more_than_its_bound(seed):
         p[best[2 * t // T], y] += 3.0
         stream.append((p / p.sum(axis=1, keepdims=True), y))
     lost = _run(stream, k).lost
-    assert lost[-1] <= mixture_bound(lost[:-1], T)
+    assert lost[-1] <= mixture_bound(lost[:-1], T, shares=FIRST)
     followed = -sum(math.log(p[best[2 * t // T], y]) for t, (p, y) in enumerate(stream))
-    assert lost[-1] <= mixture_bound([followed], T, switches=1, n_forecasts=FORECASTS)
+    assert lost[-1] <= mixture_bound([followed], T, switches=1, n_forecasts=FORECASTS, shares=FIRST)
     assert followed < lost[-1]
 
 
 def test_an_adversary_does_not_get_above_the_bound():
     """Whoever has the largest share is wrong."""
-    share, stream = np.full(FORECASTS, 1.0 / FORECASTS), []
+    share, stream = np.array(FIRST), []
     for t in range(1, 301):
         p = np.full((FORECASTS, 2), 0.5)
         p[share.argmax()] = 0.05, 0.95
         stream.append((p, 0))
-        share = share * p[:, 0] / (share @ p[:, 0]) * t / (t + 1) + 1.0 / (FORECASTS * (t + 1))
+        share = (share * p[:, 0] / (share @ p[:, 0]) * t + np.array(FIRST)) / (t + 1)
     lost = _run(stream, 2).lost
-    assert lost[-1] <= mixture_bound(lost[:-1], 300)
+    assert lost[-1] <= mixture_bound(lost[:-1], 300, shares=FIRST)
 
 
 def test_the_guarantee_of_a_run():
@@ -87,12 +88,12 @@ def test_the_guarantee_of_a_run():
     found = guarantee(clf, int((said != y).sum()))
     assert found.lost == pytest.approx(-np.log(p[np.arange(300), y]).sum())
     assert found.mistakes <= found.lost / math.log(2.0) <= found.mistake_bound
-    assert found.loss_bound == mixture_bound(list(found.losses.values()), 300)
+    assert found.loss_bound == mixture_bound(list(found.losses.values()), 300, shares=list(found.shares.values()))
     words = dict(found.lines(verbose=True))
     assert {"log loss", "best forecast", "other forecast", "bound on log loss", "bound on mistakes"} <= set(words)
     assert found.as_dict()["losses"]["the combiner"] > 0.0
-    assert guarantee(clf.set_params(class_weight="balanced"), 0) is None
-    assert guarantee(AdaBoostOLM(3).partial_fit(np.empty((0, 3)), [], classes=[0, 1]), 0) is None
+    assert not guarantee(clf.set_params(class_weight="balanced"), 0)
+    assert not guarantee(AdaBoostOLM(3).partial_fit(np.empty((0, 3)), [], classes=[0, 1]), 0)
 
 
 @pytest.mark.parametrize(("wrong", "rows"), [(0.25, 5000), (0.28, 1200)])

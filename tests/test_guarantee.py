@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import onlineboost
-from onlineboost import AdaBoostOLM, OnlineBoostClassifier, OnlineMBBM
+from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier, OnlineMBBM
 from onlineboost.theory import guarantee, hedge_bound, mixture_bound
 from soak import guarantees
 from test_cli_models import pipe
@@ -136,9 +136,24 @@ def test_labels_that_came_late_have_no_guarantee():
     for learn_late in (lambda clf, row, label: clf.learn_pending(clf.predict_pending(row).ticket, label),):
         clf = AdaBoostOLM(5).fit(X, y)
         clf.learn_one(X[0].tolist(), 0)
-        assert guarantee(clf, 3) is not None
+        assert guarantee(clf, 3)
         learn_late(clf, X[0].tolist(), 1)
-        assert guarantee(clf, 3) is None
+        assert "waited for their labels" in str(guarantee(clf, 3))
+
+
+@pytest.mark.parametrize(
+    ("clf", "why"),
+    [
+        (HoeffdingTree(), "no theorem is about HoeffdingTree"),
+        (AdaBoostOLM(2, class_weight="balanced"), "class_weight or cost_matrix"),
+    ],
+    ids=str,
+)
+def test_where_nothing_is_guaranteed_the_reason_is_said(clf, why):
+    found = guarantee(clf.fit(*_noisy(20)), 3)
+    assert not found
+    assert why in str(found)
+    assert "no row has been learned" in str(guarantee(AdaBoostOLM(2).partial_fit(np.zeros((0, 1)), [], [*"ab"]), 0))
 
 
 def test_a_file_knows_what_its_run_was_like(tmp_path):
@@ -148,7 +163,9 @@ def test_a_file_knows_what_its_run_was_like(tmp_path):
     assert guarantee(onlineboost.load(tmp_path / "model.olb"), 50) == guarantee(clf, 50)
     clf._model.chain.conduct = None  # as in a file of an older version
     clf.save(tmp_path / "model.olb")
-    assert guarantee(onlineboost.load(tmp_path / "model.olb"), 50) is None
+    assert guarantee(onlineboost.load(tmp_path / "model.olb"), 50).why.startswith(
+        "the model is from a file of an older version"
+    )
 
 
 def test_single_rows_are_remembered_as_blocks_are():

@@ -27,7 +27,7 @@ SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
 MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 400, 60, 10
 
 PUBLIC = ("cluster", "contracts", "data", "datasets", "estimators", "evaluation", "report", "storage", "theory")
-PRIVATE = ("_compile", "boosters", "chain", "cli", "explain", "files", "panel", "trees")
+PRIVATE = ("_compile", "boosters", "chain", "cli", "explain", "files", "panel", "service", "trees")
 
 
 def name_of(path):

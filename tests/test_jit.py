@@ -10,12 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import llvmlite.binding
 import numpy as np
 import pytest
 
 import onlineboost
 from onlineboost._compile import cache
 from onlineboost._compile import jit as _jit
+from onlineboost._compile.numba_internals import processor
 from soak.strikes import struck_after
 
 ROOT = Path(onlineboost.__file__).parent
@@ -77,6 +79,57 @@ def test_without_the_compiler_the_run_is_the_same():
     (plain, *others), (compiled, *same) = (run_script(NUMBA_DISABLE_JIT=off).splitlines() for off in "10")
     np.testing.assert_allclose(ast.literal_eval(plain), ast.literal_eval(compiled), atol=1e-5)
     assert others == same
+
+
+WHOLE = """
+import hashlib
+import numpy as np
+from numba import njit
+from onlineboost._compile.jit import bare_kernel, entry_kernel, summing_kernel
+from onlineboost._compile.numba_internals import processor
+
+@bare_kernel
+def squared(x):
+    return x * x
+
+@summing_kernel
+def total(values):
+    out = 0.0
+    for value in values:
+        out += squared(value)
+    return out
+
+@entry_kernel
+def both(values):
+    return total(values) + squared(values[0])
+
+values = np.random.default_rng(0).normal(size=1001)
+here = both(values)
+made = [kernel.overloads[kernel.signatures[0]].library for kernel in (both, total, squared)]
+print([library._finalized for library in made])
+assert njit(lambda x: squared(x) + 1.0)(3.0) == 10.0  # a kernel of somebody else calls what has no code yet
+assert squared(3.0) == 9.0  # and so does Python
+print(here.hex(), hashlib.sha256(made[0]._get_compiled_object()).hexdigest(), processor())
+"""
+
+
+def test_a_kernel_is_compiled_with_all_that_it_calls(tmp_path):
+    said = run_script(WHOLE, NUMBA_DISABLE_JIT="0", NUMBA_CACHE_DIR=str(tmp_path))
+    assert said.splitlines()[0] == "[True, False, False]"
+
+
+@pytest.mark.skipif(processor() is None, reason="kernels are compiled for this very processor")
+def test_processors_of_one_level_run_the_same_machine_code(tmp_path):
+    """With AVX-512 vectors are twice as long, and sums would be added up in another order."""
+    has = {name for name, there in llvmlite.binding.get_host_cpu_features().items() if there}
+    few = {name for name in has if not name.startswith("avx512")}
+    said = []
+    for names in (has, few, few - {"avx2"}):
+        setting = {"NUMBA_CPU_FEATURES": ",".join(f"+{name}" for name in sorted(names)), "PYTHONHASHSEED": "0"}
+        folder = str(tmp_path / str(len(said)))
+        said.append(run_script(WHOLE, NUMBA_DISABLE_JIT="0", NUMBA_CACHE_DIR=folder, **setting))
+    assert said[0] == said[1]
+    assert said[2].endswith(" None\n")  # below the level: for this very processor
 
 
 def test_in_a_second_process_nothing_is_compiled():
@@ -174,6 +227,7 @@ def test_without_the_options_that_numba_does_not_promise_kernels_are_the_same_if
 def test_what_a_handler_raises_while_a_kernel_is_loaded_goes_on_and_spoils_nothing(tmp_path, monkeypatch, caplog):
     """Nor is the machine code thrown away. TimeoutError is an OSError, as those of the system are."""
     monkeypatch.setattr(cache, "CACHE_DIR", tmp_path)
+    cache.before_compiling.clear()  # what another test would have said
 
     def twice(x):
         return x + x

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from onlineboost import HoeffdingTree, prequential
 from onlineboost.data.errors import DataError
 from onlineboost.data.labels import Labels, object_array, sorted_labels
 from onlineboost.estimators.checks import check_labels
@@ -114,6 +115,17 @@ def test_dates_of_numpy_stay_dates(unit):
     np.testing.assert_array_equal(labels.classes[codes], y)
     assert labels.classes.dtype == sorted_labels(y).dtype == y.dtype
     assert labels.read_one(y[1])[0].tolist() == [1]
+
+
+@pytest.mark.parametrize("mixed", [[1, "1", 2], ["1", 1, 2], [2, 1.0, True], ["b", "a", "b"]], ids=str)
+@pytest.mark.parametrize("kind", [list, object_array])
+def test_classes_have_one_type_however_they_became_known(mixed, kind):
+    X, y = np.zeros((len(mixed), 1)), kind(mixed)
+    ran = HoeffdingTree()
+    prequential(ran, X, y)
+    models = [ran, HoeffdingTree().fit(X, y), HoeffdingTree().partial_fit(X, y)]
+    assert len({clf.classes_.dtype for clf in models}) == 1
+    assert len({str(sorted(clf.classes_.tolist(), key=str)) for clf in models}) == 1
 
 
 def test_classes_are_sorted_where_they_can_be():

@@ -87,12 +87,13 @@ def test_boosted_members_are_those_of_the_twin():
 
 
 def test_a_member_alone_is_its_voice_in_the_panel():
-    """Bit for bit where the panel takes probabilities; a softmax and a logarithm round."""
+    """As the voice speaks by the first rules, which are a member's own: a softmax and a logarithm round."""
     X, y, weight = mixed_stream(240, seed=1)
     flagship = OnlineBoostClassifier(1, random_state=SEED).partial_fit(X, y, sample_weight=weight)
     model = flagship._model
     panel, k = model.chain.panel.state, model.k
     rows = model.chain.new_rows(model.encoder.read(X[:40], learning=False).X, k, None, None).X
+    panel.rules[0] = 1
     work, voices = new_panel_work(panel, k), []
     for row in rows:
         ask_panel(panel, row[None], k, work, np.zeros((1, k)))
@@ -146,7 +147,7 @@ def test_bad_settings_are_named():
         assert repr(bad) in str(error.value)
     with pytest.raises(ValueError, match="cosines must be True or False, got 'yes'"):
         LeastSquares(cosines="yes").fit(X, y)
-    for setting in ({"class_weight": "balanced"}, {"cost_matrix": {0: {1: 2.0}}}, {"calibrate": True}):
+    for setting in ({"class_weight": "balanced"}, {"cost_matrix": {0: {1: 2.0}}}, {"calibrate": True}, {"sets": True}):
         with pytest.raises(ValueError, match="of a weak learner has no effect"):
             AdaBoostOLM(2, learner=EagerTrees(**setting)).fit(X, y)
     with pytest.raises(ValueError, match="learner of BestTree must be a HoeffdingTree"):

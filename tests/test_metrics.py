@@ -9,11 +9,12 @@ import pytest
 from sklearn import metrics as theirs
 
 from onlineboost import HoeffdingTree
-from onlineboost.cli import measure
+from onlineboost.cli import tables
 from onlineboost.evaluation import Metrics, Result, Tally, interval, prequential
-from onlineboost.evaluation.metrics import BINS, METRICS
+from onlineboost.evaluation.metrics import METRICS
 from onlineboost.evaluation.prequential import SCORES
-from onlineboost.report import charts, page
+from onlineboost.evaluation.sums import BINS
+from onlineboost.report import comparison, page
 from onlineboost.storage.values import Reader, Writer
 
 RATES = ("precision", "recall", "f1")
@@ -41,8 +42,8 @@ def counted(rows, ends=(), labels="abcd", **settings):
 def test_a_metric_is_known_everywhere_by_its_line_in_the_list():
     assert list(Metrics().as_dict()) == list(METRICS)
     shown = {name for name, metric in METRICS.items() if metric.about}
-    assert {"balanced_accuracy", "kappa", "macro_f1", "log_loss", "ece"} == shown
-    assert measure.SHOWN.keys() - {"cost"} == charts.SHOWN.keys() == shown
+    assert {"balanced_accuracy", "kappa", "macro_f1", "roc_auc", "average_precision", "log_loss", "ece"} == shown
+    assert tables.SHOWN.keys() - {"cost", "coverage", "mean_set_size"} == comparison.SHOWN.keys() == shown
     assert all(page.WORDS[METRICS[name].title] for name in shown)
     assert METRICS.keys() - SCORES.keys() == {"no_change_accuracy"}
     assert all(getattr(Metrics, name).__doc__ for name in METRICS)
@@ -180,7 +181,7 @@ def test_intervals_of_a_tally_and_of_differences():
 
 
 class Shares:
-    """A classifier of another make, that believes in what came most often."""
+    """A classifier of another library, that believes in what came most often."""
 
     def __init__(self):
         self.counts, self.weights = {}, []

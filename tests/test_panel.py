@@ -10,6 +10,7 @@ import pytest
 import reference
 from helpers import arrays_of, in_blocks, mixed_stream, number_stream, plain, twins_of
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
+from onlineboost._compile.jit import entry_kernel
 from onlineboost._compile.random import MIX, uniform
 from onlineboost.contracts.state import made
 from onlineboost.contracts.state import values as leaves_of
@@ -29,11 +30,12 @@ from onlineboost.panel.combiner import (
 )
 from onlineboost.panel.cosines import N_COSINES, cosine
 from onlineboost.panel.least_squares import MOST, LeastSquares, learn_squares, score
-from onlineboost.panel.neighbours import RECENT, nearest, new_neighbours_work, start_distances
+from onlineboost.panel.neighbours import nearest, new_neighbours_work, start_distances
 from onlineboost.panel.panel import ask_panel, begin, learn_panel, new_panel_work
+from onlineboost.panel.remembered import RECENT, take_place, weigh_classes
 from onlineboost.panel.state import COLUMNS, ROWS, new_panel, packed, room_for_rows, with_classes, with_room
 from onlineboost.trees.compact import join
-from reference_panel import Newton, Panel, Panelled, frequencies
+from reference_panel import Memory, Newton, Panel, Panelled, frequencies
 
 SEED = 3
 
@@ -117,7 +119,7 @@ def test_a_whole_run_is_that_of_the_twin(change):
     want = reference.run(twin, past, plain(X), [names.index(label) for label in y], weight)
     assert said == [None if code is None else names[code] for code in want]
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-4)
-    np.testing.assert_allclose(list(clf.voices_.values())[7:], twin.newtons[0].beta, atol=1e-3)
+    np.testing.assert_allclose(list(clf.voices_.values())[8:], twin.newtons[0].beta, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.end.slow.beta, twin.newtons[1].beta, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.end.mixture.share, twin.share, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.end.mixture.lost, twin.lost, rtol=1e-3)
@@ -239,7 +241,7 @@ def test_the_panel_begins_anew_when_it_is_of_no_use_any_more():
     said = np.array(in_blocks(clf, X, y, 900, weight))
     (event,) = [event for event in clf.events_ if event.kind == "new panel"]
     assert 500 + PATIENCE < event.row <= 560
-    assert str(event) == f"row {event.row}: what the panel knew was of no use any more, and it began anew"
+    assert str(event) == f"row {event.row}: the panel was reset, since the stream had changed"
     assert clf._model.chain.panel.state.shared.stats.used[ROWS] == 900 - event.row
     assert np.mean(said[600:] == y[600:]) > 0.97
     for size, jobs in ((1, None), (7, None), (64, 2)):
@@ -333,6 +335,41 @@ def test_what_refitted_trees_say_of_remembered_rows_is_kept_up():
         np.testing.assert_allclose(own.said[row, :k], total, atol=1e-4)
 
 
+@entry_kernel
+def _place(rows, t, k, y):
+    return take_place(rows, t, k, y)
+
+
+@entry_kernel
+def _weigh(rows, shared, k):
+    weigh_classes(rows, None, shared, None, 0, k)
+
+
+def test_rows_of_rare_classes_stay_longer_and_weigh_less():
+    """Class 1 is rare, then frequent; class 2 comes early and never again; where each row is, and what it counts."""
+    rng, k, T = np.random.default_rng(0), 3, 2 * RECENT
+    y = np.where(rng.random(T) < np.where(np.arange(T) < 1.6 * RECENT, 0.01, 0.4), 1, 0)
+    y[100:150] = 2
+    rows = with_room(with_classes(new_panel(1, 0, SEED), k), recent=RECENT).shared.neighbours
+    shared = new_panel(1, 0, SEED).shared
+    twin, places, oldest = Memory(k), [], []
+    for t, label in enumerate(y.tolist()):
+        places.append(_place(rows, t, k, label))
+        rows.y[places[-1]] = label
+        twin.learn(label)
+        if t in (RECENT + 700, T - 1):
+            shared.stats.used[ROWS] = t + 1
+            _weigh(rows, shared, k)
+            np.testing.assert_allclose(1.0 - rows.less, twin.factors(), rtol=1e-6)
+            assert [places[number] for number in twin.places] == list(range(RECENT))
+            oldest.append([min(n for n in twin.places if y[n] == c) for c in range(k)])
+            np.testing.assert_array_equal(rows.held, np.bincount(y[twin.places]))
+    assert oldest[0][1] < 100
+    assert oldest[0][0] > 600  # frequent ones go in order
+    assert twin.held(2) == 50
+    assert twin.factors()[2] < 0.9
+
+
 def test_what_no_row_shows_is_not_forgotten_without_end():
     """A column that is constant for long: P would double every 1400 rows."""
     squares, rng = made(LeastSquares, {"classes": 2, "inputs": 4}, {}), np.random.default_rng(0)
@@ -399,5 +436,5 @@ def test_it_learns_what_trees_find_hard():
 def test_voices_are_named_and_count():
     X, y = number_stream(200)
     voices = OnlineBoostClassifier(10).fit(X, y).voices_
-    assert len(voices) == 7 + 3 + 5
+    assert len(voices) == 8 + 3 + 5
     assert all(abs(beta) <= BOUND for beta in voices.values())

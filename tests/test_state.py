@@ -36,6 +36,7 @@ from onlineboost.contracts.state import (
     up_to_date,
     values,
 )
+from onlineboost.data.places import CELLS
 from onlineboost.files import states
 from onlineboost.files.fields import States
 from onlineboost.files.states import STATES
@@ -219,8 +220,12 @@ class Counted(NamedTuple):
 
     moments: Annotated[np.ndarray, f8(3, "columns")]
     ends: Annotated[np.ndarray, f8(2, RANK, "columns")]
-    odd: Annotated[np.ndarray, i8("columns", low=0, since=2)]
-    base: Annotated[float, Field(since=3, default=0.25)] = 0.25
+    wide: Annotated[np.ndarray, i8("wide", low=0, since=2)]
+    cells: Annotated[np.ndarray, f8("wide", CELLS, "classes", low=0.0, since=2)]
+    labels: Annotated[np.ndarray, f8("wide", "classes", low=0.0, since=2)]
+    step: Annotated[np.ndarray, f8("wide", low=1.0, high=2e6, default=1.0, since=2)]
+    odd: Annotated[np.ndarray, i8("columns", low=0, since=3)]
+    base: Annotated[float, Field(since=4, default=0.25)] = 0.25
 
 
 @pytest.fixture
@@ -253,7 +258,7 @@ def test_a_field_that_is_added_has_its_default_in_older_files_and_the_model_goes
     new.save(tmp_path / "new.olb")
     again = onlineboost.load(tmp_path / "new.olb")
     assert again._model.chain.numbers.odd.tolist() == [3] * numbers.moments.shape[1]
-    again._model.chain.numbers = new._model.chain.numbers = Numbers(*new._model.chain.numbers[:2])
+    again._model.chain.numbers = new._model.chain.numbers = Numbers(*new._model.chain.numbers[:6])
     for forest in (forest for clf in (old, new, again) for forest in forests(clf._model.chain)):
         for table in ("nodes", "rows", "stats"):
             forest.budget[f"most_{table}"] = UNLIMITED  # there is less memory for trees beside a larger state
@@ -280,7 +285,7 @@ class Drift(NamedTuple):
     rows: Annotated[np.ndarray, f4("recent", "columns")]
 
 
-VOICES = Grown(7, 8)
+VOICES = Grown(7, 8, 9)
 
 
 @bare_kernel
@@ -298,7 +303,7 @@ def say_drift(drift, own, said, shared, row, n, k):
 def test_a_voice_that_is_added_to_the_panel_is_new_in_older_files(changed, tmp_path):
     """Its state is as that of a new one, the combiner does not hear it yet, and what others have learned is there."""
     MEMBER.implement(Drift, say=say_drift, start=start_drift)
-    drift = Part("drift", Drift, {7: "drift"}, field=part(since=2))
+    drift = Part("drift", Drift, {8: "drift"}, field=part(since=3))
     wider = panel_of("WiderPanel", [*MEMBERS, drift])
     path = FOLDER / "format-1" / "online-boost, half.olb"
     then = onlineboost.load(path)._model.chain.panel.state
@@ -312,10 +317,12 @@ def test_a_voice_that_is_added_to_the_panel_is_new_in_older_files(changed, tmp_p
     assert now.members.drift.level.tolist() == [1.0] * len(then.shared.stats.class_seen)
     assert now.members.drift.rows[0].tolist() == [1.0 + j for j in range(len(then.shared.scale.scale))]
     np.testing.assert_array_equal(now.newton.beta, np.append(then.newton.beta, 0.0))
-    np.testing.assert_array_equal(now.newton.A[:7, :7], then.newton.A)
-    assert now.newton.A[7].tolist() == [0.0] * 7 + [PANEL_RIDGE]  # as in a panel that is new
+    np.testing.assert_array_equal(now.newton.A[:8, :8], then.newton.A)
+    assert now.newton.A[8].tolist() == [0.0] * 8 + [PANEL_RIDGE]  # as in a panel that is new
     learned = bits(now)
-    assert all(learned[name] == value for name, value in bits(then).items() if not name.startswith("newton."))
+    assert all(
+        learned[name] == value for name, value in bits(then).items() if not name.startswith(("newton.", "slow."))
+    )
     file = states._flat(wider)
     assert [name for name in file if name not in states._flat(Panel)] == ["drift.level", "drift.rows"]
     new.save(tmp_path / "new.olb")
@@ -331,20 +338,21 @@ def test_an_older_panel_goes_on_bit_for_bit_beside_a_voice_more_that_says_nothin
     path = FOLDER / "format-1" / "online-boost, half.olb"
     old = onlineboost.load(path)
     want = go_on(old, HALF, ROWS, block=70)
-    own = schema(Panel)["newton"]
-    monkeypatch.setitem(schema(Panel), "newton", replace(own, called=(("voices", VOICES),)))
+    for name in ("newton", "slow"):
+        own = schema(Panel)[name]
+        monkeypatch.setitem(schema(Panel), name, replace(own, called=(("voices", VOICES),)))
     monkeypatch.setattr(panel, "new_newton_work", lambda voices, k: copied_as_zeros(new_newton_work(VOICES, k)))
     leaves.cache_clear()
     try:
         new = onlineboost.load(path)
-        assert new._model.chain.panel.state.newton.beta[7:].tolist() == [0.0]
+        assert new._model.chain.panel.state.newton.beta[7:].tolist() == [0.0, 0.0]
         assert go_on(new, HALF, ROWS, block=70) == want
         new.save(tmp_path / "new.olb")
         again = onlineboost.load(tmp_path / "new.olb")
         assert bits(again._model.chain.panel.state.newton) == bits(new._model.chain.panel.state.newton)
         then, now = old._model.chain.panel.state.newton, new._model.chain.panel.state.newton
         assert now.beta.tolist() == [*then.beta.tolist(), 0.0]
-        np.testing.assert_array_equal(now.A[:7, :7], then.A)
+        np.testing.assert_array_equal(now.A[:8, :8], then.A)
     finally:
         monkeypatch.undo()
         leaves.cache_clear()

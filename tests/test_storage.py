@@ -83,7 +83,7 @@ def test_every_cut_is_told(path):
     ("content", "says"),
     [
         (b"", "it is empty"),
-        (b"size,label\n1,a\n", "it begins otherwise"),
+        (b"size,label\n1,a\n", "its first bytes are not those of one"),
         (b"\x80\x05\x95....", "looks like a pickle"),
     ],
 )
@@ -317,8 +317,10 @@ def test_a_link_stays_a_link(tmp_path):
 
 
 def test_what_is_no_file_is_not_replaced(tmp_path):
-    with pytest.raises(IsADirectoryError), replacing(tmp_path):
+    with pytest.raises(IsADirectoryError, match="it is a folder: name a file"), replacing(tmp_path):
         pass
+    with pytest.raises(IsADirectoryError, match="it is a folder: name a file"):
+        read(tmp_path)
     with pytest.raises(OSError, match="not a file"), replacing("/dev/null"):
         pass
     with pytest.raises(FileNotFoundError, match="nowhere"), replacing(tmp_path / "nowhere" / "model.olb"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onlineboost.datasets.dataset import Dataset, synthetic_stream
+from onlineboost.datasets.dataset import Dataset, payments_stream, synthetic_stream
 
 
 def values(data: Dataset) -> np.ndarray:
@@ -63,3 +63,29 @@ def test_impossible_synthetic_streams_are_refused():
         synthetic_stream(10, n_classes=1)
     with pytest.raises(ValueError, match="drift must be None, 'abrupt' or 'gradual', got 'slow'"):
         synthetic_stream(10, drift="slow")  # type: ignore[arg-type]
+
+
+def test_payments_are_decided_by_their_seed_and_a_longer_stream_continues_a_shorter_one():
+    short, again, long = payments_stream(500), payments_stream(500), payments_stream(800)
+    for a, b, c in zip(short.X.columns, again.X.columns, long.X.columns, strict=True):
+        assert (a == b).all()
+        assert (a == c[:500]).all()
+    assert (short.y == long.y[:500]).all()
+    assert (short.y != payments_stream(500, seed=1).y).any()
+
+
+@pytest.mark.parametrize("merchants", [200, 2000, 100_000])
+def test_fraud_is_rare_and_bad_merchants_tell_it_until_others_are_bad(merchants):
+    still, moved = (payments_stream(40_000, merchants, seed=3, drift=drift) for drift in (False, True))
+    assert 0.015 < (still.y == "fraud").mean() < 0.05
+    assert (still.y[:20_000] == moved.y[:20_000]).all()
+    merchant = still.X.columns[still.X.names.index("merchant")]
+    known = set(merchant[:20_000][still.y[:20_000] == "fraud"])
+    again = np.array([one in known for one in merchant[20_000:]])
+    shares = [(stream.y[20_000:][again] == "fraud").mean() for stream in (still, moved)]
+    assert shares[0] > 1.2 * shares[1]
+
+
+def test_impossible_payments_are_refused():
+    with pytest.raises(ValueError, match="merchants >= 34"):
+        payments_stream(10, merchants=33)

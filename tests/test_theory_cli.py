@@ -15,6 +15,10 @@ def test_bounds_prints_a_table_and_the_curve():
     assert result.exit_code == 0, result.output
     for number in ("57", "210", "219", "397", "877", "35,002"):
         assert f" {number} " in result.stdout
+    lines = [line.split("│")[1:3] for line in result.stdout.splitlines() if line.startswith(("│ lower", "│ upper"))]
+    kinds = {booster.strip(): bound.strip() for bound, booster in lines}
+    assert [name for name, bound in kinds.items() if bound == "lower"] == ["any, at any time", "any, in the long run"]
+    assert len(kinds) == 6
     assert "●" in result.stdout
     assert "438 learners" in result.stdout  # the curve goes to twice what is needed
     longest = max(result.stdout.splitlines(), key=len)
@@ -26,6 +30,8 @@ def test_the_json_of_bounds_holds_what_the_functions_say():
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     learners = {row["booster"]: row["learners"] for row in answer["learners"]}
+    least, enough = ([row["learners"] for row in answer["learners"] if row["bound"] == b] for b in ("lower", "upper"))
+    assert max(least) <= min(enough)
     assert learners["OnlineMBBM"] == theory.mbbm_learners(5, 0.1, 0.05)
     assert learners["any, in the long run"] == theory.least_learners(5, 0.1, 0.05)
     each = 0.01 / (3 * learners["OnlineMBBM"])

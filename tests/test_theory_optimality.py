@@ -134,6 +134,18 @@ def test_the_gap_of_the_closed_forms_is_a_constant(k, error):
         assert least <= enough <= 8 * least + 8
 
 
+@given(st.integers(2, 3000), st.floats(0.002, 1.0), st.floats(1e-12, 0.01))
+def test_the_gap_has_an_explicit_constant_for_edges_up_to_one_in_k(k, share, error):
+    """Corollary 1 with constants: 6 (A + B) / (k gamma^2) are enough, and 22 times fewer are not."""
+    gamma, A, B = share / k, math.log(1 / error), math.log(k - 1)
+    needed = max(A / 2, math.log(k / 2) - error * B) / (k * gamma**2)
+    assert least_error_closed(k, max(1, math.ceil(needed) - 1), gamma) > error
+    assert 6 * (A + B) / (k * gamma**2) <= 22 * needed
+    p, q = vote_distribution(k, gamma)
+    most = math.log(k - 1) + 6 * (A + B) / (k * gamma**2) * math.log1p(-((math.sqrt(p) - math.sqrt(q)) ** 2))
+    assert most <= math.log(error)  # Theorem 1
+
+
 # ------------------------------------------------------------------------------------------------ examples: T
 
 

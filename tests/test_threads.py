@@ -245,7 +245,8 @@ def test_an_exception_at_any_moment_leaves_no_thread_behind():
 
 def test_how_many_threads():
     cores = len(os.sched_getaffinity(0))
-    assert [n_threads(n) for n in (None, 1, 7, np.int64(3), -1)] == [1, 1, 7, 3, cores]
+    assert [n_threads(n) for n in (None, 1, np.int64(1), cores, -1)] == [1, 1, 1, cores, cores]
+    assert n_threads(cores + 1) == n_threads(64 * cores) == cores  # more would only wake each other
     assert n_threads(-cores) == n_threads(-cores - 5) == 1
 
 

@@ -14,20 +14,21 @@ import vl_convert
 from PIL import Image
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT = 940, 1036
+WIDTH, HEIGHT = 940, 1074
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 INK, GREY, BLUE, ORANGE = "#1f2328", "#57606a", "#0969da", "#bc4c00"
 PUBLIC_FILL, PRIVATE_FILL, LATER_FILL = "#ddf4ff", "#f3f4f6", "#fff1e5"
 
 ABOUT = {  # package: (public, what it does)
     "cli": (False, "the command line"),
+    "service": (False, "the live service: HTTP, a log on disk, a page"),
     "report": (True, "charts, and pages in HTML"),
     "theory": (True, "bounds, edges, and how many learners and examples to plan for"),
     "cluster": (True, "the chain spread over machines"),
     "evaluation": (True, "test, then train"),
     "datasets": (True, "streams to learn from"),
     "estimators": (True, "the classifiers and their settings"),
-    "explain": (False, "why a model says what it says"),
+    "explain": (False, "importances, explanations"),
     "files": (False, "models to files, and back"),
     "chain": (False, "the stages of a model; experts, restarts, threads"),
     "boosters": (False, "costs, votes and weights"),
@@ -67,8 +68,16 @@ def path_of_an_example() -> list[str]:
         text(20, 34, "The path of an example", 21, font_weight="bold"),
         box(20, 52, 900, 398, "none", BLUE, stroke_dasharray="6 5"),
         text(36, 80, "estimators", 17, font_weight="bold"),
-        text(150, 80, "the classifier that you call; behind a panel, the same from its votes on", 15, GREY),
-        *station(36, 150, 142, 116, "data", ["turns the row", "into numbers"]),
+        text(150, 80, "the classifier that you call: OnlineBoostClassifier (the others have no panel)", 15, GREY),
+        *station(36, 98, 142, 92, "data", ["turns the row", "into numbers"]),
+        *station(
+            36,
+            226,
+            142,
+            172,
+            "panel",
+            ["Voices of other", "kinds: the votes", "start here. They", "learn the label,", "too."],
+        ),
         box(222, 98, 452, 336, PRIVATE_FILL),
         text(236, 124, "chain", 17, font_weight="bold"),
         text(300, 124, "for learner i = 1, 2, ..., N", 15, GREY),
@@ -76,12 +85,13 @@ def path_of_an_example() -> list[str]:
         *station(470, 150, 190, 116, "boosters", ["Which label gets its", "vote? Add it to the", "votes so far."]),
         *station(470, 306, 190, 112, "boosters", ["How much does the", "example matter to", "learner i?"], LATER_FILL),
         *station(236, 306, 190, 112, "trees", ["Learner i learns the", "example, with that", "weight."], LATER_FILL),
-        *station(712, 150, 192, 116, "chain", ["Which expert, that is,", "how many learners,", "to follow?"]),
+        *station(712, 150, 192, 116, "chain", ["What mixture of panel", "and trees? (No panel:", "which expert?)"]),
         box(712, 306, 88, 44, "#ffffff", BLUE, stroke_width="2.5"),
         text(756, 334, "answer", 16, BLUE, text_anchor="middle", font_weight="bold"),
         box(816, 306, 88, 44, "#ffffff", ORANGE, stroke_width="2.5"),
         text(860, 334, "label", 16, ORANGE, text_anchor="middle", font_weight="bold"),
-        arrow("M178 208 H230", BLUE),
+        arrow("M107 190 V220", BLUE),
+        arrow("M178 262 H200 V208 H230", BLUE),
         arrow("M426 208 H464", BLUE),
         arrow("M660 208 H706", BLUE),
         arrow("M756 266 V300", BLUE),

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, fields
@@ -276,8 +277,12 @@ def _finished(running: dict[Future, Cell]) -> Iterator[tuple[Cell, Record]]:
 
 
 def _run(cell: Cell) -> Record:
+    """The record of a cell, and with it, as "warnings", what its run has warned of: whoever asked says it once."""
     warm_up_systems([cell.system])
-    return cell.run()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        record = cell.run()
+    return {**record, "warnings": list(dict.fromkeys(str(warning.message) for warning in told))}
 
 
 def warm_up_systems(systems: Iterable[str]) -> None:

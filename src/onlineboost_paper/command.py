@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -47,7 +49,7 @@ QUICK_WITHOUT = ("movement",)
     help="Orders of the rows. At most 9 for movement and 1 for isolet, as in the paper, unless said: 27,movement=3.",
 )
 @click.option("--learners", default=100, show_default=True, type=click.IntRange(1), help="Weak learners, N.")
-@click.option("--limit", type=click.IntRange(2), help="Stop every run after so many examples.")
+@click.option("--limit", type=click.IntRange(2), help="Stop every run after this number of examples.")
 @click.option("--jobs", default=0, help="Processes [default: one for each core].", type=click.IntRange(0))
 @ray_option("Run on this Ray cluster, whose machines have the data")
 @click.option("--out", default="reproduction", show_default=True, type=click.Path(path_type=Path, file_okay=False))
@@ -142,14 +144,36 @@ def _run_missing(cells: Sequence[Cell], store: Store, jobs: int, ray: str | None
     if not todo:
         return
     with nullcontext(jobs or cpu_count()) if ray is None else _on_cluster(ray) as jobs:
-        with err.status("compiling for this machine ..."):  # once, before the workers would all do it
+        with err.status("compiling for this machine ..."), _compiling():  # once, before the workers would all do it
             warm_up_systems(dict.fromkeys(cell.system for cell in todo))
         columns = (BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
         with progress_bar(*columns) as bar:
             task = bar.add_task(f"{len(todo):,} cells", total=sum(map(expected_cost, todo)))
             for done, (cell, record) in enumerate(run_cells(todo, jobs, ray is not None), len(cells) - len(todo) + 1):
+                for text in record.pop("warnings"):
+                    warnings.warn(text, stacklevel=1)
                 store.add(record)
                 bar.update(task, advance=expected_cost(cell), description=f"{done:,}/{len(cells):,} cells")
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Say once for all systems what is said of each."""
+    told: set[str] = set()
+
+    def is_told(record: logging.LogRecord) -> bool:
+        if not told:
+            told.add(record.getMessage())
+            text = "Compiling for this machine, once after installation: some minutes for all systems ..."
+            err.print(text, soft_wrap=True)
+        return False
+
+    log = logging.getLogger("onlineboost")
+    log.addFilter(is_told)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_told)
 
 
 @contextmanager

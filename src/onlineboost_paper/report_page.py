@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from onlineboost.evaluation.prequential import Record
-from onlineboost.evaluation.results import critical_difference, mean_ranks
+from onlineboost.evaluation.ranks import critical_difference, mean_ranks
 from onlineboost.report import charts
 from onlineboost.report.charts import COLOURS, Look
 from onlineboost.report.page import (

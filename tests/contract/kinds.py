@@ -48,6 +48,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "class_weight": ("balanced", {"a": 0.5, "c": 4.0}),
     "cost_matrix": ({"a": {"b": 5.0}, "d": {"a": 9.0, "c": 2.0}},),
     "calibrate": (True,),
+    "sets": (True,),
     "columns": ("open", "fixed"),
 }
 APART = (  # words that some losses or potentials alone take

@@ -511,7 +511,7 @@ def test_a_word_that_is_none_is_named_with_those_that_are(kind):
                 spoilt.fit([[0.0], [1.0]], [0, 1])
 
 
-# ------------------------------------------------------------------------------------- weak learners of another make
+# ------------------------------------------------------------------------------------- weak learners of other libraries
 
 
 @other_learners

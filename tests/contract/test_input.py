@@ -17,7 +17,7 @@ from contract.kinds import every_estimator
 from helpers import frozen, in_blocks, mixed_stream, model_state, number_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, load
 from onlineboost.data import DataError, Table, as_table, read_blocks
-from onlineboost.data.places import MAX_VALUES, OWN
+from onlineboost.data.places import AT_ONCE, EVIDENCE
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
 NAMES = ("colour", "length", "size", "width", "count")
@@ -247,17 +247,13 @@ def test_masked_values_are_missing(kind):
 
 
 @every_class
-def test_too_many_values_warn_once_and_cuts_still_make_no_difference(kind, tmp_path):
+def test_columns_of_many_values_make_no_difference_to_cuts_files_and_single_rows(kind, tmp_path):
     rng = np.random.default_rng(0)
     values = rng.permutation(np.arange(420) % 300)
     X, y = pd.DataFrame({"shop": [f"shop {value}" for value in values]}), values % 2
-    with pytest.warns(UserWarning, match="column 'shop' has more than") as caught:
-        want = learned(kind, X, y, n_learners=2)
-    assert len(caught) == 1
+    want = learned(kind, X, y, n_learners=2)
     clf = kind.make(n_learners=2)
-    with pytest.warns(UserWarning, match="column 'shop' has more than"):
-        in_blocks(clf, X[:290], y[:290], 250)
-    assert any(clf._model.encoder.once[0])
+    in_blocks(clf, X[:290], y[:290], 250)
     clf.save(tmp_path / "model.olb")
     clf = pickle.loads(pickle.dumps(load(tmp_path / "model.olb")))
     before = model_state(clf)
@@ -268,10 +264,8 @@ def test_too_many_values_warn_once_and_cuts_still_make_no_difference(kind, tmp_p
         clf.learn_one(X.iloc[row], y[row])
     in_blocks(clf, X[320:], y[320:], 70)
     assert model_state(clf) == model_state(want)
-    want.partial_fit(X, y)  # no second warning: in tests they are errors
-    in_blocks(clf, X, y, 70)
-    assert model_state(clf) == model_state(want)
-    assert OWN < clf._model.encoder.sizes[0] <= MAX_VALUES
+    assert clf._model.encoder.sizes == [AT_ONCE + len(EVIDENCE)]
+    assert clf._model.chain.numbers.labels.sum() > 300.0
 
 
 # --------------------------------------------------------------------------------------------------------------- dates

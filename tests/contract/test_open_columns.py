@@ -63,6 +63,23 @@ def test_a_column_begins_with_its_first_value_however_the_stream_is_cut(kind):
 
 
 @every_class
+def test_a_null_is_as_if_it_were_left_out_in_the_first_row_too(kind):
+    rows = [{"a": 1.0, "b": None, "c": None}, {"a": 2.0, "b": None, "c": "red"}, {"a": 1.5, "b": 7, "c": None}] * 3
+    clf, want = kind.make(), kind.make()
+    for b, row in enumerate(rows):
+        clf.predict_one(row), clf.learn_one(row, "pq"[b % 2])
+        want.learn_one({name: value for name, value in row.items() if value is not None}, "pq"[b % 2])
+    assert clf.feature_names_in_.tolist() == ["a", "c", "b"]
+    assert model_state(clf) == model_state(want)
+
+
+def test_a_null_settles_a_column_where_columns_are_fixed_or_named():
+    for settings in ({"columns": "fixed"}, {"categorical_features": ["c"]}):
+        clf = HoeffdingTree(**settings).learn_one({"a": 1.0, "c": None}, "p")
+        assert clf.feature_names_in_.tolist() == ["a", "c"]
+
+
+@every_class
 def test_columns_that_begin_in_the_same_row_come_in_the_order_of_their_names(kind):
     """Whatever the order of the mapping or the frame is, and however the stream is cut."""
     rng = np.random.default_rng(0)
@@ -188,7 +205,7 @@ def test_learners_of_another_make_keep_their_columns():
     clf = AdaBoostOLM(2, learner=GaussianNB(), columns="open")
     clf.partial_fit(X[["a"]], y, classes=["o", "p", "q"])
     before = frozen(clf)
-    with pytest.raises(ValueError, match="weak learners of another make"):
+    with pytest.raises(ValueError, match="weak learners of other libraries"):
         clf.learn_one({"a": 1.0, "b": 2.0}, "o")
     assert frozen(clf) == before
 
@@ -205,3 +222,17 @@ def test_a_model_that_began_without_names_takes_none():
     clf = HoeffdingTree().partial_fit([[1.0], [2.0]], ["o", "p"])
     with pytest.raises(ValueError, match="unknown column 'b'"):
         clf.learn_one({"x0": 1.0, "b": 2.0}, "o")
+
+
+@pytest.mark.parametrize("kind", every_estimator(), ids=str)
+def test_a_class_that_comes_after_a_column_has_become_wide(kind):
+    rng = np.random.default_rng(0)
+    shops, y = rng.permutation(200), np.arange(200)
+    X = np.array([[f"shop {s}", x] for s, x in zip(shops, rng.normal(size=200), strict=True)], object)
+    y = np.array(list("abcde"))[np.minimum(y % 5, 1 + y // 50)]
+    block, single = kind.make().partial_fit(X, y), kind.make()
+    for x, label in zip(X, y, strict=True):
+        single.learn_one(list(x), label)
+    for clf in (block, single):
+        assert clf._model.chain.numbers.labels.shape == (1, 5)
+    np.testing.assert_array_equal(block.predict_proba(X), single.predict_proba(X))

@@ -90,6 +90,20 @@ def test_a_row_without_a_known_name_is_told_when_predicting(kind, row):
 
 
 @every_class
+def test_a_new_name_in_place_of_one_that_is_nearly_the_same_is_told_when_learning(kind):
+    """Once. Not of the first rows, where columns turn up one by one, nor of names that differ in digits alone."""
+    clf = kind.make().learn_one({"hedge": 1.0, "x1": 2.0}, "a").learn_one({"vedge": 1.0, "x1": 2.0}, "b")
+    for _ in range(50):
+        clf.learn_one({"amount": 1.0, "length": 2.0}, "a")
+    row = {"length": 1.0, "hedge": 1.0, "vedge": 1.0, "amounts": 3.0}
+    clf.learn_one({**row, "amount": 1.0, "x2": 2.0}, "a")
+    with pytest.warns(UserWarning, match="'ammount' is a new column .* without 'amount'"):
+        clf.learn_one({**row, "ammount": 1.0, "x1": 1.0, "x2": 2.0}, "b")
+    assert "ammount" in clf.feature_names_in_
+    clf.learn_one({**row, "amnount": 1.0, "ammount": 1.0, "x1": 1.0, "x2": 2.0}, "b")
+
+
+@every_class
 def test_fixed_columns_refuse_what_others_warn_of(kind):
     X, y = two_columns()
     clf = kind.make(columns="fixed").partial_fit(X, y)

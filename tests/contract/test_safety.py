@@ -251,7 +251,7 @@ def test_a_model_cannot_be_asked_from_within_its_own_learning(monkeypatch):
     assert clf.n_samples_seen_ == 100
 
 
-# ------------------------------------------------------------------------------------- learners of another make
+# ------------------------------------------------------------------------------------- learners of other libraries
 
 
 class Odd:

@@ -225,7 +225,7 @@ def test_learners_of_another_make_by_request_alone(kind, tmp_path):
         clf.partial_fit(X[:45], y[:45], classes=[0, 1, 2])
     except ValueError:
         pytest.skip("takes trees alone")
-    with pytest.raises(CannotSave, match=r"GaussianNB\(\) is of another make.*pickled_learners=True"):
+    with pytest.raises(CannotSave, match=r"GaussianNB\(\) is from another library.*pickled_learners=True"):
         clf.save(path)
     assert not path.exists()
     clf.save(path, pickled_learners=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -20,6 +22,8 @@ from onlineboost.chain import reviews
 from onlineboost.chain.diary import EVENTS, EVERY, ROWS, new_diary
 from onlineboost.data.errors import DataError
 from onlineboost.estimators.panel_members import PanelMember
+from onlineboost.explain.shapley import shapley
+from onlineboost.explain.views import bars, drawn
 from onlineboost.trees.paths import moves
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
@@ -86,6 +90,66 @@ def test_contributions_add_up_to_the_score(kind, models):
         assert json.dumps(told.as_dict(), default=str)
         assert str(told).startswith(str(told.label))
     assert pickle.dumps(clf) == before
+
+
+@every_class
+def test_columns_alone_add_up_for_any_label(kind, models):
+    X, clf = models[0], models[1][str(kind)]
+    before = pickle.dumps(clf)
+    for x, label in zip(X[:3], [None, *clf.classes_], strict=False):
+        told = clf.explain(list(x), label=label, by="columns")
+        p = np.maximum(clf.predict_proba([x])[0], 1e-12)
+        np.testing.assert_allclose(told.scores, np.log(p) - np.log(p).mean(), atol=1e-9)
+        np.testing.assert_allclose(told.contributions.sum(axis=0) + sum(told.others.values()), told.scores, atol=1e-9)
+        assert len(told.others) == 1
+        assert told.predicted == clf.predict_one(list(x))
+        assert told.label == (told.predicted if label is None else label)
+        assert told.probability == pytest.approx(p[clf.classes_.tolist().index(told.label)])
+        assert told.label != told.runner_up
+        assert told.as_dict() == clf.explain(list(x), label=label, by="columns").as_dict()
+        assert clf.explain(list(x), label=label).label == told.label
+    with pytest.raises(DataError, match="nonesuch"):
+        clf.explain(list(X[0]), label="nonesuch")
+    with pytest.raises(DataError, match="by must be one of 'parts', 'columns'"):
+        clf.explain(list(X[0]), by="rows")
+    assert pickle.dumps(clf) == before
+
+
+def shapley_of_all_orders(ask, x, start):
+    """Twin: the mean of what a column changes, over all orders."""
+    found = np.zeros(len(x))
+    for order in permutations(range(len(x))):
+        row = start.copy()
+        for column in order:
+            then = row.copy()
+            then[column] = x[column]
+            found[column] += ask(then[None])[0, 0] - ask(row[None])[0, 0]
+            row = then
+    return found / math.factorial(len(x))
+
+
+def test_shares_of_columns_are_shapley_values():
+    def ask(rows):
+        a, b, c, d = rows.T
+        return np.column_stack([a * b + np.sin(3.0 * c) + a * b * c, a + d])
+
+    random = np.random.default_rng(0)
+    x, starts = random.normal(size=4), random.normal(size=(3, 4))
+    values, base = shapley(ask, x, np.repeat(starts[:1], 500, axis=0))
+    np.testing.assert_allclose(values[:, 0], shapley_of_all_orders(ask, x, starts[0]), atol=0.1)
+    values, base = shapley(ask, x, starts)
+    np.testing.assert_allclose(values.sum(axis=0) + base, ask(x[None])[0], atol=1e-12)
+    np.testing.assert_allclose(base, ask(starts).mean(axis=0))
+    np.testing.assert_allclose(values[:, 1], [x[0] - starts[:, 0].mean(), 0, 0, x[3] - starts[:, 3].mean()], atol=1e-12)
+    assert values[3, 0] == pytest.approx(0.0)  # a column that does nothing gets nothing
+
+
+def test_signs_are_drawn():
+    lines = drawn([("up", 2.0), ("down", -1.0), ("nothing", 0.0)], 7)
+    assert [line.split()[1:] for line in lines] == [["+2.0000", "+" * 16], ["-1.0000", "-" * 8], ["+0.0000"]]
+    html = bars([("up", 2.0), ("down", -1.0)])
+    assert 'class="b" style="margin-left:3.00em;width:6.00em"' in html
+    assert 'class="b m" style="margin-left:0.00em;width:3.00em"' in html
 
 
 @every_class
@@ -196,7 +260,7 @@ def test_learners_of_another_make_say_that_they_cannot_tell():
         clf.feature_importances_  # noqa: B018
     with pytest.raises(DataError, match="do not tell which columns"):
         clf.tree(0)
-    assert list(clf.explain([0.0]).others) == ["learners of another make"]
+    assert list(clf.explain([0.0]).others) == ["learners of other libraries"]
     assert "do not tell" in clf.summary()
 
 

@@ -65,7 +65,7 @@ def joined(batches: list[Batch]) -> Batch:
 
 
 def draw_batch(rng: np.random.Generator, most: int = 40, *, least: int = 0, tame: bool = False) -> Batch:
-    """Some rows that can all be learned; `tame`: by learners of another make too, which know no missing values."""
+    """Some rows that can all be learned; `tame`: by learners of other libraries too, which know no missing values."""
     n = int(rng.integers(least, most + 1))
     known = int(rng.choice([2, 3, 4, len(CLASSES)], p=[0.4, 0.35, 0.2, 0.05]))
     labels = rng.integers(known, size=n)

@@ -104,7 +104,7 @@ class Run:
         return int(said + 1 + self.rng.integers(max(1, k - 1))) % k if k > 1 else 0
 
     def play(self) -> Any:
-        """What is guaranteed, or None; `wrong` and the rest have what came."""
+        """What is guaranteed, or that nothing is; `wrong` and the rest have what came."""
         rng, clf, n = self.rng, self.clf, self.n
         classes = None if self.late else list(range(self.k))
         waits = self.one_by_one and rng.random() < 0.1
@@ -127,7 +127,7 @@ class Run:
                 changes = False
                 clf.set_params(combiner=str(rng.choice(COMBINERS)))
         found = theory.guarantee(clf, int(self.wrong.sum()), delta=DELTA)
-        assert not (waits and found is not None), "a guarantee in spite of labels that came late"
+        assert not (waits and found), "a guarantee in spite of labels that came late"
         return found
 
     def learn(self, rows: slice, classes: Any) -> None:
@@ -151,7 +151,7 @@ class Run:
 
 def broken(run: Run, found: Any) -> dict[str, bool]:
     """The lines that are printed, and whether each of them is false."""
-    if found is None:
+    if not found:
         return {}
     n, mistakes, late = run.n, int(run.wrong.sum()), int((~run.known).sum())
     out = {"classes not met before": found.late != late, "examples": found.examples != n}

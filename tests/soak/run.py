@@ -36,7 +36,7 @@ GIVE_UP = 5  # failures after which the run ends
 TELLING = 20.0  # seconds between lines about how far it is
 SHRINKING = 30.0  # seconds to look for a shorter list of operations that fails
 MEANT = (  # warnings that are no errors
-    r"column '.*' has more than 192 different values",
+    r"column '.*' is nominal, with more than 64 different values",
     r"the model has reached its memory_limit",
     r"X (does not have|has) (valid )?feature names",
 )
@@ -51,7 +51,7 @@ class Failure(Exception):
 
 
 def kinds_to_soak() -> list[Kind]:
-    """Every estimator with every two words of its settings, with costs, and with learners of another make."""
+    """Every estimator with every two words of its settings, with costs, and with learners of other libraries."""
     return [*every_two_words(), *with_costs(), *filter(_takes_any_learner, with_learners_of_another_make())]
 
 

@@ -6,6 +6,9 @@ The folders of other versions are kept for as long as they are in use, and remov
 
 A folder to keep it in is no condition for anything: without one, every process compiles for itself.
 
+A wheel can bring machine code along (`hatch_build.py`), in a folder of the same name within the package, which is
+looked at first. It was made as this machine would make it, or its name differs (`_file_name`) and it is not found.
+
 There is a file for each kernel and the types it was compiled for. Numba's own cache has an index for each kernel, and
 numbers its files. Two processes that compile at once can then take each other's file for theirs, and a file that was
 damaged is an error in every process from then on. Here a file is named after what is in it and begins with a checksum.
@@ -30,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from onlineboost._compile.numba_internals import VERSIONS, MachineCode, config
-from onlineboost._compile.system import Interrupt, cache_folder, ignoring_the_system, make_private, temporary_folders
+from onlineboost._compile.system import Interrupt, cache_folder, make_private, temporary_folders
 
 ROOT = Path(__file__).parents[1]  # of the package
 WITH_KERNELS = ("_compile", "boosters", "chain", "contracts", "panel", "theory", "trees")  # sub-packages
@@ -82,33 +85,31 @@ def _homes() -> Iterator[Path]:
 
 def _settle() -> tuple[Path, str]:
     """The folder for machine code, and why it cannot be used ("": it can)."""
-    sources = source_hash(WITH_KERNELS)
-    name = f"kernels-{sources}"
     homes = list(_homes())
-    if not sources:  # in an archive, or compiled files alone: there is no telling when machine code is out of date
-        return homes[0] / name, "the package has no source files"
+    if not SOURCES:  # in an archive, or compiled files alone: there is no telling when machine code is out of date
+        return homes[0] / NAME, "the package has no source files"
     reasons = []
     for home in homes:
-        if not (wrong := claim(home, name)):
-            return home / name, ""
+        if not (wrong := claim(home, NAME)):
+            return home / NAME, ""
         reasons.append(wrong)
-    return homes[0] / name, reasons[0]
+    return homes[0] / NAME, reasons[0]
 
 
+SOURCES = source_hash(WITH_KERNELS)
+NAME = f"kernels-{SOURCES}"
 CACHE_DIR, WHY_NOT = _settle()
 USABLE = not WHY_NOT
+SHIPPED = ROOT / "_machine_code" / NAME
+before_compiling: list[Callable[[], None]] = []  # called when a kernel is found nowhere, and then forgotten
 
 
-def is_known(what: str) -> bool:
-    """Whether this has been compiled before, by a process that could keep it."""
-    return USABLE and os.path.exists(CACHE_DIR / f"{what}.known")
-
-
-def note_known(what: str) -> None:
-    """This has been compiled."""
+def _folders() -> Iterator[Path]:
+    """Where machine code is looked for."""
+    if SOURCES and os.environ.get("ONLINEBOOST_PREBUILT") != "0":
+        yield SHIPPED
     if USABLE:
-        with ignoring_the_system():  # it will be announced again, no more
-            (CACHE_DIR / f"{what}.known").touch()
+        yield CACHE_DIR
 
 
 SUM = 32  # bytes of the checksum
@@ -140,25 +141,31 @@ class KeptKernel(MachineCode):
     def _load(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
         key = self.key_of(sig, target_context.codegen())
-        path = self._path(key)
-        try:
-            data = path.read_bytes()
-        except OSError:
-            return None
-        if hashlib.sha256(data[SUM:]).digest() != data[:SUM]:
-            _warn_once("%s is damaged (the checksum is wrong): it is compiled again and replaced", path)
-            return None
-        found, payload = pickle.loads(data[SUM:])
-        return self.unpack(target_context, payload) if found == key else None
+        for folder in _folders():
+            path = folder / self._file_name(key)
+            try:
+                data = path.read_bytes()
+            except OSError:
+                continue
+            if hashlib.sha256(data[SUM:]).digest() != data[:SUM]:
+                replaced = " and replaced" if folder == CACHE_DIR else ""
+                _warn_once("%s is damaged (the checksum is wrong): it is compiled again%s", path, replaced)
+                continue
+            found, payload = pickle.loads(data[SUM:])
+            if found == key:
+                return self.unpack(target_context, payload)
+        while before_compiling:
+            before_compiling.pop()()
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the machine code for these types. If that cannot be done, nothing is lost but time."""
         with Interrupt():
-            if packed := self.pack(sig, data):
+            if USABLE and (packed := self.pack(sig, data)):
                 self._save(*packed)
 
     def _save(self, key: Any, text: bytes) -> None:
-        path = self._path(key)
+        path = CACHE_DIR / self._file_name(key)
         part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}")
         try:
             try:
@@ -171,12 +178,12 @@ class KeptKernel(MachineCode):
             why = error.strerror or error
             _warn_once("machine code cannot be kept in %s (%s): make room there, or %s", CACHE_DIR, why, WAY_OUT)
 
-    def _path(self, key: Any) -> Path:
+    def _file_name(self, key: Any) -> str:
         function = self.function
         made_by = (*VERSIONS, sys.implementation.cache_tag, *(getattr(config, name, None) for name in SWITCHES))
         what = repr((made_by, function.__module__, function.__qualname__, key))
         digest = hashlib.sha256(what.encode()).hexdigest()[:20]
-        return CACHE_DIR / f"{function.__module__}.{function.__name__}-{digest}.nbc"
+        return f"{function.__module__}.{function.__name__}-{digest}.nbc"
 
 
 def _warn_once(text: str, *args: Any) -> None:

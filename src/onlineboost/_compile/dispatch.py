@@ -30,7 +30,8 @@ from onlineboost._compile.numba_internals import known
 
 # Machine code is inlined, not Numba's own representation of it (inline="always" for overloads): that took 1.5 times as
 # long to compile, was no faster, and where a kernel is called twice (`ask`, by Oza's booster) it gave wrong results.
-BUILT_IN: dict[str, Any] = {"nogil": True, "error_model": "numpy", **known(_nrt=False)}
+FOR_KERNELS_ALONE = known(_nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+BUILT_IN: dict[str, Any] = {"nogil": True, "error_model": "numpy", **FOR_KERNELS_ALONE}
 Function = Callable[..., Any]
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from numba import njit
 
-from onlineboost._compile.cache import USABLE, WAY_OUT, WHY_NOT, KeptKernel, is_known
-from onlineboost._compile.numba_internals import config, global_compiler_lock, keep_in, known, make_inner
+from onlineboost._compile.cache import USABLE, WAY_OUT, WHY_NOT, KeptKernel, before_compiling
+from onlineboost._compile.numba_internals import config, global_compiler_lock, keep_in, known, make_entry, make_inner
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,9 +21,12 @@ if hasattr(os, "register_at_fork"):  # a fork waits for a thread that compiles: 
 
 
 def announce_compilation(what: str) -> None:
-    """Say that the coming call will take a while, if it is the first of its kind with these sources on this machine."""
-    if what in _announced or config.DISABLE_JIT or is_known(what):
-        return
+    """Should the coming call find that something has to be compiled, it says so, once, since that takes a while."""
+    if what not in _announced:
+        before_compiling[:] = [partial(_announce, what)]
+
+
+def _announce(what: str) -> None:
     _announced.add(what)
     log = logging.getLogger("onlineboost")
     if USABLE:
@@ -58,9 +62,8 @@ def _compile(
     if not entry:
         options |= known(no_cpython_wrapper=True)
     made: Any = njit(**options)(function)  # type: ignore[call-overload]
-    if not entry:
-        make_inner(made)
-    elif kept and USABLE:
+    made = make_entry(made) if entry else make_inner(made)
+    if entry and kept:
         keep_in(made, KeptKernel(function))
     return made  # type: ignore[no-any-return]
 
@@ -110,8 +113,8 @@ def fused_kernel(function: F) -> F:
 def summing_kernel(function: F) -> F:
     """A small kernel whose sums may be added up in any order, so that they vectorise.
 
-    The order is fixed for one machine and one length, so a run is repeatable there; between kinds of processors the
-    last bits may differ. Never a flag that assumes there is no NaN: NaN is data here (a missing value).
+    The order is fixed for one kind of processor (`numba_internals.processor`) and one length; between kinds the last
+    bits may differ. Never a flag that assumes there is no NaN: NaN is data here (a missing value).
     """
     return _compile(function, fastmath={"reassoc", "contract"}, small=True)
 

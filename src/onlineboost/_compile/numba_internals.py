@@ -8,11 +8,15 @@ versions that were tried (`make matrix`).
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numba
 from numba import njit
+
+from onlineboost._compile.system import Interrupt
 
 SUPPORTED = "numba>=0.61,<0.69"  # as in pyproject.toml
 
@@ -25,13 +29,16 @@ def unsupported(what: object) -> ImportError:
 
 try:
     import llvmlite
+    from llvmlite import binding as llvm
     from llvmlite import ir as ir  # instructions that Numba has no function for: `fastmath`, `handle`
     from numba.core import cgutils as cgutils  # parts of arrays and tuples in such instructions: `fastmath`, `handle`
     from numba.core import config as _config
     from numba.core.caching import FunctionCache
+    from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompileResult
     from numba.core.compiler_lock import global_compiler_lock as global_compiler_lock  # a fork waits for it: `jit`
     from numba.core.cpu import CPUTargetOptions
+    from numba.core.environment import lookup_environment
     from numba.core.errors import NumbaError as NumbaError  # a kernel does not compile: `chain/model.py` says which
     from numba.core.imputils import impl_ret_borrowed as impl_ret_borrowed  # of an attribute of a handle: `handle`
     from numba.core.registry import CPUDispatcher
@@ -41,6 +48,7 @@ try:
     for _owner, _names in (
         (CompileResult, ("_rebuild", "_reduce", "codegen", "entry_point", "library", "lifted")),
         (FunctionCache, ("_index_key",)),
+        (JITCodeLibrary, ("_optimize_functions", "_get_module_for_linking", "_finalize_final_module")),
         (_config, ("DISABLE_JIT",)),
     ):
         for _name in _names:
@@ -61,6 +69,130 @@ def known(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if hasattr(CPUTargetOptions, name)}
 
 
+LEVEL = "x86-64-v3"  # the processors that all kernels are compiled for, where this one is of the kind
+ITS_SETS = set(
+    "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave".split()  # noqa: SIM905
+)
+
+
+@cache
+def processor() -> tuple[str, str, str] | None:
+    """What kernels are compiled for: system, processor and instruction sets beyond its own. None: as Numba decides.
+
+    Sums are added up in as many parts as a vector has places, so code for wider vectors rounds in another way. Code for
+    a level that most processors have gives the same bits on all of them, and takes less time to compile.
+    """
+    triple = llvm.get_process_triple()
+    if config.CPU_NAME is not None or not triple.startswith("x86_64"):
+        return None
+    if config.CPU_FEATURES is None:
+        has = {name for name, there in llvm.get_host_cpu_features().items() if there}
+    else:
+        has = {name[1:] for name in config.CPU_FEATURES.split(",") if name.startswith("+")}
+    return (triple, LEVEL, "") if has >= ITS_SETS else None
+
+
+@cache
+def _machine(codegen: Any) -> Any:
+    """What makes machine code for `processor`."""
+    if not (made_for := processor()):
+        return codegen._tm
+    options: dict[str, Any] = {"opt": config.OPT}
+    codegen._customize_tm_options(options)
+    options |= {"cpu": made_for[1], "features": made_for[2]}
+    return llvm.Target.from_triple(made_for[0]).create_target_machine(**options)
+
+
+class LateLibrary(JITCodeLibrary):
+    """A kernel with all that it calls, which is optimised and made machine code of as a whole, once it is called.
+
+    Numba does both for every function by itself, then links it to its callers and does both again for those: that took
+    twice as long. Here a function waits as it is until one is called from outside: by Python, or by a kernel that is
+    none of ours.
+    """
+
+    @property
+    def codegen(self) -> Any:
+        return self._codegen if self._finalized else self
+
+    def set_env(self, name: str, env: Any) -> None:
+        """There is no code yet that could use it: `finalize` sets it."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Not one by one."""
+        ll_module.data_layout = self._codegen._data_layout
+
+    def add_linking_library(self, library: Any) -> None:
+        if not isinstance(library, LateLibrary):
+            library._ensure_finalized()
+        self._linking_libraries.append(library)
+
+    def get_pointer_to_function(self, name: str) -> int:
+        if not self._finalized and not any(function.name == name for function in self.get_defined_functions()):
+            return 0  # nothing for Python to call
+        address: int = super().get_pointer_to_function(name)
+        return address
+
+    def _get_module_for_linking(self) -> Any:
+        """A module that others can have as their part: as it is, if no machine code of it was asked for yet."""
+        finalized, self._finalized = self._finalized, True
+        try:
+            return super()._get_module_for_linking()
+        finally:
+            self._finalized = finalized
+
+    def finalize(self) -> None:
+        """Not cut off half-way: what handlers of signals raise waits for the end. Most of it is in one call anyway."""
+        with Interrupt():
+            self._codegen._check_llvm_bugs()
+            self._raise_if_finalized()
+            self._make()
+
+    def _make(self) -> None:
+        """Link, optimise and compile."""
+        parts, waiting = {self: None}, list(self._linking_libraries)
+        while waiting:
+            if (library := waiting.pop()) not in parts:
+                parts[library] = None
+                self._reload_init.update(library._reload_init)
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+                if not library._finalized:
+                    waiting += library._linking_libraries
+        self._shared_module = None
+        self._optimize_final_module()
+        self._final_module.verify()
+        if self._object_caching_enabled:
+            code = self._codegen._tm.emit_object(self._final_module)
+            self._set_compiled_object(code)  # taken instead of compiling,
+            self._finalize_final_module()
+            self._compiled_object = code  # and kept on disk
+        else:
+            self._finalize_final_module()
+        for variable in self._final_module.global_variables:
+            if (env := lookup_environment(variable.name)) is not None:
+                codegen: Any = self._codegen
+                codegen.set_env(variable.name, env)
+
+
+class EntryKernel(CPUDispatcher):
+    """A kernel that Python calls: it is compiled by `LateLibrary`, for `processor`."""
+
+    def compile(self, sig: Any) -> Any:
+        context: Any = self.targetctx
+        with global_compiler_lock, Interrupt() as interrupt:
+            codegen, collects = context.codegen(), gc.isenabled()
+            library, machine = codegen._library_class, codegen._tm
+            try:
+                gc.disable()  # to go through all that the compiler makes, again and again, took a tenth of the time
+                codegen._library_class, codegen._tm = LateLibrary, _machine(codegen)
+                with interrupt.let_through():
+                    return super().compile(sig)
+            finally:
+                if collects:
+                    gc.enable()
+                codegen._library_class, codegen._tm = library, machine
+
+
 class InnerKernel(CPUDispatcher):
     """A kernel for other kernels to call: it is compiled without what Python needs to call it, which takes time.
 
@@ -73,15 +205,25 @@ class InnerKernel(CPUDispatcher):
         if self._entry is None:
             dropped = ("no_cpython_wrapper", "nopython")
             options = {name: value for name, value in self.targetoptions.items() if name not in dropped}
-            self._entry = njit(**options)(self.py_func)
+            self._entry = make_entry(njit(**options)(self.py_func))
         return self._entry(*args)
 
 
-def make_inner(kernel: Any) -> None:
+def make_inner(kernel: Any) -> Any:
     """Turn what `njit` has made into an inner kernel."""
+    return _made(kernel, InnerKernel)
+
+
+def make_entry(kernel: Any) -> Any:
+    """Turn what `njit` has made into a kernel that Python calls."""
+    return _made(kernel, EntryKernel)
+
+
+def _made(kernel: Any, kind: type) -> Any:
     if type(kernel) is not CPUDispatcher:
         raise unsupported(f"njit makes {type(kernel).__name__}")
-    kernel.__class__ = InnerKernel
+    kernel.__class__ = kind
+    return kernel
 
 
 def keep_in(kernel: Any, cache: MachineCode) -> None:
@@ -110,13 +252,15 @@ class MachineCode(FunctionCache):
 
     def key_of(self, sig: Any, codegen: Any) -> Any:
         """What the machine code depends on: types, processor, the function's own code and what it closes over."""
-        return self._index_key(sig, codegen)
+        types, made_for, code = self._index_key(sig, codegen)
+        return types, processor() or made_for, code
 
     def pack(self, sig: Any, compiled: Any) -> tuple[Any, bytes] | None:
         """The key of what was compiled, and both as bytes. None: there are addresses of this process in it."""
         if compiled.lifted or compiled.library.has_dynamic_globals:
             return None
         key = self.key_of(sig, compiled.codegen)
+        compiled = compiled._replace(type_annotation="")  # a listing for people, with the paths of sources
         return key, dumps((key, compiled._reduce()))
 
     def unpack(self, target_context: Any, payload: Any) -> Any:

@@ -3,6 +3,6 @@
 `olm` is Adaboost.OLM with its `losses`, `mbbm` OnlineMBBM with its `potentials` and `adaptive` gammas, `oza` Oza and
 Russell's, `plain` none at all; `votes` is how a distribution becomes a vote. They implement `contracts.booster` and
 know nothing of trees.
-Private; docs/new-booster.md says how to write one. Imports `contracts` and `_compile`; `chain` and all above may import
+Private; docs/extend.md says how to write one. Imports `contracts` and `_compile`; `chain` and all above may import
 it.
 """

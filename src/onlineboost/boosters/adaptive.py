@@ -30,7 +30,7 @@ LADDER = LARGEST / RATIO ** np.arange(N_STEPS)
 LIMITS = SLACK / LADDER
 LEVELS = np.append(0.0, np.cumsum(LIMITS))  # [j]: S_0 + ... + S_{j-1}
 PERIOD, RARELY, LONGEST = 16, 16, 128  # rounds between reviews; they grow with the stream to t / RARELY, or to LONGEST
-PEAK = 0.4689  # no probability of a sum of independent draws of variance z is above PEAK / sqrt z (docs/theory.md)
+PEAK = 0.4689  # no probability of a sum of independent draws of variance z is above PEAK / sqrt z (theory/PROOFS.md)
 
 
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
@@ -62,9 +62,9 @@ def first_steps(n: int) -> Ints:
 
 
 def largest_weights(n_classes: int, left: Ints) -> Floats:
-    """w*: no weight is above it where so many votes are left to come, whatever their gammas up to LARGEST.
+    """w*: no weight is above it where `left` votes are left to come, whatever their gammas up to LARGEST.
 
-    It is (k - 1) times a bound on max_x b(x), b the law of the number of right votes to come (docs/potentials.md).
+    It is (k - 1) times a bound on max_x b(x), b the law of the number of right votes to come (theory/PROOFS.md).
     """
     k = n_classes
     p = (1.0 - LARGEST) / k + LARGEST

@@ -168,7 +168,7 @@ def step_size(loss, k, n_learners, i, t):
 
 @small_kernel
 def adaptive_rate(loss):
-    """What adaptive steps are multiplied with, in units of alpha's bound. Measured: docs/settings.md."""
+    """What adaptive steps are multiplied with, in units of alpha's bound. Measured: benchmarks/results/settings.md."""
     return 0.03 if loss == Loss.EXPONENTIAL else 0.1
 
 

@@ -15,6 +15,7 @@ from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain import rows as single
 from onlineboost.chain.clipping import clip_rows, learn_and_clip, more_numbers, new_numbers
 from onlineboost.chain.diary import new_diary
+from onlineboost.chain.evidence import NOBODY, learn_evidence, with_classes, with_evidence, with_tables
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.reviews import Visit, Visitor
 from onlineboost.chain.segments import NO_LABELS, PanelStage, Segment
@@ -29,7 +30,7 @@ BLOCK = 4096  # rows that go through one learner before the next: the block's ro
 SEGMENTS_PER_THREAD = 4  # enough to keep all threads busy; every one costs some 50 us more per block
 MOST_ROWS = 2048  # of a block for threads
 MOST_TRACE = 1 << 20  # votes of a block that are kept: 8 MB
-LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from so many rows each, and so many rows x learners, at a time
+LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from this many rows each, and rows x learners, at a time
 AWAITED = 1 << len(Combiner)  # in `Chain.conduct`: rows have waited for their labels
 OF_THIS_PROCESS = ("_caches", "heard", "place")  # fields of a chain that are no part of what it has learned
 
@@ -85,7 +86,7 @@ class Chain:
 
     def identity(self) -> list[Any]:
         """The states of all stages: as long as they are the same objects, what was prepared with them is good."""
-        found = [self.costs, *self.end.identity(), *(() if self.panel is None else self.panel.identity())]
+        found = [self.costs, self.numbers, *self.end.identity(), *(() if self.panel is None else self.panel.identity())]
         for segment in self.segments:
             found += segment.identity()
         return found
@@ -167,11 +168,15 @@ class Chain:
     ) -> Rows:
         """A block at the head of the chain; without `spread` it is to be predicted, not learned."""
         if spread is None:
-            X, spread = clip_rows(self.numbers, X), np.empty((len(X), 0))
+            X, spread = self.as_told(X), np.empty((len(X), 0))
         missing = np.empty(len(X), np.bool_)
         any_missing(X, self.n_numeric, missing)
         notes = self.end.new_notes(self.booster, len(X), k, weight)
         return new_rows(X, missing, spread, self.t + 1, k, self.end.n_experts, notes, traced=traced)
+
+    def as_told(self, X: np.ndarray, own: np.ndarray = NOBODY) -> np.ndarray:
+        """Rows as the stages get them, by what is known of the columns; `own` labels, if they have been learned."""
+        return with_evidence(self.numbers, clip_rows(self.numbers, X), own)
 
     def _open(self, rows: Rows, y: np.ndarray, weight: np.ndarray, combiner: Combiner) -> Block:
         return Block(rows, y, weight, self.booster, combiner, self.costs, self.end.open(rows, combiner))
@@ -191,7 +196,7 @@ class Chain:
         stop: Callable[[], bool] = lambda: False,
         visitors: Sequence[Visitor] = (),
     ) -> int:
-        """Test, then train, on any number of rows, in blocks, by so many threads; the number of rows learned.
+        """Test, then train, on any number of rows, in blocks, by `threads` threads; the number of rows learned.
 
         `out` gets what was predicted for each row before it was learned. For `stop` see `flow`. Visitors go along.
         """
@@ -233,7 +238,7 @@ class Chain:
         return self.t - before
 
     def most_rows(self, rows: int, k: int, combiner: Combiner) -> int:
-        """Rows of a block at most: so many, or fewer where the votes of all of them have to be kept."""
+        """Rows of a block at most: this many, or fewer where the votes of all of them have to be kept."""
         return min(rows, max(LEAST_ROWS, MOST_TRACE // (self.n_learners * k))) if self.is_traced(combiner) else rows
 
     def is_traced(self, combiner: Combiner) -> bool:
@@ -242,7 +247,9 @@ class Chain:
 
     def enter(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Block:
         """A labelled block at the head of the chain; `t` and what is known of the columns have moved on."""
+        self.numbers = with_tables(self.numbers, X, k)
         X, spread = learn_and_clip(self.numbers, X)
+        X = learn_evidence(self.numbers, X, y, weight)
         rows = self.new_rows(X, k, spread, weight, self.is_traced(combiner))
         self.t += len(X)
         return self._open(rows, y, weight, combiner)
@@ -276,7 +283,7 @@ class Chain:
     # ----------------------------------------------------------------------------------------------------- segments
 
     def cut(self, n_segments: int) -> None:
-        """Make it at least so many segments, if there are as many learners. The votes stay the same, bit for bit."""
+        """Cut it into at least `n_segments`, if there are as many learners. The votes stay the same, bit for bit."""
         if not self.end.takes_turns and len(self.segments) < min(n_segments, self.n_learners):
             most = -(-self.n_learners // n_segments)
             self.segments = [part for segment in self.segments for part in segment.cut(-(-len(segment) // most))]
@@ -317,17 +324,18 @@ class Chain:
 
     def set_classes(self, k: int) -> None:
         """From here on there are k classes."""
+        self.numbers = with_classes(self.numbers, k)
         for stage in self.stages:
             stage.set_classes(k)
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
-        """There is room for so many values of each nominal column, which appeared first in these rounds."""
+        """There is room for these numbers of values of each nominal column, which appeared first in these rounds."""
         for stage in self.stages:
             stage.new_values(sizes, births)
         self.place.changed("new_values", sizes, births)
 
     def allot(self, share: float, width: int) -> None:
-        """Each tree may have so many bytes; rows of statistics will be `width` numbers wide."""
+        """Each tree may have this many bytes; rows of statistics will be `width` numbers wide."""
         for stage in self.stages:
             stage.allot(share, width)
         self.place.changed("allot", share, width)
@@ -337,7 +345,7 @@ class Chain:
         self.place.carry_out(self.segments, plan)
 
     def new_columns(self, numeric: int, nominal: int) -> None:
-        """There are so many more columns of each kind, the last of their kind, in which nothing has been met."""
+        """There are this many more columns of each kind, the last of their kind, in which nothing has been met."""
         for stage in self.stages:
             stage.new_columns(numeric, nominal)
         self.diary.new_columns(numeric, nominal, self.n_numeric)

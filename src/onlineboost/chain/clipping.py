@@ -27,8 +27,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from onlineboost._compile.jit import entry_kernel, small_kernel
-from onlineboost.contracts.schema import f8
-from onlineboost.contracts.state import joined
+from onlineboost.contracts.schema import f8, i8
+from onlineboost.contracts.state import joined, made
+from onlineboost.data.places import CELLS
 
 RANK, STEP = 4, 25
 SLACK, EARLY = 1.0, 50.0  # SLACK widths, times 1 + EARLY / (numbers known)
@@ -43,21 +44,25 @@ LOW, HIGH = range(2)  # the two of Numbers.ends
 
 
 class Numbers(NamedTuple):
-    """What the numeric columns have shown."""
+    """What the numeric columns have shown, and the nominal ones of many values (`evidence`)."""
 
     moments: Annotated[np.ndarray, f8(3, "columns")]  # how many numbers, their mean, sum of squared deviations from it
     # the smallest numbers, smallest first; the largest, largest first
     ends: Annotated[np.ndarray, f8(2, RANK, "columns")]
+    wide: Annotated[np.ndarray, i8("wide", low=0, since=2)]  # which of the nominal columns have a table
+    cells: Annotated[np.ndarray, f8("wide", CELLS, "classes", low=0.0, since=2)]  # counts of classes
+    labels: Annotated[np.ndarray, f8("wide", "classes", low=0.0, since=2)]  # their sums over all cells
+    step: Annotated[np.ndarray, f8("wide", low=1.0, high=2e6, default=1.0, since=2)]  # what the next row counts
 
 
 def new_numbers(n_numeric: int) -> Numbers:
     ends = np.full((2, RANK, n_numeric), LARGEST)
     ends[HIGH] = -LARGEST
-    return Numbers(np.zeros((3, n_numeric)), ends)
+    return made(Numbers, {"columns": n_numeric, "wide": 0, "classes": 0}, {})._replace(ends=ends)
 
 
 def more_numbers(numbers: Numbers, n_more: int) -> Numbers:
-    """The same with so many more columns that have shown nothing."""
+    """The same with more columns that have shown nothing."""
     return joined([numbers, new_numbers(n_more)], "columns")
 
 

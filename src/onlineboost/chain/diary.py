@@ -14,10 +14,10 @@ import numpy as np
 from onlineboost.contracts.schema import f8, i8, whole
 from onlineboost.contracts.state import Restored
 
-EVERY = 4  # one row in so many is kept: neighbours are often alike
+EVERY = 4  # one row in this many is kept: neighbours are often alike
 ROWS = 256  # rows kept at most: of the last EVERY * ROWS
 EVENTS = 512  # events kept at most; a learner that restarts is one
-PART = 50  # of a memory limit, the rows get one part in so many at most, and so do the events
+PART = 50  # of a memory limit, the rows get one part in this many at most, and so do the events
 FEWEST = 4
 
 KINDS = 4
@@ -57,13 +57,13 @@ class Diary(Restored):
         self.events = np.concatenate([self.events[:at], new, self.events[at:]])[-self.most :]
 
     def new_columns(self, numeric: int, nominal: int, before: int) -> None:
-        """So many more columns of each kind, of which nothing is known; there were `before` numeric ones."""
+        """More columns of each kind, of which nothing is known; there were `before` numeric ones."""
         self.X = np.insert(self.X, [before] * numeric, np.nan, axis=1)
         self.X = np.concatenate([self.X, np.full((len(self.X), nominal), np.nan)], axis=1)
 
 
 def new_diary(columns: int, limit: int | None) -> Diary:
-    """An empty diary for a model of so many columns that may take so many bytes."""
+    """An empty diary for a model of `columns` columns that may take `limit` bytes."""
     rows, events = ROWS, EVENTS
     if limit is not None:
         rows = max(FEWEST, min(rows, limit // PART // (8 * columns + 8)))

@@ -28,7 +28,7 @@ MOST_NOISE = 53.0 * LN2 + 1e-9  # so there is no more noise than this
 class Combiner(IntEnum):
     """Whom to follow."""
 
-    HEDGE = 0  # an expert drawn by its Hedge weight, anew each round
+    HEDGE = 0  # an expert drawn by its Hedge weight in each round
     WEIGHTED = 1  # the label with the most Hedge weight behind it
     BEST = 2  # the expert with the fewest mistakes
     LAST = 3  # the vote of all learners

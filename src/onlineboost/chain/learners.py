@@ -35,9 +35,9 @@ class Learners(ABC):
 
     safe = True  # whether learning cannot fail
     takes_single_rows = False  # whether a row can go through without being a block (`rows`)
-    untold = "learners of another make"  # what explanations call votes that cannot be divided among columns
+    untold = "learners of other libraries"  # what explanations call votes that cannot be divided among columns
     no_tree = (
-        "learners of another make do not tell which columns they look at: there are importances and trees for "
+        "learners of other libraries do not tell which columns they look at: there are importances and trees for "
         "learner=HoeffdingTree(...) alone. sklearn.inspection.permutation_importance works with any learner"
     )
 
@@ -65,12 +65,12 @@ class Learners(ABC):
         return  # most need not know before they meet one
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
-        """There is room for so many values of each nominal column, which appeared first in these rounds."""
+        """There is room for these numbers of values of each nominal column, which appeared first in these rounds."""
         return
 
     @abstractmethod
     def new_columns(self, numeric: int, nominal: int) -> None:
-        """There are so many more columns of each kind, the last of their kind."""
+        """There are this many more columns of each kind, the last of their kind."""
 
     def settings(self) -> dict[str, np.ndarray]:
         """Settings of the learners that a fresh one can take over from another."""
@@ -119,7 +119,7 @@ class Learners(ABC):
         return self.join([])
 
     def allot(self, share: float, width: int) -> None:
-        """Each tree may have so many bytes; rows of statistics will be `width` numbers wide."""
+        """Each tree may have this many bytes; rows of statistics will be `width` numbers wide."""
         return  # what is no tree takes what it takes
 
     def limited(self) -> int:

@@ -25,7 +25,7 @@ PER_SEGMENT_BYTES = 8 * 8  # counters; there are no more segments than learners
 
 
 def capacity(n_values: int) -> int:
-    """Values of a nominal column that there is room for when so many are known: up to 8, 12, 16, 24, 32, 48, ...
+    """Values of a nominal column that there is room for when this many are known: up to 8, 12, 16, 24, 32, 48, ...
 
     Every step copies all statistics, and room that is not needed makes all of them wider.
     """
@@ -69,7 +69,7 @@ def _most_bytes(chain: Chain, k: int) -> int:
 
 
 class Shares:
-    """The memory of a chain's trees with so many classes, and room for so many values of the nominal columns."""
+    """The memory of a chain's trees with k classes, and room for these numbers of values of the nominal columns."""
 
     def __init__(self, chain: Chain, k: int, n_numeric: int, capacities: list[int], overhead: int) -> None:
         self.chain, self.k = chain, k
@@ -82,7 +82,8 @@ class Shares:
         per_learner = PER_SEGMENT_BYTES + 8 * len(layout) + 8 * int(layout[-1] - layout[0])
         boosters = sum(array_bytes(tuple(along(part.booster, "learners").values())) for part in segments)
         experts = 8 * (self.n_learners - chain.n_learners)  # of learners to come
-        self.fixed = overhead + boosters + fixed_bytes(chain) + experts + self.n_learners * per_learner
+        evidence = chain.numbers.cells.nbytes + chain.numbers.labels.nbytes  # in the overhead
+        self.fixed = overhead + boosters + fixed_bytes(chain) - evidence + experts + self.n_learners * per_learner
         self.fixed += self.n_trees * PER_TREE_BYTES + _most_bytes(chain, k)
         columns = n_numeric + len(capacities)
         self.block = BLOCK * (8 * (3 * columns + 4 * k + 8) + 4 * self.n_learners)  # rows, votes and experts

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from onlineboost._compile.cache import note_known
 from onlineboost._compile.jit import announce_compilation, entry_kernel
 from onlineboost._compile.numba_internals import NumbaError
 from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
 from onlineboost.chain.diary import NEW_COLUMN
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.sets import BINS, NO_ROW, Sets, bits_of, find_sets, learn_sets, with_classes
 from onlineboost.chain.threads import spread
 from onlineboost.contracts.booster import BOOSTER
 from onlineboost.contracts.state import restore
@@ -127,6 +127,7 @@ class Model:
     ready: tuple = ()  # the classes and values that there is room for: see `memory.make_ready`
     calibration: np.ndarray | None = None  # what `calibrate` has learned; None: probabilities are as the chain says
     floor: float = 0.0  # of probabilities, for `calibrate`
+    sets: Sets | None = None  # what prediction sets are made of, if there are to be any
     warned: bool = False  # whether the user knows that it has reached its limit
     damage: str = ""  # what went wrong in the middle of a row, if anything did: it cannot be used any more
     compiled: bool = False  # whether its kernels are, in this process
@@ -198,10 +199,55 @@ class Model:
 
     def calibrated(self, codes: np.ndarray, p: np.ndarray) -> np.ndarray:
         """What the chain says of rows (codes, and probabilities p) as probabilities for users."""
+        return ahead(self.with_calibration(p), codes)
+
+    def with_calibration(self, p: np.ndarray) -> np.ndarray:
+        """Probabilities of the chain, calibrated if they are to be."""
+        p = np.ascontiguousarray(p)
         if self.calibration is not None:
-            p = np.ascontiguousarray(p)
             calibrate(self.calibration, self.floor, p, np.empty(0, np.int64), np.empty(0))
-        return ahead(p, codes)
+        return p
+
+    def predict_set(
+        self, X: np.ndarray, combiner: Combiner, threads: int, coverage: float, by_class: bool
+    ) -> np.ndarray:
+        """Which codes are in the prediction sets of encoded rows, bool (rows, k)."""
+        return self._in_pieces(X, threads, lambda piece: self.sets_of(piece, combiner, coverage, by_class))
+
+    def sets_of(self, X: np.ndarray, combiner: Combiner, coverage: float, by_class: bool) -> np.ndarray:
+        p = self.chain.forecast(X, self.k, combiner)[1] if self.chain.t else np.full((len(X), self.k), 1.0 / self.k)
+        return self.sets_by(self.with_calibration(p), X, coverage, by_class)
+
+    def sets_by(self, p: np.ndarray, X: np.ndarray, coverage: float, by_class: bool) -> np.ndarray:
+        """The same from what is said of these rows."""
+        assert self.sets is not None
+        X, tracks, out = np.ascontiguousarray(X), 1 + self.k, np.empty(p.shape, np.bool_)
+        how = self.chain.seed, self.chain.t + 1, coverage, by_class, np.empty((tracks, BINS)), np.empty(tracks)
+        find_sets(with_classes(self.sets, self.k), p, X, bits_of(X), *how, out)
+        return out
+
+    # arguments: the rows, what was said of them, and what is asked
+    def learn_sets(
+        self,
+        parts: Sequence[np.ndarray],
+        X: np.ndarray,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        t: int,
+        coverage: float | None,
+    ) -> list[np.ndarray]:
+        """The sets learn rows of the rounds from t on, by what was said of them; those of the rows, if asked."""
+        assert self.sets is not None
+        at, above, shown = 0, np.empty(BINS), []
+        for p in parts:
+            rows = slice(at, at + len(p))
+            own = np.ascontiguousarray(X[rows])
+            out = NO_ROW if coverage is None else np.empty(p.shape, np.bool_)
+            known = np.ascontiguousarray(p), own, bits_of(own), codes[rows], weight[rows]
+            learn_sets(self.sets, *known, self.chain.seed, t + at, coverage or 0.5, above, out)
+            shown.append(out)
+            at = rows.stop
+        return shown
 
     def calibrate(self, parts: Sequence[np.ndarray], codes: np.ndarray, weight: np.ndarray) -> None:
         """What the chain said of rows becomes what was predicted for them, in place; then their labels are learned."""
@@ -227,7 +273,6 @@ def compiled_by(rehearse: Callable[[Model], None], model: Model, kind: type) -> 
         rehearse(model)
     except NumbaError as error:
         raise TypeError(uncompiled(model.chain, error)) from error
-    note_known(kind.__name__)
     _COMPILED.add(kind)
     model.compiled = True
 

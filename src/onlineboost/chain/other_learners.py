@@ -227,7 +227,7 @@ class ExternalLearners(Learners):
         return type(self)(copy, self.k, started)
 
     def new_columns(self, numeric: int, nominal: int) -> None:
-        raise NotImplementedError("learners of another make have the columns that they began with")
+        raise NotImplementedError("learners of other libraries have the columns that they began with")
 
     def restart(self, i: int, t: int, settings: dict[str, float]) -> None:
         self.learners[i] = clone(self.learners[i])

@@ -53,7 +53,7 @@ class Awaited(NamedTuple):
 class Pending:
     """Rows that wait for their labels, by ticket or id, in the order in which they came.
 
-    Its state is plain: `most` rows wait at most, so many tickets have been `given`, so many rows were `dropped`;
+    Its state is plain: `most` rows wait at most, `given` tickets were given, `dropped` rows were dropped;
     `rows` has those that wait, oldest first, and `lost` the tickets dropped last, at most `most` of them.
     """
 
@@ -77,9 +77,10 @@ class Pending:
 
     def add(self, row: Row, own: Ticket | None = None) -> Ticket:
         """Let a row wait, under the caller's `own` id if there is one; the oldest are dropped if too many wait."""
-        while own is None and f"{self._prefix()}-{self.given}" in self.rows:
-            self.given += 1  # somebody has taken it for an id
         ticket = f"{self._prefix()}-{self.given}" if own is None else own
+        while own is None and ticket in self.rows:
+            self.given += 1  # somebody has taken it for an id
+            ticket = f"{self._prefix()}-{self.given}"
         if own is not None and own in self.rows:
             raise DataError(
                 f"id {ticket!r} is already waiting for its label: give each row an id of its own. predict_one predicts "
@@ -124,8 +125,8 @@ class Pending:
         if prefix == self._prefix() and number.isdecimal() and int(number) < self.given:
             raise DataError(f"ticket {ticket!r} has been used (or was dropped long ago): a row is learned once")
         raise DataError(
-            f"ticket {ticket!r} is unknown: no row waits under it. Its label was given before, or the ticket was given "
-            f"out by another copy of the model: before a restart from an older file, say"
+            f"ticket {ticket!r} is unknown: no row waits under it. Its label was given before, or another copy of the "
+            f"model gave the ticket out, before a restart from an older file, say: then predict the row again"
         )
 
     def emptied(self) -> Pending:

@@ -57,7 +57,7 @@ class Visitor(ABC):
 
     @abstractmethod
     def rows(self, threads: int) -> int:
-        """Rows that the coming block may have, at most, if there are so many threads."""
+        """Rows that the coming block may have, at most, with this many threads."""
 
     def waits(self) -> bool:
         """Whether the coming block must not enter yet."""

@@ -23,6 +23,7 @@ from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import bare_kernel, entry_kernel, unkept_kernel
 from onlineboost.chain.clipping import Numbers, clip_numbers, learn_numbers
 from onlineboost.chain.diary import EVERY
+from onlineboost.chain.evidence import take_evidence
 from onlineboost.chain.experts import Combiner, learners_needed, update_log_weights
 from onlineboost.chain.loops import hold_pass, is_foreign, learning_loop, predicting_loop
 from onlineboost.contracts.booster import BOOSTER, start, take_votes
@@ -77,6 +78,7 @@ def enter(handle, t):
         return False
     ends.begun[0] = t
     learn_numbers(ends.numbers, ends.raw, ends.X, ends.spread, 0)
+    take_evidence(ends.numbers, ends.raw, ends.y, ends.weight, ends.y[:0], ends.X)
     for b in range(ends.spread.shape[0]):
         ends.again[b] = False
         for c in range(ends.spread.shape[1]):
@@ -106,6 +108,7 @@ def look(handle, combiner, t):
     if not is_finite(ends):
         return -1
     clip_numbers(ends.numbers, ends.raw, ends.X)
+    take_evidence(ends.numbers, ends.raw, ends.y[:0], ends.weight[:0], ends.y[:0], ends.X)
     return learners_needed(combiner, ends.log_v, ends.seed, t) if ends.log_v.size > 0 else 0
 
 
@@ -184,7 +187,7 @@ class Row:
         self.ends = hold(Ends(chain.numbers, self.raw, *of_row, log_v, chain.costs, chain.seed, self.begun, *diary))
 
     def fits(self, k: int) -> bool:
-        """Whether the chain is where it was, with so many classes."""
+        """Whether the chain is where it was, with k classes."""
         chain = self.chain
         return self.k == k and chain.segments is self.segments and all(map(is_, chain.identity(), self.identity))
 

@@ -41,7 +41,7 @@ MORE = 0.5  # work that the last learner of a chain has more than the first, in 
 
 
 def even_work(n_learners: int, pieces: int) -> list[int]:
-    """Where to cut so many learners to get pieces with about as much work: 0, ..., n_learners."""
+    """Where to cut `n_learners` learners to get pieces with about as much work: 0, ..., n_learners."""
     if n_learners < 4 * pieces:
         return [n_learners * i // pieces for i in range(pieces + 1)]
     work = np.linspace(0.0, 1.0 + MORE / 2.0, pieces + 1)  # x learners, of 1, have x + MORE x^2 / 2
@@ -114,7 +114,7 @@ class Segment(Stage):
         return Pass(state, booster, rows, y, weight, scratch, new_work(rows.k))
 
     def cut(self, pieces: int) -> list[Self]:
-        """So many segments in place of this one, with about as much work each."""
+        """This many segments in place of this one, with about as much work each."""
         return [self.between(a, b) for a, b in pairwise(even_work(len(self), pieces))] if pieces > 1 else [self]
 
     def between(self, start: int, stop: int) -> Self:

@@ -45,13 +45,13 @@ class Stage:
         """From here on there are k classes."""
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
-        """There is room for so many values of each nominal column, which appeared first in these rounds."""
+        """There is room for these numbers of values of each nominal column, which appeared first in these rounds."""
 
     def new_columns(self, numeric: int, nominal: int) -> None:
-        """There are so many more columns of each kind, the last of their kind, in which nothing has been met."""
+        """There are this many more columns of each kind, the last of their kind, in which nothing has been met."""
 
     def allot(self, share: float, width: int) -> None:
-        """Each tree may have so many bytes; rows of statistics will be `width` numbers wide."""
+        """Each tree may have this many bytes; rows of statistics will be `width` numbers wide."""
 
     def nbytes(self) -> dict[str, int]:
         """Bytes in use, part by part."""

@@ -3,7 +3,7 @@
 Learning is a line of steps (a block enters, goes through segment after segment of the chain, and leaves), and each step
 must see the blocks in order. Step j may work on block b as soon as step j - 1 has done b and it has itself done b - 1:
 any schedule that keeps to this gives the same result, bit for bit. So no step belongs to a thread: a thread that is
-free takes the task that is furthest along. docs/parallel.md has the reasons.
+free takes the task that is furthest along. docs/scale.md has the reasons.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ LOOK_UP = 0.2  # seconds after which a waiting main thread looks for Ctrl-C, whe
 
 
 def n_threads(n_jobs: Any) -> int:
-    """n_jobs as a number of threads: None is 1, -1 all cores that this process may use, -2 all but one, ..."""
+    """n_jobs as a number of threads: None is 1, -1 all cores that this process may use, -2 all but one, ...
+
+    There are no more threads than cores: they would only wake each other (64 on 2 cores took 4 times the CPU).
+    """
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a number of threads, or -1 for all cores; got {n_jobs!r}")
-    if n_jobs > 0:
-        return int(n_jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores + 1 + int(n_jobs))
+    return min(int(n_jobs), cores) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
 def flow(
@@ -169,7 +170,7 @@ class _Line:
 
 
 def spread(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, rows: int, threads: int) -> np.ndarray:
-    """function(X), taken on pieces of at most so many rows, by several threads. Ctrl-C stops it after those at hand."""
+    """function(X), taken on pieces of limited size, by several threads. Ctrl-C stops it after those at hand."""
     pieces = [X[a : a + rows] for a in range(0, len(X), rows)]
     if len(pieces) == 1:
         return function(X)

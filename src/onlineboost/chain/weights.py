@@ -15,7 +15,7 @@ example of class y is multiplied by
     g_y / (sum_r n_r g_r / n)        n = sum_r n_r
 
 so that the factors are 1 on the average: trees grow, and alphas move, as fast as they do without them. Balanced classes
-are worth 1 / (n_r + DOUBT) each, times what their mistakes cost. All sums are taken anew for every row, in the same
+are worth 1 / (n_r + DOUBT) each, times what their mistakes cost. All sums are taken again for every row, in the same
 order: how a stream is cut into blocks makes no difference.
 """
 

@@ -70,11 +70,13 @@ def _whole(number: float | None) -> str:
 def _print(found: dict[str, Any]) -> None:
     console = Console()
     aim = f"{found['classes']} classes, edge {found['gamma']:g}, error {found['error']:g}"
-    headings = ("booster", "learners", "error rate", "from")
-    table = text_table(headings, left=("booster", "from"), title=f"Learners: {aim}")
-    for row in found["learners"]:
-        style = "bold green" if row["booster"] == "OnlineMBBM" else ""
-        table.add_row(row["booster"], f"{row['learners']:,}", f"{row['error']:.3g}", row["from"], style=style)
+    headings = ("bound", "booster", "learners", "error", "from")
+    caption = "lower: no booster does with fewer; upper: this many are enough"
+    table = text_table(headings, ("bound", "booster", "from"), title=f"Learners: {aim}", caption=caption)
+    for row, after in zip(found["learners"], [*found["learners"][1:], None], strict=True):
+        style = "bold green" if row["booster"] == MBBM else ""
+        figures = row["bound"], row["booster"], f"{row['learners']:,}", f"{row['error']:.3g}", row["from"]
+        table.add_row(*figures, style=style, end_section=after is not None and after["bound"] != row["bound"])
     console.print(table)
     title = f"Examples for OnlineMBBM: excess loss S = {found['excess_loss']:.4g}"
     table = text_table(("learners", "phi_N(0)", "sum of weights", "examples"), title=title)
@@ -84,7 +86,7 @@ def _print(found: dict[str, Any]) -> None:
         table.add_row(*cells, style="bold green" if best is not None and row["examples"] == best else "")
     console.print(table)
     if found["least_examples"]:
-        text = f"No booster is there before {found['least_examples']:,} examples, on some such learners."
+        text = f"With some such learners no booster gets there in fewer than {found['least_examples']:,} examples."
         console.print(text, highlight=False)
     if found["olm_examples"] is not None:
         n = 2 * found["learners"][-1]["learners"]
@@ -131,19 +133,21 @@ def plan(classes: int, gamma: float, error: float, excess: float | None, delta: 
     twice = min(2.0 * gamma, (1.0 + gamma) / 2.0)  # the edge, or half-way to 1
     S = theory.excess_of_votes(twice, gamma, each, classes) if excess is None else excess
     soon, least = (theory.least_learners(classes, gamma, error, loss, each) for loss in (S, math.inf))
-    how_least = "exact" if least <= theory.MOST_EXACT else "closed form"
+    how_least = "exact" if least <= theory.MOST_EXACT else "closed"
     how_mbbm = "exact" if exact <= theory.MOST_EXACT else "Chernoff"
     learners = [
-        (SOON, soon, _least(classes, soon, gamma, S, each), f"Theorem 2, S = {S:.4g}"),
-        (IN_THE_LONG_RUN, least, _least(classes, least, gamma), f"Theorem 2, {how_least}"),
-        (MBBM, exact, theory.mbbm_error(classes, exact, gamma), f"phi_N(0), {how_mbbm}"),
+        ("lower", SOON, soon, _least(classes, soon, gamma, S, each), f"Theorem 2, S = {S:.4g}"),
+        ("lower", IN_THE_LONG_RUN, least, _least(classes, least, gamma), f"Theorem 2, {how_least}"),
+        ("upper", MBBM, exact, theory.mbbm_error(classes, exact, gamma), f"phi_N(0), {how_mbbm}"),
     ]
     for name, source, n in (
-        ("OnlineMBBM, Chernoff", "(k-1) (1 - (√p-√q)²)^N", theory.chernoff_learners(classes, gamma, error)),
+        ("OnlineMBBM, Chernoff", "(k-1)(1-(√p-√q)²)^N", theory.chernoff_learners(classes, gamma, error)),
         ("OnlineMBBM, the paper", "(k-1) exp(-γ²N/2)", theory.hoeffding_learners(classes, gamma, error)),
         ("Adaboost.OLM", "its bound, T → ∞", olm),
     ):
-        learners.append((name, n, theory.mbbm_error(classes, n, gamma) if "OLM" not in name else error, source))
+        learners.append(
+            ("upper", name, n, theory.mbbm_error(classes, n, gamma) if "OLM" not in name else error, source)
+        )
     examples = []
     for n in sorted({math.ceil(exact * factor) for factor in MORE}):
         needed = theory.mbbm_examples(classes, n, gamma, error, S)
@@ -155,7 +159,9 @@ def plan(classes: int, gamma: float, error: float, excess: float | None, delta: 
         "error": error,
         "delta": delta,
         "excess_loss": S,
-        "learners": [dict(zip(("booster", "learners", "error", "from"), row, strict=True)) for row in learners],
+        "learners": [
+            dict(zip(("bound", "booster", "learners", "error", "from"), row, strict=True)) for row in learners
+        ],
         "examples": [dict(zip(("learners", "error", "weights", "examples"), row, strict=True)) for row in examples],
         "least_examples": theory.least_examples(classes, gamma, error, S, each),
         "olm_examples": theory.olm_examples(classes, 2 * olm, gamma, error, delta) if olm <= 200_000 else None,

@@ -1,4 +1,4 @@
-"""The command line: onlineboost run | predict | show | compare | tune | datasets | potential | bounds | reproduce.
+"""The command line: onlineboost run | serve | predict | show | compare | tune | ...
 
 The group of commands, which loads a command's module when it is called; then what the commands share: messages, errors
 that a person can read, models by name, and options.
@@ -36,6 +36,7 @@ LOCAL = "local"  # a Ray cluster that is started on this machine, for this comma
 
 WAY_OUT = {  # what to do about an error of the system
     errno.ENOENT: "Check the path.",
+    errno.EADDRINUSE: "Name another --port; 0 takes any that is free.",
     errno.EACCES: "Change who may use it, or name another place.",
     errno.EPERM: "Change who may use it, or name another place.",
     errno.EROFS: "Name a place that can be written to.",
@@ -58,13 +59,23 @@ COMMANDS = {
         "Draw phi_N(0), the error rate of OnlineMBBM, against the number of classes: the paper's figure.",
     ),
     "predict": (".saved_model", "Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL."),
+    "replay": (
+        ".serve",
+        "Learn the events of FOLDER again, in the same order, and tell how well each was predicted before.",
+    ),
     "reproduce": ("onlineboost_paper.command", "Run the paper's experiments and put our tables beside its own."),
     "run": (
         ".run",
         "Test-then-train one model on SOURCE: the name of a data set, a .csv, .parquet or .ndjson file, or - (a pipe).",
     ),
-    "show": (".saved_model", "Tell what is in a saved MODEL: its kind, settings, columns, classes and size."),
+    "serve": (
+        ".serve",
+        "Serve the model in FOLDER: predict, learn each event once and for good, and show how it goes.",
+    ),
+    "show": (".saved_model", "Describe a saved MODEL: its kind, settings, columns, classes and size."),
+    "top": (".serve", "Watch a live service in the terminal."),
     "tune": (".run", "Tune a model's settings on SOURCE by successive halving."),
+    "warm": (".warm", "Compile the inner loops of all models now, so that nobody waits for them later."),
 }
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -25,24 +24,18 @@ from onlineboost.cli.main import (
     err,
     make_model,
     progress_bar,
-    text_table,
     visible,
 )
 from onlineboost.cli.sources import Stream
+from onlineboost.cli.tables import print_accuracy, print_classes, print_metrics, print_rare
 from onlineboost.data.table import Block
-from onlineboost.evaluation.metrics import METRICS, Metrics
+from onlineboost.evaluation import ranking
 from onlineboost.evaluation.prequential import Record, Recorder, observe, warm_up
-from onlineboost.evaluation.results import Tally, critical_difference, mean_ranks
+from onlineboost.evaluation.results import Tally
 from onlineboost.evaluation.resumable import Checkpoints, Predictions, resumable
 from onlineboost.evaluation.runner import Progress, predict_then_learn
 from onlineboost.report.charts import need_drawing
 from onlineboost.theory.guarantee import guarantee
-
-SHOWN = {name: metric.heading for name, metric in METRICS.items() if metric.about} | {"cost": "cost"}  # JSON has more
-WHAT = (
-    "accuracy: an interval of 95 %. balanced, F1: means over the classes. kappa: 0 is guessing, 1 all right. log loss, "
-    "ECE: of the probabilities, 0 is best. docs/metrics.md tells more."
-)
 
 Ran = tuple[str, Any, Tally, Record | None]  # name, model, its figures, and its record if a page is to be drawn
 
@@ -80,10 +73,20 @@ def run_models(
     if stream.is_live:
         stream.classes = list(getattr(ran[0][1], "classes_", []))
     figures = [_figures(name, model, tally, stream, settings) for name, model, tally, _ in ran]
+    _rank([tally for _, _, tally, _ in ran], figures)
     _print(stream, figures, as_json, settings, verbose, to=err if stream.is_live else None)
     if report is not None:
-        drawn = [(name, tally.accuracy_interval(), record) for name, _, tally, record in ran if record is not None]
-        records = [{"dataset": stream.source, "system": name, "interval": ends, **r} for name, ends, r in drawn]
+        records = [
+            {
+                "dataset": stream.source,
+                "system": name,
+                "interval": tally.accuracy_interval(),
+                **record,
+                **_drawn(tally, row),
+            }
+            for (name, _, tally, record), row in zip(ran, figures, strict=True)
+            if record is not None
+        ]
         _write_page(stream, records, settings, report)
     return {row["model"]: row["tail_accuracy"] for row in figures}
 
@@ -103,7 +106,8 @@ def _one_pass(
     blocks = _passing(stream.blocks(snapshots=drawn), beside.values())
     record: Record | None = None
     if drawn or stream.delay is not None:
-        run = partial(observe, snapshots=drawn, delay=stream.delay, proba=stream.proba, progress=progress)
+        sets = stream.sets if hasattr(model, "sets") else None
+        run = partial(observe, snapshots=drawn, delay=stream.delay, proba=stream.proba, sets=sets, progress=progress)
         tally, record = run(model, blocks, stream.classes)
         if keep.save is not None:
             model.save(keep.save)
@@ -136,6 +140,8 @@ def _figures(name: str, model: Any, tally: Tally, stream: Stream, settings: dict
         **{name: value for name, value in tally.metrics.as_dict().items() if name != "accuracy"},
         "metrics": tally.metrics,
     }
+    if tally.coverage is not None:
+        out |= {"sets": stream.sets, "coverage": tally.coverage, "mean_set_size": tally.mean_set_size}
     if "cost_matrix" in settings:
         out["cost"] = tally.metrics.cost(settings["cost_matrix"])
     if stream.per_class:
@@ -144,6 +150,29 @@ def _figures(name: str, model: Any, tally: Tally, stream: Stream, settings: dict
     if stream.delay is None and (promised := guarantee(model, tally.mistakes)):
         out["guarantee"] = promised
     return out
+
+
+def _rank(tallies: Sequence[Tally], rows: Sequence[dict[str, Any]]) -> None:
+    """Add how each model ranks the rare class, and how far it is from the one with the best area."""
+    ranked = []
+    for tally, row in zip(tallies, rows, strict=True):
+        if (label := ranking.class_in_front(tally.metrics)) is not None:
+            row["ranking"] = ranking.figures(tally, label)
+            ranked.append((tally, row["ranking"]))
+    best = max(ranked, key=lambda one: one[1]["roc_auc"] or 0.0, default=(Tally(),))[0]
+    for tally, found in ranked:
+        if tally is not best:
+            area = partial(ranking.area, label=found["label"])
+            ends = tally.better_than(best, metric=area)
+            found["roc_auc_to_best"] = None if math.isnan(ends[0]) else list(ends)
+
+
+def _drawn(tally: Tally, row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a page has of the ranking of a rare class."""
+    label = tally.metrics.rare
+    if "ranking" not in row or label is None:
+        return {}
+    return {"ranking": {**row["ranking"], "curves": ranking.curves(tally.metrics.ranking(label))}}
 
 
 @dataclass(frozen=True)
@@ -205,6 +234,7 @@ class Outputs:
             out=out,
             about=stream.about(),
             proba=stream.proba,
+            sets=stream.sets if hasattr(model, "sets") else None,
             progress=progress,
             cluster=self._cluster(),
         )
@@ -249,11 +279,12 @@ def _print(
         return
     console = to or Console()
     size = f"{rows[0]['examples']:,} examples, {len(stream.classes)} classes"
-    _print_accuracy(console, rows, f"{escape(visible(stream.source))}: {size}, {stream.how}")
-    _print_metrics(console, rows)
+    print_rare(console, [row for row in rows if "ranking" in row])
+    print_accuracy(console, rows, f"{escape(visible(stream.source))}: {size}, {stream.how}")
+    print_metrics(console, rows)
     for row in rows:
         if stream.per_class and row["model"] not in BASELINES:
-            _print_classes(console, row["model"], row["metrics"])
+            print_classes(console, row["model"], row["metrics"])
     for row in rows:
         if "guarantee" in row and len(rows) <= 1 + len(BASELINES):  # `run`, not `compare`
             promised = row["guarantee"]
@@ -264,61 +295,8 @@ def _print(
             console.print(table)
 
 
-def _print_accuracy(console: Console, rows: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Accuracy and time of every model; the best on the last fifth stands out."""
-    headings = ("model", "accuracy", "last 20 %", "wall seconds", "examples/s")
-    table = text_table(headings, left=("model",), title=title)
-    best = max(row["tail_accuracy"] for row in rows)
-    for row in rows:
-        style = "bold green" if row["tail_accuracy"] == best else ""
-        figures = (f"{row['accuracy']:.4f}", f"{row['tail_accuracy']:.4f}", f"{row['seconds']:.2f}")
-        table.add_row(row["model"], *figures, f"{row['examples_per_second']:,.0f}", style=style)
-    console.print(table)
-
-
-def _print_metrics(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
-    """The other metrics of every model."""
-    names = [name for name in SHOWN if any(row.get(name) is not None for row in rows)]
-    headings = ("model", "accuracy", *(SHOWN[name] for name in names))
-    look: Any = {"title": "over all examples", "caption": WHAT, "box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
-    table = text_table(headings, left=("model",), **look)
-    for column in table.columns[1:]:
-        column.no_wrap = True
-    for row in rows:
-        ends = row["accuracy_interval"]
-        accuracy = f"{ends[0]:.3f}-{ends[1]:.3f}" if ends else f"{row['accuracy']:.3f}"
-        values = (row.get(name) for name in names)
-        table.add_row(row["model"], accuracy, *("" if value is None else f"{value:.3f}" for value in values))
-    console.print(table)
-
-
-def _print_classes(console: Console, name: str, metrics: Metrics) -> None:
-    """Precision, recall and F1 of each class, the most frequent first."""
-    what = "recall: share of its examples that were found. precision: share of its predictions that were right"
-    headings = ("class", "precision", "recall", "F1", "examples", "predicted")
-    table = text_table(headings, left=("class",), title=f"{name}: each class", caption=what)
-    for one in sorted(metrics.per_class(), key=lambda one: -one["rows"]):
-        figures = (f"{one[rate]:.3f}" for rate in ("precision", "recall", "f1"))
-        table.add_row(escape(visible(str(one["label"]))), *figures, f"{one['rows']:,.0f}", f"{one['predicted']:,.0f}")
-    console.print(table)
-
-
-def print_ranks(scores: Mapping[str, Mapping[str, float]]) -> None:
-    """The mean ranks of the models over several streams, and how far apart is more than chance."""
-    ranks, n = mean_ranks(scores)
-    distance = critical_difference(len(ranks), n)
-    first = min(ranks.values())
-    title = f"mean rank by accuracy on the last 20 %, over {n} streams; 1 is best"
-    table = text_table(("model", "mean rank", "behind the first?"), left=("model", "behind the first?"), title=title)
-    for model, rank in ranks.items():
-        behind = "" if rank == first else "yes" if rank - first > distance else "not clear"
-        table.add_row(model, f"{rank:.2f}", behind)
-    table.caption = f"Ranks closer than {distance:.2f} cannot be told apart (critical difference, Nemenyi, 95 %)."
-    Console().print(table)
-
-
 def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any], path: Path) -> None:
-    from onlineboost.report.charts import comparison_page
+    from onlineboost.report.comparison import comparison_page
 
     about = f"{records[0]['rows']:,} examples, {len(stream.classes)} classes, {stream.how}; "
     if "learners" in settings:
@@ -327,22 +305,3 @@ def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any],
     name = stream.source if stream.dataset is not None else Path(stream.source).name
     path.write_text(comparison_page(records, f"Models compared on {name}", about), encoding="utf-8")
     click.echo(f"wrote {visible(str(path))}", err=True)
-
-
-def print_tuned(found: Any, title: str) -> None:
-    """The models in the order in which they dropped out, the last one first, and what each was judged by."""
-    names = list(found.settings)
-    table = text_table((*names, found.score, "rows"), title=escape(visible(title)))
-    shown: list[Any] = []
-    for look in reversed(found.rounds):
-        for settings, value in look.scores:
-            if settings not in shown:
-                shown.append(settings)
-                style = "bold green" if settings == found.settings else ""
-                cells = (str(settings[name]) for name in names)
-                table.add_row(*cells, f"{value:.4f}", f"{look.rows:,}", style=style)
-    console = Console()
-    console.print(table)
-    told = ", ".join(f"{name}={found.settings[name]!r}" for name in names)
-    line = f"Chosen: {told}. Following the current leader would have given an accuracy of {found.own.accuracy:.4f}."
-    console.print(line, highlight=False)

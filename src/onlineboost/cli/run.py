@@ -61,7 +61,7 @@ OPTIONS = (  # that both commands have
         "--alpha-steps", type=click.Choice(ALPHA_STEPS), help="Step-size schedule of the weights of the votes (alpha)."
     ),
     click.option("--gamma", help="Edge over guessing that learners are assumed to have: a number, auto or adaptive."),
-    click.option("--class-weight", help="What the examples of a class count: balanced, or LABEL=WEIGHT,LABEL=WEIGHT."),
+    click.option("--class-weight", help="Weights of the classes: balanced, or LABEL=WEIGHT,LABEL=WEIGHT."),
     click.option(
         "--cost-matrix",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -75,17 +75,22 @@ OPTIONS = (  # that both commands have
         help="Seed of the model, and of the shuffling of a data set.",
     ),
     click.option("--jobs", default=1, show_default=True, help="Threads; -1: all cores. Same result."),
-    click.option("--limit", type=click.IntRange(1), help="Stop after so many examples."),
-    click.option("--delay", type=click.IntRange(1), help="Labels come after so many more examples were predicted."),
+    click.option("--limit", type=click.IntRange(1), help="Stop after this number of examples."),
+    click.option("--delay", type=click.IntRange(1), help="Labels come this number of examples after the prediction."),
     click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
     click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),
     click.option("--drop", multiple=True, help="A column of a file to leave out; can be repeated."),
     click.option("--panel", is_flag=True, default=None, help="Put a panel of unlike learners ahead of the chain."),
     click.option("--calibrate", is_flag=True, default=None, help="Calibrate the probabilities as it learns."),
+    click.option(
+        "--sets",
+        type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+        help="Measure prediction sets of this coverage: .9 is to cover nine rows of ten.",
+    ),
     click.option("--per-class", is_flag=True, help="Print precision, recall and F1 of every class, too."),
-    click.option("--no-proba", is_flag=True, help="Leave out what is measured of probabilities: up to 5 % faster."),
+    click.option("--no-proba", is_flag=True, help="Leave out log loss, Brier score and calibration: up to 5 % faster."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-    click.option("--report", type=FILE, help="Draw it all to this HTML page."),
+    click.option("--report", type=FILE, help="Write figures and charts to this HTML page."),
 )
 
 
@@ -98,7 +103,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @_options
 @click.option("--model", default="online-boost", show_default=True, type=click.Choice(MODELS))
-@click.option("--save", type=FILE, help="Put the model into this file at the end.")
+@click.option("--save", type=FILE, help="Save the model to this file at the end.")
 @click.option("--out", type=FILE, help="Write labels and predictions to this CSV file.")
 @click.option(
     "--checkpoint", type=click.Path(path_type=Path, file_okay=False), help="Folder for checkpoints of this run alone."
@@ -107,7 +112,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--resume", is_flag=True, help="Go on with the run whose checkpoints are in the folder.")
 @ray_option("Learn on this Ray cluster, with the same result")
 @click.option("--segments", type=click.IntRange(1), default=2, show_default=True, help="Processes on the cluster.")
-@click.option("--verbose", is_flag=True, help="Print bounds on the mistakes that exceed the number of examples, too.")
+@click.option("--verbose", is_flag=True, help="Print bounds that exceed the number of examples, too.")
 def run(model: str, **options: Any) -> None:
     """Test-then-train one model on SOURCE: the name of a data set, a .csv, .parquet or .ndjson file, or - (a pipe).
 
@@ -159,7 +164,7 @@ def compare(models: str, others: tuple[str, ...], **options: Any) -> None:
             raise click.BadParameter(f"{name!r} is not a model. Models: {', '.join(MODELS)}", param_hint="--models")
     scores = {source: _run(names, **{**options, "source": source}) for source in (options["source"], *others)}
     if len(scores) > 1 and len(set(names)) > 1:
-        from onlineboost.cli.measure import print_ranks
+        from onlineboost.cli.tables import print_ranks
 
         print_ranks(scores)
 
@@ -196,6 +201,7 @@ def _run(
     if delay and (keep or source == "-"):
         raise click.BadParameter("not with --save, --out, --checkpoint, --ray or a pipe", param_hint="--delay")
     measured = {"proba": not settings.pop("no_proba"), "per_class": settings.pop("per_class")}
+    measured["sets"] = settings.pop("sets")
     stream = Stream(source, target, seed, limit, columns, delay, **measured)
     settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}
     if settings.get("gamma", "auto") not in ("auto", "adaptive"):
@@ -253,9 +259,9 @@ def _by_label(given: Mapping[str, Any], classes: Iterable[Hashable], option: str
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE,VALUE", help="Values of a setting; can be repeated.")
 @click.option("--score", default="log_loss", show_default=True, help="What is compared: accuracy, kappa, macro_f1, ...")
 @click.option("--seed", default=0, show_default=True, help="Seed of the models, and of the shuffling of a data set.")
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many examples.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first examples, this many.")
 @ray_option("Run the models on this Ray cluster, with the same result")
-@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Put the model that is left into a file.")
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Save the chosen model to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def tune(
     source: str,
@@ -271,14 +277,14 @@ def tune(
 ) -> None:
     """Tune a model's settings on SOURCE by successive halving.
 
-    All settings run side by side, and the worse half drops out again and again. Every model predicts a row before it
-    learns it, and nothing looks ahead. SOURCE is read into memory.
+    All settings run side by side, and the worse half drops out, round after round. Every model predicts a row before
+    it learns it, and nothing looks ahead. SOURCE is read into memory.
 
     \b
     onlineboost tune nursery --model adaboost-olm --set n_learners=20,50 --set combiner=hedge,weighted
     """
-    from onlineboost.cli.measure import print_tuned
     from onlineboost.cli.sources import Stream
+    from onlineboost.cli.tables import print_tuned
     from onlineboost.evaluation.prequential import tune as halve
 
     check_apart(source=source, save=save)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -11,6 +12,7 @@ import click
 
 from onlineboost.cli.main import check_apart, check_writable, visible
 
+MOST_REASONS = 3  # columns that `--why` names
 MODEL = click.argument("model", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 
 
@@ -20,8 +22,10 @@ MODEL = click.argument("model", type=click.Path(path_type=Path, exists=True, dir
 @click.option("--proba", is_flag=True, help="Print the probability of every class, too.")
 @click.option("--keep", multiple=True, help="A column of SOURCE to copy to the output, such as a key; can be repeated.")
 @click.option("--target", help="Column of SOURCE with the labels: tells how many predictions are right.")
+@click.option("--why", is_flag=True, help="Name the columns that speak most for the label, and those against it.")
+@click.option("--label", help="With --why: what speaks for this label, not for the one predicted.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this CSV file.")
-def predict(model: Path, source: str, proba: bool, keep: tuple[str, ...], target: str | None, out: Path | None) -> None:
+def predict(model: Path, source: str, out: Path | None, **options: Any) -> None:
     """Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL.
 
     Columns are found by their names, and others are left out: the label may be there or not. The output has the number
@@ -30,51 +34,95 @@ def predict(model: Path, source: str, proba: bool, keep: tuple[str, ...], target
     \b
     onlineboost predict model.olb events.csv --proba --out predictions.csv
     onlineboost predict model.olb events.csv --keep id --target label --out predictions.csv
+    onlineboost predict model.olb events.csv --why --label fraud
     """
     from onlineboost.evaluation.resumable import replacing_text
 
     check_apart(model=model, source=source, out=out)
+    if options["label"] is not None and not options["why"]:
+        raise click.BadParameter("it goes with --why", param_hint="--label")
     clf = _load(model)
     if "_model" not in clf.__dict__:
         raise ValueError(f"{model}: this model has learned nothing yet: there is nothing to predict with")
     if out is None:
-        told = _predict(clf, source, proba, keep, target, sys.stdout)
+        told = _predict(clf, source, sys.stdout, **options)
     else:
         check_writable(out, "--out")
         with replacing_text(out) as text:
-            told = _predict(clf, source, proba, keep, target, text)
+            told = _predict(clf, source, text, **options)
         told += f" Wrote {visible(str(out))}."
-    if out is not None or target is not None:
+    if out is not None or options["target"] is not None:
         click.echo(told, err=True)
 
 
-def _predict(clf: Any, source: str, proba: bool, keep: tuple[str, ...], target: str | None, out: TextIO) -> str:
+def _predict(
+    clf: Any,
+    source: str,
+    out: TextIO,
+    *,
+    proba: bool,
+    keep: tuple[str, ...],
+    target: str | None,
+    why: bool,
+    label: str | None,
+) -> str:
     """Write the predictions; what came of it in a sentence."""
     from onlineboost.data.files import read_columns
     from onlineboost.data.labels import written_as
     from onlineboost.evaluation.resumable import lines
 
-    encoder, rows, right = clf._model.encoder, 0, 0
-    classes = [str(label) for label in clf.classes_.tolist()] if proba else []
-    out.write(lines(*([name] for name in ["row", *keep, "prediction", *(f"p({label})" for label in classes)])))
+    encoder, rows, right, unknown = clf._model.encoder, 0, 0, Counter[str | None]()
+    known = set(map(written_as, clf._model.labels.names))
+    labels = {str(one): one for one in clf.classes_.tolist()}
+    if label is not None and label not in labels:
+        raise ValueError(f"--label {label!r} is no label of this model; labels: {', '.join(labels)}")
+    classes = list(labels) if proba else []
+    out.write(
+        lines(*([name] for name in ["row", *keep, "prediction", *(f"p({name})" for name in classes), *["why"] * why]))
+    )
     texts = keep if target is None else (*keep, target)
     for table, copied in read_columns(source, encoder.names, [encoder.names[c] for c in encoder.nominal], texts):
         said = clf.predict(table)
         shares = list(clf.predict_proba(table).T) if proba else []
-        out.write(lines(range(rows + 1, rows + 1 + len(said)), *copied[: len(keep)], said, *shares))
+        reasons = [_reasons(clf, table, None if label is None else labels[label])] if why else []
+        out.write(lines(range(rows + 1, rows + 1 + len(said)), *copied[: len(keep)], said, *shares, *reasons))
         out.flush()
         rows += len(said)
         if target is not None:
-            right += sum(written_as(label) == text for label, text in zip(said.tolist(), copied[-1], strict=True))
+            right += sum(written_as(one) == text for one, text in zip(said.tolist(), copied[-1], strict=True))
+            unknown.update(text for text in copied[-1] if text not in known)
     told = f"{rows:,} rows predicted" + (f", {right / rows:.4f} of them right" if target is not None and rows else "")
-    return told + "."
+    return told + _with_unknown_labels(unknown) + "."
+
+
+def _with_unknown_labels(unknown: Counter[str | None]) -> str:
+    """That rows counted as wrong since no prediction could have been right: their labels, the most frequent first."""
+    if not unknown:
+        return ""
+    names = ["none at all" if text is None else visible(repr(text)) for text, _ in unknown.most_common()]
+    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    return f"; {unknown.total():,} of them have a label that the model has never met ({shown}), and count as wrong"
+
+
+def _reasons(clf: Any, table: Any, label: Any) -> list[str]:
+    """For each row: the label that is explained, its probability, and which columns count most, each with its sign."""
+    from onlineboost.explain.views import shown
+
+    reasons = []
+    for values in zip(*(column.tolist() for column in table.columns), strict=True):
+        value = dict(zip(table.names, values, strict=True))  # as the row has it: models keep no names of rare values
+        told = clf.explain(value, label=label, by="columns")
+        counted = [(name, margin) for name, margin in told.margins.items() if margin][:MOST_REASONS]
+        text = "; ".join(f"{margin:+.2f} {shown(name)} = {shown(value[name])}" for name, margin in counted)
+        reasons.append(f"{shown(told.label)} {told.probability:.3f}: {text}")
+    return reasons
 
 
 @click.command()
 @MODEL
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def show(model: Path, as_json: bool) -> None:
-    """Tell what is in a saved MODEL: its kind, settings, columns, classes and size."""
+    """Describe a saved MODEL: its kind, settings, columns, classes and size."""
     told = _told(model)
     if as_json:
         click.echo(json.dumps(told, indent=2, default=str))
@@ -102,8 +150,13 @@ def _told(path: Path) -> dict[str, Any]:
         told[f"  {name}"] = repr(value)
     if "_model" not in clf.__dict__:
         return told | {"rows learned": 0}
+    from onlineboost.data.places import EVIDENCE
+
     encoder = clf._model.encoder
-    kinds = {c: f" ({len(codes)} values)" for c, codes in zip(encoder.nominal, encoder.codes, strict=True)}
+    kinds = {
+        c: " (many values)" if EVIDENCE[0] in codes else f" ({len(codes)} values)"
+        for c, codes in zip(encoder.nominal, encoder.codes, strict=True)
+    }
     return told | {
         "rows learned": clf.n_samples_seen_,
         "columns": [name + kinds.get(c, "") for c, name in enumerate(encoder.names)],
@@ -118,7 +171,7 @@ def _why(clf: Any) -> dict[str, Any]:
     from onlineboost.explain.explain import summary_lines
 
     known = dict(summary_lines(clf, clf._model, clf._combiner()))
-    asked = "learners that count most", "columns that matter", "restarts", "panel began anew"
+    asked = "learners that count most", "columns that matter", "restarts", "panel was reset"
     told = {name: known[name] for name in asked if name in known}
     happened = [str(event) for event in clf.events_]
     return told | ({"last events": happened[-5:]} if happened else {})

@@ -33,7 +33,7 @@ HEAD = 1 << 20  # bytes at the beginning of a file by which it is known again
 def datasets(name: str | None, fetch: bool, out: Path | None, as_json: bool) -> None:
     """List the data sets that `run` and `compare` know by name.
 
-    With NAME, tell of this one alone.
+    With NAME, describe this one.
 
     \b
     onlineboost datasets
@@ -137,6 +137,7 @@ class Stream:
     delay: int | None = None  # rows that labels are late
     proba: bool = True  # whether probabilities are measured
     per_class: bool = False  # whether each class is
+    sets: float | None = None  # coverage of the prediction sets that are
 
     def __post_init__(self) -> None:
         from onlineboost.data.errors import DataError, did_you_mean
@@ -209,7 +210,7 @@ class Stream:
 
     def about(self) -> dict[str, Any]:
         """What it is known again by, when a run goes on."""
-        known: dict[str, Any] = {name: getattr(self, name) for name in ("source", "target", "limit", "seed")}
+        known: dict[str, Any] = {name: getattr(self, name) for name in ("source", "target", "limit", "seed", "sets")}
         known |= {name: sorted(value) for name, value in self.columns.items()}
         if self.is_file:
             path = Path(self.source)

@@ -29,7 +29,7 @@ AHEAD = 3  # blocks on the line, more than there are parts: none has to wait for
 class Cluster:
     """A classifier that learns on a cluster: its chain is cut into parts, each in a process of its own.
 
-    What it learns and predicts is what one process would have learned and predicted, bit for bit (docs/cluster.md).
+    What it learns and predicts is what one process would have learned and predicted, bit for bit (docs/scale.md).
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Cluster:
 
     def __enter__(self) -> Self:
         if self._closed:
-            raise RuntimeError("this cluster was closed: go on with another one, of its result()")
+            raise RuntimeError("this cluster was closed: make a new Cluster of its result() to go on")
         if self.folder is not None:
             Path(self.folder).mkdir(parents=True, exist_ok=True)
             self._own_folder = self._new_folder()
@@ -146,12 +146,13 @@ class Cluster:
         self._front.partial_fit(X, y, classes=classes, sample_weight=sample_weight)
         return self
 
-    def test_then_train(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, proba: bool = False
-    ) -> Any:
-        """`partial_fit` that returns what was predicted for every example just before it was learned."""
+    def test_then_train(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, **asked: Any) -> Any:
+        """`partial_fit` that returns what was predicted for every example just before it was learned.
+
+        `asked` are `proba` and `sets`, as in `test_then_train` of the classifier.
+        """
         self._want(True)
-        return self._front.test_then_train(X, y, classes=classes, sample_weight=sample_weight, proba=proba)
+        return self._front.test_then_train(X, y, classes=classes, sample_weight=sample_weight, **asked)
 
     def _want(self, predictions: bool) -> None:
         self._check_open()
@@ -198,6 +199,11 @@ class Cluster:
     def figures(self) -> Figures:
         """Checkpoints and recoveries so far."""
         return Figures() if self._line is None else self._line.figures
+
+    @property
+    def sets(self) -> bool:
+        """The setting of the classifier."""
+        return bool(self._front.sets)
 
     @property
     def classes_(self) -> np.ndarray:

@@ -238,7 +238,10 @@ class Line:
         self._saving, self._sent = None, 0
         while True:
             if self._failures == TRIES:
-                raise ClusterError(f"the line broke {TRIES} times in a row: {lost}") from lost
+                raise ClusterError(
+                    f"the line broke {TRIES} times in a row: {lost}. Look at the machines' memory; a run with "
+                    f"checkpoints goes on with --resume"
+                ) from lost
             if self._failures:
                 time.sleep(min(5.0, 0.1 * 2**self._failures))
             self._failures += 1

@@ -182,7 +182,7 @@ class Part:
 
     @classmethod
     def of_state(cls, state: State, epoch: int = 0) -> Part:
-        """What was once saved, for a line that has been put together so many times. Messages of before do not count."""
+        """What was once saved, for a line that has been put together `epoch` times. Messages of before do not count."""
         try:
             fields, own = loads(np.memmap(state, np.uint8, "r") if isinstance(state, str) else state)
         except OSError as error:  # the folder is not there, or not yet

@@ -3,7 +3,7 @@
 `rows` is a block of examples on its way through the chain, `learner` the contract of a weak learner, `booster` that of
 a booster. Trees and boosters implement these and know nothing of each other; the loops of `chain` know nothing else.
 `schema` is how a state says what its fields hold, `state` all that follows from it: copies, parts, checks, files.
-Public: docs/new-booster.md shows how to use it. Imports `_compile` alone; `trees`, `boosters`, `chain` and all above
+Public: docs/extend.md shows how to use it. Imports `_compile` alone; `trees`, `boosters`, `chain` and all above
 may import it.
 """
 

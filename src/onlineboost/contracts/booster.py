@@ -164,7 +164,7 @@ class Methods:
         return self
 
     def without_cache(self: Any) -> Any:
-        """Without what can be made anew."""
+        """Without what can be made again."""
         return self
 
     def completed(self: Any) -> Any:

@@ -110,7 +110,7 @@ class Field:
         return replace(self, axes=axes, since=max(self.since, outer.since))
 
     def told(self, names: Mapping[Any, str]) -> str:
-        """As docs/model-format.md has it; the names of states in files are given."""
+        """As storage/FORMAT.md has it; the names of states in files are given."""
         if self.is_array and self.dtype is not None:
             code = "u1" if self.dtype.names else self.dtype.str.lstrip("<|")
             told = f"{code}[{','.join(map(str, self.axes or ()))}]"

@@ -24,7 +24,7 @@ NUMBERS = int, float, NoneType  # and truth values: what else a leaf holds, most
 
 
 class StateError(ValueError):
-    """A state that cannot have been learned."""
+    """A state that no learning leads to."""
 
 
 # ----------------------------------------------------------------------------------------------------------- one walk
@@ -92,7 +92,7 @@ def resized(state: State, sizes: Mapping[str, int]) -> State:
 
 
 def cut(state: State, sizes: Mapping[str, int]) -> State:
-    """The first so many along these axes, in the same arrays."""
+    """The first ones along these axes, in the same arrays."""
     return mapped(state, lambda leaf, value: value[tuple(map(slice, leaf.field.shape(sizes, value.shape)))])
 
 
@@ -242,7 +242,7 @@ def up_to_date(field: Field, value: np.ndarray) -> np.ndarray:
 
 def require(good: Any, what: str) -> None:
     if not good:
-        raise StateError(f"{what}: this model cannot have been learned")
+        raise StateError(f"corrupt model: {what}")
 
 
 def check(state: Any, sizes: Mapping[str, int] | None = None, name: str = "") -> dict[str, int]:

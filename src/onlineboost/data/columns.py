@@ -7,6 +7,7 @@ order of a mapping.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlineboost.data.errors import DataError, Remarks, near_names
-from onlineboost.data.frames import FIRST_VALUE, numbers_of_values, table_of_row
+from onlineboost.data.frames import FIRST_VALUE, named_row, numbers_of_values, table_of_row
 from onlineboost.data.table import Table
 from onlineboost.data.values import category_of, is_missing
 
@@ -211,6 +212,37 @@ def new_columns_of_row(by_name: Mapping[Any, Any], known: frozenset[str]) -> lis
     return new_columns(table_of_row(values), known) if values else []
 
 
+def first_row(x: Any, opens: Any, categorical: Any) -> Table:
+    """A first block made of one row. What is None in a mapping turns up later, as if it were left out.
+
+    Unless no columns may turn up, or all of them are spoken of.
+    """
+    takes = opens != "fixed" and categorical is None and isinstance(x, Mapping)
+    there = {name: value for name, value in x.items() if value is not None} if takes else {}
+    return table_of_row(there or x)
+
+
+def perhaps_mistaken(columns: Sequence[NewColumn], x: Any, known: Sequence[str]) -> Remarks:
+    """What there is to say if a row has one new column in place of one that is known and has nearly its name.
+
+    Names that differ in digits alone are those of a family: x1, x2, ...
+    """
+    given = {str(name) for name in named_row(x) or ()}
+    absent = [name for name in known if name not in given]
+    if not len(columns) == len(absent) == 1 or not near_names(columns[0].name, absent):
+        return {}
+    if len({re.sub(r"\d", "", name) for name in (columns[0].name, absent[0])}) == 1:
+        return {}
+    return {"mistaken column": partial(_mistaken, columns[0].name, absent[0])}
+
+
+def _mistaken(new: str, known: str) -> str:
+    return (
+        f"{new!r} is a new column from here on, in a row without {known!r}: is it a typing mistake? columns='fixed' "
+        f"makes new names an error"
+    )
+
+
 def stages(columns: list[NewColumn], n: int) -> Iterator[tuple[slice, list[NewColumn]]]:
     """Stretches of the n rows of a block, each with the columns that turn up in its first row."""
     starts = sorted({0, *(column.row for column in columns)})
@@ -227,6 +259,6 @@ def check_word(columns: Any) -> str:
 def no_new_columns(columns: Sequence[NewColumn]) -> DataError:
     names = ", ".join(repr(column.name) for column in columns[:5])
     return DataError(
-        f"unknown column {names}: weak learners of another make have the columns that they began with. Leave the "
+        f"unknown column {names}: weak learners of other libraries have the columns that they began with. Leave the "
         f"others out, or start a new model with all of them"
     )

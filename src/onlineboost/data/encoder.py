@@ -36,9 +36,9 @@ from onlineboost.data.columns import (
 )
 from onlineboost.data.errors import DataError, Remarks
 from onlineboost.data.frames import as_table, checked_number, named_row, numbers_of_values, rounded_names, row_in_order
-from onlineboost.data.places import NOTHING, OWN, Column, Key, Met, own_places, sharing_told
+from onlineboost.data.places import NOTHING, OWN, Column, Key, Met, is_final, known_code, sharing_told
 from onlineboost.data.table import Table
-from onlineboost.data.values import category_of, interned, rounded_columns
+from onlineboost.data.values import category_of, interned, is_missing, rounded_columns
 
 PLAIN_VALUES = frozenset({type(None), float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_})
 """Types of single values beside text that are not looked at any further."""
@@ -58,7 +58,7 @@ class Kept(NamedTuple):
     """A row that is kept to be learned later."""
 
     values: np.ndarray  # float64 (columns,) as encoded when it came,
-    n_numeric: int  # with so many numeric columns at that time,
+    n_numeric: int  # with this many numeric columns at that time,
     texts: dict[int, str]  # but for these nominal columns, whose values may have another code when it is learned
 
 
@@ -182,7 +182,7 @@ class Encoder:
         texts: dict[int, str] = {}
         for j, (c, codes) in enumerate(zip(self.nominal, self.codes, strict=True)):
             text, code = category_of(values[c]), row[len(self.numeric) + j]
-            if text is not None and text not in codes and (code == len(codes) or own_places(codes) < OWN):
+            if text is not None and not is_final(codes, text, code):
                 texts[j] = text
         return Kept(row, len(self.numeric), texts)
 
@@ -318,7 +318,8 @@ class Encoder:
             if not given and self.opens == "fixed":
                 raise DataError(no_known_column(given, self.names))
             by_name = given
-            remarks |= names_told(given, self.names, learning, row=True)
+            there = {name for name in given if name in self._known or not is_missing(given[name])}
+            remarks |= names_told(there, self.names, learning, row=True)
         return [by_name.get(name) for name in self.names]
 
     def _check_width(self, n: int) -> None:
@@ -395,5 +396,5 @@ class RowReader:
                 if type(value) not in PLAIN_VALUES:
                     raise TypeError
                 value = category_of(value)
-            out.append(np.nan if value is None else codes[value])
+            out.append(np.nan if value is None else known_code(codes, value))
         return out

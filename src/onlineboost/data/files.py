@@ -167,8 +167,10 @@ def _checked_path(path: str | PathLike[str]) -> Path:
         return path
     if not path.name.lower().endswith(_SUFFIXES):
         raise file_error(path, f"cannot tell the format from the name: it must end in {', '.join(_SUFFIXES)}")
+    if path.is_dir():
+        raise file_error(path, "it is a folder: name a file in it")
     if not path.is_file():
-        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        beside = [other.name for other in path.parent.iterdir() if other.is_file()] if path.parent.is_dir() else []
         raise file_error(path, "no such file." + did_you_mean(get_close_matches(path.name, beside)))
     return path
 

@@ -137,7 +137,7 @@ def _table_from_array(X: np.ndarray, rows: Sequence[Any] | None = None) -> Table
             f"it has a single column or array.reshape(1, -1) if it is a single row"
         )
     if np.iscomplexobj(X):
-        raise DataError("Complex data not supported: give real numbers")
+        raise DataError("Complex data not supported: give real and imaginary parts as two columns")
     names = tuple(f"x{c}" for c in range(X.shape[1]))
     if X.dtype.kind in "mM":
         raise DataError(f"X has type {X.dtype}: {NO_DATES}")

@@ -161,7 +161,7 @@ def sorted_labels(y: np.ndarray) -> np.ndarray:
     _, new = Labels(np.empty(0), fixed=False).read(y)
     labels, order = list(new), order_of(list(new))
     labels = labels if order is None else [labels[i] for i in order]
-    return object_array(labels) if y.dtype == object else np.array(labels, y.dtype)
+    return label_array(labels) if y.dtype == object else np.array(labels, y.dtype)
 
 
 def order_of(labels: Sequence[Any]) -> list[int] | None:
@@ -178,6 +178,12 @@ def label_array(labels: Sequence[Any]) -> np.ndarray:
     types = set(map(type, labels))
     of_numpy = len(types) == 1 and (types <= {str, bool} or isinstance(labels[0], np.generic))
     return np.array(labels) if types <= {int, float} or of_numpy else object_array(labels)
+
+
+def as_array(y: Any) -> np.ndarray:
+    """Labels of rows as an array; a list of text and numbers keeps both."""
+    is_list = isinstance(y, list | tuple) and not any(isinstance(label, list | np.ndarray) for label in y)
+    return label_array(y) if is_list else np.asarray(y)
 
 
 def object_array(values: Sequence[Any]) -> np.ndarray:

@@ -47,7 +47,7 @@ class LiveLines:
         self._ended = False
 
     def readline(self, most: int = -1) -> bytes:
-        """The next line, at most so many bytes of it; waits for it."""
+        """The next line, at most `most` bytes of it; waits for it."""
         while b"\n" not in self._waiting and not self._ended and not 0 <= most <= len(self._waiting):
             self._read()
         end = self._waiting.find(b"\n") + 1 or len(self._waiting)

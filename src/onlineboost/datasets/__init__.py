@@ -6,7 +6,15 @@ comes out, and makes those that need no file. Public are the names below. It may
 """
 
 from onlineboost.datasets.catalogue import dataset_names, describe_datasets
-from onlineboost.datasets.dataset import Dataset, synthetic_stream
+from onlineboost.datasets.dataset import Dataset, payments_stream, synthetic_stream
 from onlineboost.datasets.load import fetch_dataset, load_dataset
 
-__all__ = ["Dataset", "dataset_names", "describe_datasets", "fetch_dataset", "load_dataset", "synthetic_stream"]
+__all__ = [
+    "Dataset",
+    "dataset_names",
+    "describe_datasets",
+    "fetch_dataset",
+    "load_dataset",
+    "payments_stream",
+    "synthetic_stream",
+]

@@ -17,6 +17,7 @@ from typing import Any
 from onlineboost._compile.system import cache_folder
 from onlineboost.data.errors import DataError
 from onlineboost.datasets.dataset import (
+    PAYMENTS_NOTE,
     SYNTHETIC_NOTE,
     Order,
     Rows,
@@ -25,6 +26,7 @@ from onlineboost.datasets.dataset import (
     car,
     nursery,
     nursery5,
+    payments_rows,
     principal_components,
     proteins,
     synthetic_rows,
@@ -273,4 +275,6 @@ SETS: dict[str, Spec] = {
     "synthetic": Spec(50_000, 10, 5, "shuffle", synthetic_rows(None), note=SYNTHETIC_NOTE),
     "synthetic-abrupt": Spec(50_000, 10, 5, "time", synthetic_rows("abrupt"), note=SYNTHETIC_NOTE),
     "synthetic-gradual": Spec(50_000, 10, 5, "time", synthetic_rows("gradual"), note=SYNTHETIC_NOTE),
+    "payments": Spec(50_000, 5, 2, "time", payments_rows(drift=False), note=PAYMENTS_NOTE),
+    "payments-drift": Spec(50_000, 5, 2, "time", payments_rows(drift=True), note=PAYMENTS_NOTE),
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """A data set by its name: generated, read from a file and checked, or fetched from its public home and kept.
 
-The only module that touches the network: https alone, so many bytes at most, so long at most, and whole or not at all.
+The only module that touches the network: https alone, limited in bytes and time, whole or not at all.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def download(url: str, into: IO[bytes], most: int, progress: Progress | None = N
 
 
 def text_lines(file: IO[bytes], most: int) -> Iterator[str]:
-    """The lines of a file that may be compressed: of so many bytes at most when it is not."""
+    """The lines of a file that may be compressed: of limited size when it is not."""
     got = 0
     while line := file.readline(PIECE):
         got += len(line)

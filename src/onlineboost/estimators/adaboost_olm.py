@@ -30,9 +30,9 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         The surrogate loss whose gradient makes the cost matrices, the weights and the steps of alpha. With
         "squared_hinge" accuracies are much the same, but the probabilities are poor.
     learner : HoeffdingTree, or any classifier with ``partial_fit`` and ``predict_proba``, optional
-        The weak learner; by default ``HoeffdingTree()``. So are the members of the panel: :class:`EagerTrees`,
-        :class:`NearestNeighbours`, :class:`LeastSquares` and :class:`RefittedTrees`. Learners of another make run the
-        same algorithm on a slower path, and need `classes` on the first call of ``partial_fit``.
+        The weak learner, by default ``HoeffdingTree()``; or a member of the panel: :class:`EagerTrees`,
+        :class:`NearestNeighbours`, :class:`LeastSquares` and :class:`RefittedTrees`. Learners of other libraries run
+        the same algorithm on a slower path, and need `classes` on the first call of ``partial_fit``.
     weight_scale : number, (low, high), list of numbers or "rising"
         The weights of the paper lie in [0, 1]; each learner's are multiplied by its scale. A Hoeffding tree's grace
         period and bound are in units of weight, so the scale decides how fast a tree grows. A range is drawn from
@@ -41,7 +41,7 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         200 by equal factors.
     combiner : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the weighted vote of the first i learners) to follow: one drawn by its Hedge
-        weight, anew each round; their vote by Hedge weight; the one with the fewest mistakes; the one of all learners.
+        weight in each round; their vote by Hedge weight; the one with the fewest mistakes; the one of all learners.
     vote : {"tempered", "cost", "argmax"}
         What a learner votes for: the label of least expected cost under its distribution (with "tempered" costs, or as
         they are), or simply the likeliest label.
@@ -53,10 +53,10 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         The steps in which a learner's alpha is learned: falling with the number of examples, as in the paper
         ("decaying"), or with the slopes of the loss there have been ("adaptive"). "auto" is decaying but for the
         exponential loss, for which the paper's steps are so small that most learners never get a vote.
-        docs/settings.md has figures.
+        docs/models.md has figures.
     class_weight : None, dict of label: weight, or "balanced"
         How much the examples of a class count beside those of others; labels that are not in the dict weigh 1.
-        "balanced": all classes count the same in total, by how often they have come so far (docs/imbalance.md).
+        "balanced": all classes count the same in total, by how often they have come so far (docs/rare-events.md).
     cost_matrix : None, dict of dicts {label: {prediction: cost}}, or array of shape (n_classes, n_classes)
         What it costs to predict l where r is right: ``cost_matrix[r][l]``. Pairs that are not in the dict cost 1. An
         array is in the order of `classes_`, and needs `classes` on the first call of ``partial_fit``. Of costs and of
@@ -65,10 +65,10 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
         Whether a panel of unlike learners stands ahead of the chain, whose votes then start from what the panel says. A
         combiner of both says what is predicted, as in :class:`OnlineBoostClassifier`, and `combiner` is not used.
     calibrate : bool
-        Whether probabilities are made bolder or more careful by what has come true so far (docs/probabilities.md). What
-        is predicted stays the same. Single rows take longer to learn then. Read when learning begins.
+        Whether probabilities are calibrated online, by temperature scaling (docs/measure.md). Predictions stay the
+        same; single rows take longer to learn. Read when learning begins.
     memory_limit : int, str such as "64MB" or "1GB", or None
-        The most bytes that the model takes, kept at every moment (docs/memory.md); None: no limit. Read when
+        The most bytes that the model takes, kept at every moment (docs/scale.md); None: no limit. Read when
         learning begins.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
@@ -78,7 +78,9 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     random_state : int, RandomState or None
         Seed. The same seed gives the same run, however the stream is cut into blocks.
     n_jobs : int or None
-        Threads to learn and predict with; -1: all cores. The result is the same, bit for bit (docs/parallel.md).
+        Threads to learn and predict with; -1: all cores. The result is the same, bit for bit (docs/scale.md).
+    sets : bool
+        Whether it learns what prediction sets are made of: see `predict_set` and docs/sets.md. May change at any time.
 
     Attributes
     ----------
@@ -152,4 +154,4 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
 
 @dataclass(repr=False, eq=False)
 class PaperOLM(AsInThePaper, AdaBoostOLM):
-    """What `AdaBoostOLM.paper` makes: with the settings that are there to be compared with."""
+    """What `AdaBoostOLM.paper` makes: with settings that exist for comparison."""

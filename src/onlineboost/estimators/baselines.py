@@ -11,6 +11,7 @@ from onlineboost._compile.random import child_key
 from onlineboost.boosters.oza import new_oza
 from onlineboost.boosters.plain import Plain
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.evidence import with_classes
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.hedge import BestLearner, Hedge
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
@@ -36,7 +37,7 @@ class OzaBoost(OnlineClassifier):
     """Online boosting by Oza and Russell (2005, figure 2): each tree hands the example's weight to the next.
 
     An example starts with lambda = 1 (times its sample weight). Each tree learns it as often as a Poisson(lambda) draw
-    says. Is it right about the example after that, lambda shrinks for the next tree; is it wrong, lambda grows; so that
+    says. If it is then right about the example, lambda shrinks for the next tree; if it is wrong, lambda grows, so that
     half of the total weight lies on the examples it got wrong. A tree's vote counts log((1 - eps) / eps), eps being its
     share of weight it got wrong.
 
@@ -51,7 +52,7 @@ class OzaBoost(OnlineClassifier):
         Settings of the trees; by default ``HoeffdingTree()``.
     poisson : bool
         Whether trees learn an example as often as drawn (as published), or once with weight lambda.
-    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs
+    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs, sets
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -106,7 +107,7 @@ class OneVsAll(OnlineClassifier):
         Number of weak learners of each booster; there are as many boosters as classes.
     loss, learner, weight_scale, vote
         The boosters, as in :class:`AdaBoostOLM`.
-    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs
+    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs, sets
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -166,6 +167,7 @@ class OneVsAll(OnlineClassifier):
         return self._segment(model.columns, child_key(chain.seed, j), n)
 
     def _set_classes(self, model: Model, k: int) -> None:
+        model.chain.numbers = with_classes(model.chain.numbers, k)
         for j in range(len(model.chain.segments), k):
             _add_class(model.chain, self._new_segment(model, j))
 
@@ -187,7 +189,7 @@ class OneVsAll(OnlineClassifier):
 
 @dataclass(repr=False, eq=False)
 class PaperOneVsAll(AsInThePaper, OneVsAll):
-    """What `OneVsAll.paper` makes: with the settings that are there to be compared with."""
+    """What `OneVsAll.paper` makes: with settings that exist for comparison."""
 
 
 def _add_class(chain: Chain, segment: Segment) -> None:
@@ -213,7 +215,7 @@ class AdaBoostOVA(BoosterClassifier):
         Settings of the trees; by default ``HoeffdingTree()``.
     loss, weight_scale, combiner, vote
         The booster, as in :class:`AdaBoostOLM`.
-    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs
+    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs, sets
         As in :class:`AdaBoostOLM`.
 
     Attributes
@@ -260,6 +262,7 @@ class AdaBoostOVA(BoosterClassifier):
         only_tree(self.learner, "AdaBoostOVA")._trees(model.columns, np.ones(1), model.chain.seed)
 
     def _set_classes(self, model: Model, k: int) -> None:
+        model.chain.numbers = with_classes(model.chain.numbers, k)
         tree = only_tree(self.learner, "AdaBoostOVA")
         for segment in model.chain.segments:
             learners, booster = cast(BinaryTreeLearners, segment.learners), segment.booster
@@ -274,7 +277,7 @@ class AdaBoostOVA(BoosterClassifier):
 
 @dataclass(repr=False, eq=False)
 class PaperOVA(AsInThePaper, AdaBoostOVA):
-    """What `AdaBoostOVA.paper` makes: with the settings that are there to be compared with."""
+    """What `AdaBoostOVA.paper` makes: with settings that exist for comparison."""
 
 
 @dataclass(repr=False, eq=False)
@@ -290,7 +293,7 @@ class BestTree(OnlineClassifier):
         Number of trees. They differ in the settings drawn from ranges, and in the columns they look at.
     learner : HoeffdingTree, optional
         Settings of the trees; by default ``HoeffdingTree()``.
-    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs
+    class_weight, cost_matrix, calibrate, memory_limit, categorical_features, columns, random_state, n_jobs, sets
         As in :class:`AdaBoostOLM`.
 
     Attributes

@@ -95,8 +95,9 @@ def _of_a_booster(learner: Own) -> Own:
     for name in ("class_weight", "cost_matrix"):
         if getattr(learner, name) is not None:
             raise ValueError(f"{name} of a weak learner has no effect: give it to the booster instead")
-    if learner.calibrate:
-        raise ValueError("calibrate of a weak learner has no effect: give it to the booster instead")
+    for name in ("calibrate", "sets"):
+        if getattr(learner, name):
+            raise ValueError(f"{name} of a weak learner has no effect: give it to the booster instead")
     return learner
 
 
@@ -148,7 +149,7 @@ def of_the_paper(settings: Mapping[str, Any]) -> dict[str, Any]:
 def voices_of(model: Model) -> dict[str, float]:
     """Coefficients of the two combiners: of the panel's members, then of panel, labels and fifths of the chain.
 
-    One that is negative corrects another voice that repeats it.
+    A negative coefficient means that the voice repeats another one, and corrects it.
     """
     if model.chain.panel is None:
         raise AttributeError("without panel=True there are no voices_")
@@ -170,7 +171,7 @@ def weak_learners(learner: Any, booster: Booster, columns: Columns, k: int) -> L
         if not (hasattr(learner, method) or rows_alone):
             raise ValueError(f"learner {learner!r} has no {method}; a weak learner needs partial_fit and predict_proba")
     if k == 0:
-        raise ValueError("learners of another make need `classes` on the first call of partial_fit")
+        raise ValueError("weak learners of other libraries need `classes` on the first call of partial_fit")
     if rows_alone:
         return ExternalLearners([one_by_one(learner, (booster.seed + i) % 2**32) for i in range(booster.n_learners)], k)
     copies = [clone(learner) for _ in range(booster.n_learners)]

@@ -13,7 +13,8 @@ from onlineboost.chain.model import Model
 from onlineboost.chain.weights import MOST_WEIGHT
 from onlineboost.data.columns import check_word, positions
 from onlineboost.data.errors import DataError
-from onlineboost.data.labels import label_array, object_array
+from onlineboost.data.frames import table_of_row
+from onlineboost.data.labels import Labels, as_array, object_array
 from onlineboost.data.table import Table
 from onlineboost.data.values import weights_of
 from onlineboost.estimators import memory
@@ -27,8 +28,8 @@ def check_labels(y: Any, whose: str) -> np.ndarray:
         raise DataError(f"{whose} requires y to be passed, but the target y is None")
     if isinstance(y, np.ma.MaskedArray):
         y = object_array(y.tolist()) if y.ndim == 1 and np.ma.is_masked(y) else np.asarray(y)  # None where masked
-    elif isinstance(y, list | tuple) and not any(isinstance(label, list | np.ndarray) for label in y):
-        y = label_array(y)
+    elif isinstance(y, list | tuple):
+        y = as_array(y)
     return column_or_1d(y, warn=True)  # type: ignore[no-any-return]
 
 
@@ -95,13 +96,29 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def check_row(clf: Any, x: Any, y: Any) -> None:
+    """An error if `learn_one` would refuse this row or label now; None is not looked at. Changes nothing."""
+    desk = clf.__dict__.get("_desk_")
+    if desk is not None and clf._lock().predict_at_once(desk.knows, x, y):
+        return
+    with clf._lock().reading():
+        model: Model | None = clf.__dict__.get("_model")
+        if x is not None and model is None:
+            table_of_row(x)
+        elif x is not None and model is not None and not (desk and desk.knows(x, None)):
+            columns = model.encoder.new_columns_of_row(x)
+            (model.with_columns(columns) if columns else model.encoder).read_row(x)
+        if y is not None:
+            (Labels(np.empty(0), False) if model is None else model.labels).read_one(y)
+
+
 # ---------------------------------------------------------------------------- settings that change after learning began
 #
 # Some are read in every call. All others count from the first row on, so that a change is for the next `fit`: until
 # then the model predicts as it did, and refuses to learn on with settings that are not those it shows. A bad setting is
 # told at once.
 
-READ_EVERY_TIME = frozenset({"n_jobs", "combiner", "restart", "class_weight", "cost_matrix"})
+READ_EVERY_TIME = frozenset({"n_jobs", "combiner", "restart", "class_weight", "cost_matrix", "sets"})
 
 
 def note_change(clf: Any, name: str, old: Any, new: Any) -> None:

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin
 
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.model import OF_THIS_PROCESS, Model
+from onlineboost.chain.model import Model
 from onlineboost.chain.pending import Awaited, Ticket
 from onlineboost.chain.threads import n_threads
 from onlineboost.data.errors import Remarks
 from onlineboost.data.frames import rows_of
 from onlineboost.data.labels import Labels
-from onlineboost.data.values import interned
 from onlineboost.estimators import learning, memory, single_rows
 from onlineboost.estimators.checks import check_columns, note_change, ready
+from onlineboost.estimators.copies import Copies
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs
-from onlineboost.estimators.lock import ReadWriteLock
+from onlineboost.estimators.listening import Asked, check_coverage, joined_parts, with_sets
 from onlineboost.estimators.memory import MemoryLimit
 from onlineboost.estimators.settings import RESTARTS, Names, check_names, word, yes_or_no
 from onlineboost.estimators.single_rows import Input
 from onlineboost.explain.explain import events, explain, importances, summary_lines, tree_view
-from onlineboost.explain.views import Event, Explanation, TreeView, framed, table
-from onlineboost.files.files import take
+from onlineboost.explain.tree_view import TreeView
+from onlineboost.explain.views import Event, Explanation, framed, table
 from onlineboost.trees.state import Columns
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
-class OnlineClassifier(ClassifierMixin, BaseEstimator):
-    """What all classifiers share. A subclass has more settings, and says what its chain is, and whom to follow."""
+class OnlineClassifier(ClassifierMixin, Copies):
+    """What all classifiers share. A subclass has more settings, and says what its chain is and whom to follow."""
 
     class_weight: ClassWeight = None
     cost_matrix: CostMatrix = None
@@ -46,9 +42,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     categorical_features: Names = None
     columns: str = "auto"
     random_state: Any = 0
+    sets: bool = False
 
     calibrate, restart = False, "never"  # of a classifier that has no such setting
-    _floor = 0.001  # of the probabilities that are calibrated; of shares of votes more: docs/probabilities.md
+    _floor = 0.001  # of the probabilities that are calibrated; of shares of votes more: docs/measure.md
 
     def __new__(cls, *values: Any, **settings: Any) -> Self:
         check_names(cls, settings)
@@ -67,7 +64,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def _check_settings(self) -> None:
         """Settings that are read in every call: a bad one shows before anything is learned."""
         self._combiner(), self._threads(), memory.bytes_of(self.memory_limit), self._costs()
-        yes_or_no("calibrate", self.calibrate), word("restart", self.restart, RESTARTS)
+        yes_or_no("calibrate", self.calibrate), yes_or_no("sets", self.sets), word("restart", self.restart, RESTARTS)
 
     def _check_new_classes(self, model: Model) -> None:
         """New classes ask for settings again, which may have been spoilt since the model began."""
@@ -96,7 +93,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             How much each example counts, relative to the mean of the weights so far; 0 leaves it out.
         """
-        learning.learn_block(self, X, y, None, sample_weight, anew=True)
+        learning.learn_block(self, X, y, None, sample_weight, start_again=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -114,17 +111,30 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def test_then_train(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, proba: bool = False
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        proba: bool = False,
+        sets: float | None = None,
     ) -> Any:
         """`partial_fit` that returns what it predicted for every example just before learning it.
 
         Examples of weight 0 are left out of the learning, and of the array. With `proba`, probabilities come too:
         (labels, array of shape (n_samples, n_classes)), in the order of `classes_` after the call. A class that was not
-        known at a row has 0 there.
+        known at a row has 0 there. With `sets`, a coverage, so does what `predict_set` would have said, behind them.
         """
-        heard: list[np.ndarray] | None = [] if proba else None
-        said = learning.learn_block(self, X, y, classes, sample_weight, heard=heard)
-        return said if heard is None else (said, learning.joined_shares(self.__dict__.get("_model"), heard))
+        if sets is not None and not self.sets:
+            raise ValueError(f"sets={sets!r} asks for prediction sets, which are learned with the setting sets=True")
+        coverage = None if sets is None else check_coverage(sets)[0]
+        asked = Asked(proba, coverage)
+        said = learning.learn_block(self, X, y, classes, sample_weight, asked=asked)
+        model = self.__dict__.get("_model")
+        more = [joined_parts(model, asked.shares)] if proba else []
+        more += [] if sets is None else [joined_parts(model, asked.sets, np.bool_)]
+        return (said, *more) if more else said
 
     def learn_one(self, x: Input, y: Any, weight: float = 1.0) -> Self:
         """Learn one example: x is a row in the order of the columns, or a mapping from their names.
@@ -139,7 +149,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row. Changes nothing, and is safe from several threads at once.
 
-        While another thread learns, it waits for the block at hand (docs/serving.md).
+        While another thread learns, it waits for the block at hand (docs/production.md).
         """
         return self._ask(X, lambda model, *how: model.labels.of(model.predict(*how)))
 
@@ -169,12 +179,45 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """Probabilities of one row's classes (see `learn_one`); empty if nothing has been learned yet."""
         return single_rows.predict_proba_one(self, x)
 
+    def predict_set(self, X: Any, coverage: float = 0.9, *, by: str | None = None) -> np.ndarray:
+        """The labels that are likely enough, as bool (rows, classes), in the order of `classes_`.
+
+        Whatever the stream, they hold the label for a share of `coverage` of the rows in the long run, within a bound
+        (docs/sets.md). Needs ``sets=True`` while rows are learned. A set is empty where even the likeliest label is
+        less likely than it takes: that happens if the model is right more often than `coverage`.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        coverage : float in (0, 1)
+            Share of the rows whose label is to be in their set.
+        by : "class", optional
+            This share of the rows of each class, not of all rows.
+
+        Examples
+        --------
+        >>> from onlineboost import HoeffdingTree
+        >>> clf = HoeffdingTree(sets=True).fit([[0.0], [1.0]] * 200, ["low", "high"] * 200)
+        >>> clf.predict_set([[0.1], [0.9]], coverage=0.99).shape
+        (2, 2)
+        """
+        how = check_coverage(coverage, by)
+
+        def ask(model: Model, X: np.ndarray, combiner: Combiner, threads: int) -> np.ndarray:
+            return model.labels.outward(with_sets(self, model).predict_set(X, combiner, threads, *how))
+
+        return self._ask(X, ask)
+
+    def predict_set_one(self, x: Input, coverage: float = 0.9, *, by: str | None = None) -> list[Any]:
+        """The labels of one row's set (see `predict_set` and `learn_one`), the likeliest first."""
+        return single_rows.predict_set_one(self, x, *check_coverage(coverage, by))
+
     # ---------------------------------------------------------------------------------- labels that come late
 
     def predict_pending(self, x: Input, *, id: Ticket | None = None) -> Awaited:
         """The label of one row as `predict_one` predicts it, and a ticket to learn the row with when its label comes.
 
-        The ticket is a short text that no other row ever gets, after a restart from an older file neither. With an
+        The ticket is a short text that no other row ever gets, not even after a restart from an older file. With an
         `id` of your own, text or a whole number, that is the ticket; one that is waiting already is an error. The row
         is kept meanwhile, in copies, pickles and files too; at most 10,000 rows are, or what `limit_pending` says, and
         then the oldest is dropped.
@@ -191,7 +234,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return single_rows.predict_pending(self, x, id)
 
     def learn_pending(self, ticket: Ticket, y: Any, weight: float = 1.0) -> Self:
-        """Learn the row of a ticket or id, whose label has come: as `learn_one` would learn it now. It is good once."""
+        """Learn the row of a ticket or id as `learn_one` would now. A ticket is good for one label."""
         single_rows.learn_pending(self, ticket, y, weight)
         return self
 
@@ -201,7 +244,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def limit_pending(self, most: int) -> Self:
-        """Let so many rows wait for their labels at most; if there are more, the oldest are dropped."""
+        """Let at most this number of rows wait for their labels; if there are more, the oldest are dropped."""
         single_rows.limit_pending(self, most)
         return self
 
@@ -243,7 +286,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def memory_(self) -> dict[str, Any]:
-        """The limit in bytes, the bytes taken part by part, and what the model goes without because of the limit.
+        """The limit in bytes, the bytes taken part by part, and what the model does without because of the limit.
 
         Tables have room for growth, which takes addresses but no memory: "trees in use" are the bytes without it.
         """
@@ -255,16 +298,19 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """How far each column moves the votes towards the label, on the rows that came last; with the sum 1.
 
-        In the order of the columns. All 0 if no column has been of use so far. See docs/why.md.
+        In the order of the columns. All 0 if no column has been of use so far. See docs/explain.md.
         """
         with self._lock().reading():
             return importances(self._fitted(), self._combiner())
 
-    def explain(self, x: Mapping[str, Any] | Sequence[Any]) -> Explanation:
-        """Which columns moved the votes of one row, given as in `predict_one`; changes nothing."""
+    def explain(self, x: Mapping[str, Any] | Sequence[Any], *, label: Any = None, by: str = "parts") -> Explanation:
+        """Which columns moved the votes of one row, given as in `predict_one`; changes nothing.
+
+        `label`: what speaks for this one, by default the one predicted. `by`: "parts", columns and those parts of the
+        model that look at all columns at once; or "columns", all of it shared out among them (docs/explain.md)."""
         with self._lock().reading():
             model = self._fitted()
-            return explain(model, single_rows.read_row(self, model, x), self._combiner())
+            return explain(model, single_rows.read_row(self, model, x), self._combiner(), label, by)
 
     @property
     def events_(self) -> list[Event]:
@@ -298,49 +344,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         with self._lock().reading():
             return diagram + framed(table(summary_lines(self, self._fitted(), self._combiner())))
 
-    # ----------------------------------------------------------------------------------------- copies and files
-
-    def save(self, path: str | PathLike[str], *, pickled_learners: bool = False) -> None:
-        """Put it into a model file, from which `onlineboost.load` makes it again (docs/model-files.md).
-
-        The file takes the place of one that is there as a whole, or not at all. Weak learners of another make can only
-        be pickled, and only if `pickled_learners` says so here and in `load`.
-        """
-        with self._lock().reading():
-            saved = take(self, pickled_learners=pickled_learners)
-        saved.write(path)
-
-    def snapshot(self) -> Self:
-        """A copy as it is now, to predict with while this one goes on learning: compact, and quick for single rows."""
-        self._fitted()
-        return deepcopy(self)
-
-    def __copy__(self) -> Self:
-        """A copy shares nothing that learning changes: otherwise one would learn half of what the other learns."""
-        return deepcopy(self)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        with self._lock().reading():
-            memo[id(self)] = copy = type(self).__new__(type(self))
-            copy.__dict__.update(deepcopy(self._without_lock(), memo))
-            copy.__dict__["_told_"] = dict(self.__dict__.get("_told_", ()))  # what was told need not be told by a copy
-            return copy
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What pickle reads after the lock is released: with other threads about, a copy that none of them changes."""
-        with self._lock().reading():
-            state = self._without_lock()
-            return deepcopy(state) if threading.active_count() > 1 else state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """As scikit-learn does it, with names that are one object each: equal models then make equal pickles."""
-        super().__setstate__({sys.intern(name): value for name, value in state.items()})
-
-    def _without_lock(self) -> dict[str, Any]:
-        """By name, and equal texts as one object: equal models then make equal pickles, loaded ones too."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: interned(state[name]) for name in sorted(state.keys() - {*OF_THIS_PROCESS})}
-
     # -------------------------------------------------------------------------------------------------- settings
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -352,7 +355,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         super().__setattr__(name, value)
 
     def set_params(self, **params: Any) -> Self:
-        """Change settings, those of the weak learner too (`learner__max_features`): see docs/settings.md."""
+        """Change settings, those of the weak learner too (`learner__max_features`): see docs/models.md."""
         inner = {name.partition("__")[0] for name in params if "__" in name} if "_model" in self.__dict__ else ()
         before = {name: deepcopy(self.__dict__.get(name)) for name in inner}
         super().set_params(**params)
@@ -371,21 +374,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     # --------------------------------------------------------------------------------------------------- checks
 
-    def _lock(self) -> ReadWriteLock:
-        return self.__dict__.get("_lock_") or self.__dict__.setdefault("_lock_", ReadWriteLock())  # type: ignore[no-any-return]
-
     def _tell(self, found: Remarks) -> None:
         learning.tell(self.__dict__.setdefault("_told_", {}), found)
 
     def _tell_learned(self, n_rows: int) -> None:
-        """What there is to say after so many rows were learned: last, since a warning may be an error."""
+        """What there is to say after these rows were learned: last, since a warning may be an error."""
         if "_model" in self.__dict__:
             self._tell(learning.after_learning(self._model, self, n_rows))
-
-    def _fitted(self) -> Model:
-        if "_model" not in self.__dict__:
-            check_is_fitted(self)
-        return self._model.undamaged()
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")

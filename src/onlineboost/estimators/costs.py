@@ -1,7 +1,7 @@
 """`class_weight` and `cost_matrix`: what mistakes cost, as users give it, to factors of the examples' weights.
 
 A loss L^y times c_y has c_y times the costs, weights, steps of alpha and losses of the experts. So all that a chain has
-to know of costs is the weight of an example: see docs/imbalance.md.
+to know of costs is the weight of an example: see docs/rare-events.md.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Costs:
     ) -> np.ndarray:
         """Weights of these rows with their costs.
 
-        `counts` is the weight of each class before them; of the labels, so many have been known before.
+        `counts` is the weight of each class before them; of the labels, `known` have been known before.
         """
         out = weight.copy()
         counts = np.pad(counts, (0, len(labels) - len(counts)))

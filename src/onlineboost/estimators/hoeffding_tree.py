@@ -34,14 +34,14 @@ class HoeffdingTree(OnlineClassifier):
         How a leaf predicts: by naive Bayes, by the shares of its classes, or (nba) by whichever of the two has been
         right more often at this leaf.
     max_features : float in (0, 1]
-        Share of the columns looked at in a split try, drawn anew for every try: trees that differ make a better chain.
+        Share of the columns looked at in a split try, drawn for every try: trees that differ make a better chain.
     class_weight, cost_matrix
         As in :class:`AdaBoostOLM`, for a tree by itself: a booster has settings of its own.
     calibrate : bool
-        Whether probabilities are made bolder or more careful by what has come true so far (docs/probabilities.md). What
-        is predicted stays the same. Single rows take longer to learn then. Read when learning begins.
+        Whether probabilities are calibrated online, by temperature scaling (docs/measure.md). Predictions stay the
+        same; single rows take longer to learn. Read when learning begins.
     memory_limit : int, str such as "64MB" or "1GB", or None
-        The most bytes that the model takes, kept at every moment (docs/memory.md); None: no limit. Read when learning
+        The most bytes that the model takes, kept at every moment (docs/scale.md); None: no limit. Read when learning
         begins. In a booster the booster's own limit counts.
     categorical_features : list of names or positions, or a mask, optional
         Columns to take as nominal besides those of a text or categorical type.
@@ -50,6 +50,8 @@ class HoeffdingTree(OnlineClassifier):
         names too, or not at all. A column begins with the first row that has a value in it.
     random_state : int, RandomState or None
         Seed of the settings drawn from ranges.
+    sets : bool
+        Whether it learns what prediction sets are made of: see `predict_set` and docs/sets.md. May change at any time.
 
     Examples
     --------
@@ -114,6 +116,6 @@ class HoeffdingTree(OnlineClassifier):
 
 @dataclass(repr=False, eq=False, kw_only=True)
 class PaperTree(HoeffdingTree):
-    """What `HoeffdingTree.paper` makes: with the setting that is there to be compared with."""
+    """What `HoeffdingTree.paper` makes: with a setting that exists for comparison."""
 
     draws: str = "log"

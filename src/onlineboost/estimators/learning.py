@@ -16,15 +16,15 @@ import numpy as np
 from onlineboost._compile.system import Interrupt
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.diary import NEW_CLASS, new_diary
-from onlineboost.chain.experts import Combiner
 from onlineboost.chain.gammas import GammaReviews
-from onlineboost.chain.model import Model, ahead, compiled_by, is_new, new_calibration
+from onlineboost.chain.model import Model, compiled_by, is_new, new_calibration
 from onlineboost.chain.reviews import Reviews
+from onlineboost.chain.sets import new_sets
 from onlineboost.chain.weights import relative
-from onlineboost.data.columns import Extra, NewColumn, check_word, stages
+from onlineboost.data.columns import Extra, NewColumn, check_word, first_row, perhaps_mistaken, stages
 from onlineboost.data.encoder import Encoded, Encoder, Kept
 from onlineboost.data.errors import DataError, Remarks, warn
-from onlineboost.data.frames import rows_of, table_of_row
+from onlineboost.data.frames import rows_of
 from onlineboost.data.labels import Labels, object_array, sorted_labels, stretches
 from onlineboost.estimators import memory
 from onlineboost.estimators.checks import (
@@ -38,11 +38,12 @@ from onlineboost.estimators.checks import (
     seed_of,
 )
 from onlineboost.estimators.costs import Costs, count, for_experts
+from onlineboost.estimators.listening import Asked, Listener
 from onlineboost.estimators.settings import RESTARTS, word
 from onlineboost.trees.state import Columns
 
 SLOW = 10_000_000  # learners x classes x (classes + columns) from which on a row takes milliseconds
-Heard = list[np.ndarray] | None  # probabilities of rows that were learned, part by part; None: nobody asks
+SETTLED = 50  # rows after which a new name beside a known one may be a typing mistake
 
 
 def learn_block(
@@ -52,13 +53,13 @@ def learn_block(
     classes: Any,
     sample_weight: Any,
     *,
-    anew: bool = False,
-    heard: list[np.ndarray] | None = None,
+    start_again: bool = False,
+    asked: Asked | None = None,
 ) -> np.ndarray:
     with Interrupt() as interrupt, clf._lock().writing(), as_before_on_error(clf):
         clf._check_settings()
         y = check_labels(y, type(clf).__name__)
-        if anew:
+        if start_again:
             clf.__dict__.pop("_model", None), clf.__dict__.pop("_begun_", None)
             if "_pending" in clf.__dict__:
                 clf.__dict__["_pending"] = clf._pending.emptied()
@@ -72,13 +73,13 @@ def learn_block(
         if first and not keep.any():
             if len(y) and classes is None:
                 return object_array([])  # rows of weight 0 are as if absent
-            check_settles(table, len(y), classes=not anew and classes is not None)
+            check_settles(table, len(y), classes=not start_again and classes is not None)
         check_columns(clf, X, reset=first)
         if not keep.all():
             table, y, weight = table[keep], y[keep], weight[keep]
         model = _begin(clf, table, classes) if first else ready_to_learn(clf, classes)
         if columns := model.encoder.new_columns(table):
-            said = _learn_in_stages(clf, model, columns, (table, y, weight), interrupt, heard)
+            said = _learn_in_stages(clf, model, columns, (table, y, weight), interrupt, asked)
         else:
             part = model.encoder.read(table), *model.labels.read(y)
             if interrupt.pending is not None:
@@ -86,7 +87,7 @@ def learn_block(
             clf._model = model
             if first and not len(y):
                 clf._set_classes(model, model.k)  # classes without a row
-            said = clf._model.labels.of(_learn(clf, *part, weight, interrupt, heard))
+            said = clf._model.labels.of(_learn(clf, *part, weight, interrupt, asked))
     clf._tell_learned(len(said))
     return said
 
@@ -98,7 +99,7 @@ def learn_row(clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt) -> 
         if weight == 0.0:
             return  # as if absent
         if not hasattr(clf, "_model"):
-            table = table_of_row(x)
+            table = first_row(x, clf.columns, clf.categorical_features)
             check_columns(clf, table, reset=True)
             model = _begin(clf, table, None)
         else:
@@ -106,6 +107,8 @@ def learn_row(clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt) -> 
         if type(x) is not Kept and (columns := model.encoder.new_columns_of_row(x)):
             encoded, (codes, new) = model.with_columns(columns).read_row(x), model.labels.read_one(y)
             memory.check_limit(model, [*new], columns, encoded, codes)  # errors before any change
+            if model.chain.t >= SETTLED:
+                model.remarks |= perhaps_mistaken(columns, x, model.encoder.names)
             note_columns(clf, memory.add_columns(model, columns))
         encoded = model.encoder.read_kept(x) if type(x) is Kept else model.encoder.read_row(x)
         codes, new = model.labels.read_one(y)
@@ -114,7 +117,12 @@ def learn_row(clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt) -> 
 
 
 def _learn_in_stages(
-    clf: Any, model: Model, columns: list[NewColumn], block: tuple[Any, Any, Any], interrupt: Interrupt, heard: Heard
+    clf: Any,
+    model: Model,
+    columns: list[NewColumn],
+    block: tuple[Any, Any, Any],
+    interrupt: Interrupt,
+    asked: Asked | None,
 ) -> np.ndarray:
     """Learn a block in which new columns turn up: each is added just before the first row that has a value."""
     table, y, weight = block
@@ -128,7 +136,7 @@ def _learn_in_stages(
             break
         note_columns(clf, memory.add_columns(model, new))
         part = model.encoder.read(table[rows]), *model.labels.read(y[rows])
-        said = np.concatenate([said, _learn(clf, *part, weight[rows], interrupt, heard)])
+        said = np.concatenate([said, _learn(clf, *part, weight[rows], interrupt, asked)])
     return model.labels.of(said)
 
 
@@ -136,7 +144,7 @@ def _learn_in_stages(
 def as_before_on_error(clf: Any) -> Iterator[None]:
     """An error leaves the classifier as it was: nothing changes in place before the input is known to be good.
 
-    What a signal's handler raises while it learns is not an error: see `Interrupt`. The rest is a damage: `_learn`.
+    Exceptions of signal handlers are deferred (`Interrupt`). One in mid-row marks the model as damaged (`_learn`).
     """
     before = dict(clf.__dict__)
     try:
@@ -158,6 +166,7 @@ def _begin(clf: Any, X: Any, classes: Any) -> Model:
     chain.diary = new_diary(len(encoder.names), model.limit)
     if clf.calibrate:
         model.calibration, model.floor = new_calibration(), clf._floor
+    model.sets = new_sets(model.k) if clf.sets else None
     memory.check_limit(model)
     return model
 
@@ -169,7 +178,7 @@ def _learn(
     new: dict,
     weight: np.ndarray,
     interrupt: Interrupt,
-    heard: list[np.ndarray] | None = None,
+    asked: Asked | None = None,
 ) -> np.ndarray:
     """Learn checked and encoded rows; the codes predicted for them before, -1: no class was known yet.
 
@@ -179,7 +188,7 @@ def _learn(
     costs = clf._costs(clf._model.labels)
     if (line_up := clf.__dict__.get("_line_up_")) is not None:
         line_up(clf._model.chain)  # its learners go to other processes: `cluster`
-    if not clf._model.chain.safe:  # learners of another make may still reject the rows
+    if not clf._model.chain.safe:  # learners of other libraries may still reject the rows
         clf._model = deepcopy(clf._model)
     model = clf._model
     model.chain.costs = for_experts(costs, model.labels)
@@ -195,7 +204,8 @@ def _learn(
     if costs is not None:
         own = costs.weigh(model.counts, [*model.labels.names, *new], model.k, codes, weight)
     try:
-        listener = Listener(model, heard)
+        model.sets = (model.sets or new_sets(model.k)) if clf.sets else None
+        listener = Listener(model, asked, weight)
         out = _learn_rows(clf, model, encoded, codes, new, own, costs, interrupt, listener)
     except BaseException as error:
         model.damage = f"{type(error).__name__}: {error}"
@@ -269,56 +279,13 @@ def _learn_rows(
             visitors = [*([] if reviews is None else [reviews]), *memory.notices(model)]
             how = clf._threads(), interrupt.pressed, visitors
             done += chain.place.stream(chain, *block, k, combiner, out[part], *how)
-            listener.after_block(*block[1:], out[part])
+            listener.after_block(*block, out[part])
         if first is not None:
             out[start] = first
     if done < len(X) and model.encoder.forget(encoded, first_round, chain.t):
         memory.make_ready(model, known)
     chain.place.settle()
     return out[:done]
-
-
-class Listener:
-    """Listens to a model while it learns: `parts` gets what it says, and its calibration learns from it."""
-
-    def __init__(self, model: Model, parts: Heard) -> None:
-        self.model, self.parts = model, parts
-        self._first: np.ndarray | None = None
-        self._even = int(model.chain.t == 0)  # rows to come of which nothing is said: all classes are as likely
-        model.chain.heard = None if parts is None and model.calibration is None else []
-
-    def before_new_class(self, x: np.ndarray, combiner: Combiner) -> None:
-        """The coming row has a label that is not known yet: it is predicted without."""
-        if self.parts is not None:
-            self._first = self.model.shares(x, combiner)[0] if self.model.k else np.zeros(0)
-
-    def after_block(self, codes: np.ndarray, weight: np.ndarray, said: np.ndarray) -> None:
-        """Rows with these labels and weights, or the first of them, have been learned, and were `said` to be these."""
-        heard = self.model.chain.heard
-        if heard is None:
-            return
-        self.model.chain.heard = []
-        if self.model.calibration is not None:
-            self.model.calibrate(heard, codes, weight)
-        if self.parts is not None:
-            for p in heard:
-                p[self._even :] = ahead(p[self._even :], said[self._even : len(p)])
-                said, self._even = said[len(p) :], 0
-            if self._first is not None and heard:
-                heard[0][0] = np.pad(self._first, (0, heard[0].shape[1] - len(self._first)))
-                self._first = None
-            self.parts += heard
-
-
-def joined_shares(model: Model | None, parts: list[np.ndarray]) -> np.ndarray:
-    """Probabilities that came part by part as one array, (rows, classes); classes that a part does not know have 0."""
-    if model is None:
-        return np.zeros((0, 0))
-    out, at = np.zeros((sum(map(len, parts)), model.k)), 0
-    for part in parts:
-        out[at : at + len(part), : part.shape[1]] = part
-        at += len(part)
-    return model.labels.outward(out)
 
 
 # ---------------------------------------------------------------------- what a classifier warns of, each cause once
@@ -337,7 +304,7 @@ def tell(told: dict[str, Any], remarks: Remarks) -> None:
 
 
 def after_learning(model: Model, estimator: Any, n_rows: int) -> Remarks:
-    """What there is to say after so many rows were learned."""
+    """What there is to say after these rows were learned."""
     memory.look_at_limit(model, n_rows)
     remarks, model.remarks = model.remarks, {}
     return remarks | _slow(model, estimator)
@@ -355,5 +322,5 @@ def _slow_words(name: str, learners: int, k: int, columns: int) -> str:
     return (
         f"a row now takes {name} some milliseconds, with {learners} learners, {k} classes and {columns} columns. It is "
         f"quicker with fewer learners (n_learners), fewer columns, or rare classes called 'other'; where there are "
-        f"many classes, OnlineMBBM and OzaBoost are quicker than AdaBoostOLM (docs/limits.md)"
+        f"many classes, OnlineMBBM and OzaBoost are quicker than AdaBoostOLM (docs/scale.md)"
     )

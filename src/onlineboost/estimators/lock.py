@@ -74,7 +74,7 @@ class ReadWriteLock:
             if self._waiting:
                 self._tell()
 
-    def learn_at_once(self, work: Callable[..., bool], *args: Any) -> bool:
+    def learn_at_once(self, work: Callable[..., Any], *args: Any) -> Any:
         """work(*args) as the one that writes, if that takes no waiting; False: it does, or `work` says so."""
         mine = False
         try:
@@ -180,9 +180,13 @@ class ReadWriteLock:
         if me == self._writer or (writes and me in self._readers.values()):
             self._forget_those_that_have_ended()
         if me == self._writer:
-            raise RuntimeError("this model is learning: it cannot be used from within its own learning")
+            raise RuntimeError(
+                "this model is learning: it cannot be used from within its own learning; ask a snapshot()"
+            )
         if writes and me in self._readers.values():
-            raise RuntimeError("this model is predicting: it cannot learn from within its own predicting")
+            raise RuntimeError(
+                "this model is predicting: it cannot learn from within its own predicting; learn after it"
+            )
 
     def _after_fork(self) -> None:
         """In a child, which has the thread that forked and no other one."""

@@ -21,14 +21,16 @@ from onlineboost.chain.memory_budget import (
 )
 from onlineboost.chain.model import Model
 from onlineboost.chain.reviews import Notices
+from onlineboost.chain.sets import new_sets
+from onlineboost.contracts.state import nbytes
 from onlineboost.data.columns import NewColumn
 from onlineboost.data.encoder import Encoded, Encoder
-from onlineboost.data.places import AT_ONCE, MET
+from onlineboost.data.places import AT_ONCE, CELLS
 
 MemoryLimit = int | str | None
 DEFAULT = "1GB"
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-TABLE_BYTES = 4 * MET + 100  # of values met once in a nominal column
+TABLE_BYTES = 8 * (CELLS + 1)  # for each class, of what the values of a wide column have shown (`chain.evidence`)
 LOOK = 256  # rounds after which a model has a look whether it is at its limit; those of `Notices` are multiples of it
 
 
@@ -52,10 +54,11 @@ def bytes_of(given: MemoryLimit) -> int | None:
 
 
 def shares(model: Model, k: int, encoder: Encoder, capacities: list[int], new: Sequence[Any] = ()) -> Shares:
-    """How the memory of a model with k classes, these columns and room for so many values is shared out."""
+    """How the memory of a model with k classes, these columns and room for their values is shared out."""
     names = 4 * max((len(str(label)) for label in (*model.labels.classes, *new)), default=1) + 100
+    names += 0 if model.sets is None else nbytes(new_sets(0))
     columns = sys.getsizeof(encoder.names) + sum(400 + 90 * most for most in capacities)
-    columns += TABLE_BYTES * sum(most > AT_ONCE for most in capacities)
+    columns += TABLE_BYTES * max(k, 1) * sum(most > AT_ONCE for most in capacities)
     return Shares(model.chain, k, len(encoder.numeric), capacities, columns + max(k, 1) * names)
 
 
@@ -137,7 +140,7 @@ def notices(model: Model) -> list[Notices]:
 
 
 def look_at_limit(model: Model, n_rows: int) -> None:
-    """Remark once that the limit has been reached, after so many rows. To look takes time: not after each."""
+    """Remark once that the limit has been reached, after these rows. To look takes time: not after each."""
     t = model.chain.t
     if model.limit is None or model.warned or (t - n_rows) // LOOK == t // LOOK or not reached(model.chain):
         return
@@ -148,9 +151,9 @@ def remark_limit(model: Model) -> None:
     """The limit has been reached."""
     model.warned = True
     model.remarks["memory_limit"] = lambda: (
-        f"the model has reached its memory_limit of {model.limit:,} bytes. The leaves that promise least now go "
-        f"without statistics, and trees that are full are not split any more; `memory_` says how many. Accuracy mostly "
-        f"suffers little. For more, set memory_limit (None: no limit) before learning begins"
+        f"the model has reached its memory_limit of {model.limit:,} bytes. The least promising leaves stop "
+        f"keeping split statistics, and full trees stop growing: see `memory_`. Accuracy usually drops little. For "
+        f"more, set memory_limit (None: no limit) before learning begins"
     )
 
 
@@ -159,7 +162,8 @@ def nbytes_by_part(model: Model) -> dict[str, int]:
     encoder = model.encoder
     parts = (encoder.names, *encoder.codes, *encoder.births, *encoder.once)
     columns = sum(map(sys.getsizeof, parts)) + model.labels.classes.nbytes
-    return {**chain_bytes(model.chain), "columns and labels": columns}
+    sets = {} if model.sets is None else {"prediction sets": nbytes(model.sets)}
+    return {**chain_bytes(model.chain), **sets, "columns and labels": columns}
 
 
 def told(model: Model) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class OnlineBoostClassifier(RestartingClassifier):
 
     The panel (least squares, nearest neighbours, eager and refitted trees) is quick to learn from the first rows on.
     The boosted trees of :class:`AdaBoostOLM` start from what the panel says, and learn what it gets wrong. A combiner
-    learns by online Newton steps how much to believe each of them, and makes probabilities of it. docs/flagship.md
+    learns by online Newton steps how much to believe each of them, and makes probabilities of it. docs/how-it-works.md
     tells what each part is worth.
 
     Parameters
@@ -30,7 +30,7 @@ class OnlineBoostClassifier(RestartingClassifier):
     n_learners : int
         Number of boosted trees behind the panel.
     learner, weight_scale, restart, class_weight, cost_matrix, memory_limit, categorical_features, columns
-    random_state, n_jobs
+    random_state, n_jobs, sets
         As in :class:`AdaBoostOLM`. With `cost_matrix`, the label of least expected cost is predicted.
 
     Attributes

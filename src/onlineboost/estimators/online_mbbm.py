@@ -37,10 +37,10 @@ class OnlineMBBM(BoosterClassifier):
         along the chain, which needs no guess (docs/mbbm.md). "adaptive": it follows the edge that each learner shows
         (docs/adaptive.md). Theorem 1 holds for all of them.
     loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
-        The loss that the final votes are to have little of; the potentials and costs follow from it.
+        The loss of the final votes to be made small; the potentials and costs follow from it.
     learner, weight_scale, vote, class_weight, cost_matrix, panel, calibrate, memory_limit
         As in :class:`AdaBoostOLM`.
-    categorical_features, columns, random_state, n_jobs
+    categorical_features, columns, random_state, n_jobs, sets
         As in :class:`AdaBoostOLM`.
     combiner : {"hedge", "weighted", "best", "last"}
         Which of the experts (expert i is the majority of the first i votes) to follow, as in :class:`AdaBoostOLM`.
@@ -179,7 +179,7 @@ class OnlineMBBM(BoosterClassifier):
 
 @dataclass(repr=False, eq=False)
 class PaperMBBM(OnlineMBBM):
-    """What `OnlineMBBM.paper` makes: with the settings that are there to be compared with."""
+    """What `OnlineMBBM.paper` makes: with settings that exist for comparison."""
 
     _votes = ALL_VOTES
 

@@ -50,7 +50,7 @@ class EagerTrees(PanelMember):
     ----------
     class_weight, cost_matrix
         As in :class:`AdaBoostOLM`, for the member by itself: a booster has settings of its own.
-    calibrate, memory_limit, categorical_features, columns, random_state
+    calibrate, memory_limit, categorical_features, columns, random_state, sets
         As in :class:`HoeffdingTree`. Columns that turn up later are not looked at.
 
     Examples
@@ -71,7 +71,7 @@ class EagerTrees(PanelMember):
 class NearestNeighbours(PanelMember):
     """The nearest among the last 4,096 rows, where columns count by what they tell of the classes.
 
-    With 1 and with 4 neighbours, a voice of the panel of :class:`OnlineBoostClassifier`, by itself or as
+    With 1 and with 10 neighbours, a voice of the panel of :class:`OnlineBoostClassifier`, by itself or as
     the weak learner of a booster. A neighbour at squared distance d counts exp(-d / mean d), times its weight.
 
     Parameters
@@ -80,7 +80,7 @@ class NearestNeighbours(PanelMember):
         How many are asked, from 1 to 64.
     class_weight, cost_matrix
         As in :class:`AdaBoostOLM`, for the member by itself: a booster has settings of its own.
-    calibrate, memory_limit, categorical_features, columns, random_state
+    calibrate, memory_limit, categorical_features, columns, random_state, sets
         As in :class:`HoeffdingTree`. Columns that turn up later are not looked at.
 
     Examples
@@ -114,7 +114,7 @@ class LeastSquares(PanelMember):
         Whether there are cosines: without them the scores are linear in the columns, which is the panel's other voice.
     class_weight, cost_matrix
         As in :class:`AdaBoostOLM`, for the member by itself: a booster has settings of its own.
-    calibrate, memory_limit, categorical_features, columns, random_state
+    calibrate, memory_limit, categorical_features, columns, random_state, sets
         As in :class:`HoeffdingTree`. Columns that turn up later are not looked at.
 
     Examples
@@ -132,7 +132,7 @@ class LeastSquares(PanelMember):
 
 
 class RefittedTrees(PanelMember):
-    """32 small boosted trees over the last 4,096 rows, the oldest of which is fitted anew at a time.
+    """32 small boosted trees over the last 4,096 rows, of which the oldest is replaced at a time.
 
     As in the panel of :class:`OnlineBoostClassifier`, by itself or as the weak learner of a booster; but every tree
     goes by the columns alone: there are no least squares beside it, whose scores could be columns too.
@@ -141,7 +141,7 @@ class RefittedTrees(PanelMember):
     ----------
     class_weight, cost_matrix
         As in :class:`AdaBoostOLM`, for the member by itself: a booster has settings of its own.
-    calibrate, memory_limit, categorical_features, columns, random_state
+    calibrate, memory_limit, categorical_features, columns, random_state, sets
         As in :class:`HoeffdingTree`. Columns that turn up later are not looked at.
 
     Examples

@@ -17,15 +17,17 @@ from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.system import Interrupt
 from onlineboost.chain.chain import AWAITED
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.model import CalibrationPass, Model, calibrate_row
+from onlineboost.chain.model import CalibrationPass, Model, ahead, calibrate_row
 from onlineboost.chain.pending import Awaited, Pending, Ticket, as_it_came, checked_id
 from onlineboost.chain.rows import LearningRow, PredictingRow, can_go_alone, make_room
+from onlineboost.chain.sets import BINS, NO_ROW, SetsPass, bits_of, learn_sets_row, with_classes
 from onlineboost.chain.weights import MOST_WEIGHT, counted, mean_after, weigh_classes
-from onlineboost.data.encoder import RowReader
+from onlineboost.data.encoder import Kept, RowReader
 from onlineboost.data.errors import Remarks
 from onlineboost.estimators import learning, memory
 from onlineboost.estimators.checks import ready
 from onlineboost.estimators.costs import Costs, for_experts
+from onlineboost.estimators.listening import with_sets
 from onlineboost.estimators.settings import count
 
 ENOUGH = 256  # single rows after which a chain that threads have cut into segments is joined again
@@ -45,7 +47,9 @@ class Desk:
         self.until = 0  # the round that is not to be learned here
         self.row: LearningRow | None = None
         self.beside = False  # whether one of `rows` shares scratch with it
-        self.calibration: Any = None  # how its label is learned by the calibration, if there is one
+        self.calibration: Any = None  # how its label is learned by the calibration, if there is one,
+        self.sets: Any = None  # and by the sets
+        self.p, self.weight = np.empty((1, 0)), np.empty(1)  # what is said of the row, and its weight, for both
         self.segments: Any = None  # of the chain, as threads have cut it,
         self.learned = 0  # and how many rows have gone alone through them
         self.rows: list[PredictingRow] = []  # for threads that predict; a thread takes one and brings it back
@@ -59,10 +63,14 @@ class Desk:
             self.segments, self.learned = model.chain.segments, 0
         if self.row is None:
             self.row = LearningRow(model.chain, len(model.encoder.names), model.k)
-            self.rows, self.beside, self.calibration = [], False, None
+            self.rows, self.beside, self.calibration, self.sets = [], False, None, None
+            self.p, row = np.empty((1, model.k)), self.row
             if model.calibration is not None:
-                p = np.empty((1, model.k))
-                self.calibration = hold(CalibrationPass(model.calibration, model.floor, p, self.row.y, self.row.weight))
+                self.calibration = hold(CalibrationPass(model.calibration, model.floor, self.p, row.y, row.weight))
+            if model.sets is not None:
+                model.sets = with_classes(model.sets, model.k)
+                known = self.p, row.raw, bits_of(row.raw), row.y, self.weight, model.chain.seed
+                self.sets = hold(SetsPass(model.sets, *known, np.empty(BINS), NO_ROW))
 
     def _read_names(self) -> None:
         """Columns may have turned up."""
@@ -71,7 +79,7 @@ class Desk:
 
     @property
     def should_join(self) -> bool:
-        """Whether so many single rows have come that one segment pays."""
+        """Whether enough single rows have come for one segment to pay."""
         return self.learned > ENOUGH and self.model.chain.can_join
 
     def clear(self) -> None:
@@ -103,9 +111,9 @@ class Desk:
         mean = model.chain.mean_weight
         if mean is not None:
             mean = mean_after(mean, float(weight), model.chain.t + 1)
-        row.weight[0] = weight if mean is None else counted(weight, mean)
+        row.weight[0] = self.weight[0] = weight if mean is None else counted(weight, mean)
         also: list[tuple[Any, Any]] = [] if waiting is None else [(partial(waiting.pop, ticket), None)]
-        if not (self._weigh(row, also) and self._calibrate(row, also)):
+        if not (self._weigh(row, also) and self._listen(row, also)):
             return False
         counts = row.weight.item()
         also += model.chain.to_note(counts, counts, 0 if waiting is None else AWAITED)
@@ -128,17 +136,19 @@ class Desk:
             also.append((partial(setattr, model, "counts"), counts))
         return True
 
-    def _calibrate(self, row: LearningRow, also: list[Any]) -> bool:
-        """What is said of the row before it is learned, for the calibration; False: a number is not finite."""
-        if self.calibration is None:
+    def _listen(self, row: LearningRow, also: list[Any]) -> bool:
+        """What is said of the row before it is learned, for calibration and sets; False: a number is not finite."""
+        steps = [(calibrate_row, self.calibration), (learn_sets_row, self.sets)]
+        if self.calibration is None and self.sets is None:
             return True
         asked = self._free_row(row.k)
         asked.raw[:] = row.raw
         p = asked.forecast(self.combiner)
         self.rows.append(asked)
         if p is not None:
-            self.calibration.parts.p[:] = p
-            also.append((partial(compiled(calibrate_row, self.calibration, 0), self.calibration), 0))
+            self.p[:] = p
+            t = self.model.chain.t + 1
+            also += [(partial(compiled(step, at, 0), at), t) for step, at in steps if at is not None]
         return p is not None
 
     def predict(self, x: Input) -> Any:
@@ -150,6 +160,20 @@ class Desk:
         self.rows.append(row)
         return self.model.labels.names[code] if code >= 0 else None
 
+    def predict_and_keep(self, x: Input) -> tuple[Any, Kept] | None:
+        """The label of one row, and the row to be learned later; None: it is out of the ordinary."""
+        model = self.model
+        row = None if model.damage else self._free_row(len(model.labels.names))
+        if row is None:
+            return None
+        if not self.reader.read(x, row.raw):
+            self.rows.append(row)
+            return None
+        kept = Kept(row.raw[0].copy(), len(model.encoder.numeric), {})  # all values are known: their codes are for good
+        code = row.code(self.combiner)
+        self.rows.append(row)
+        return (model.labels.names[code], kept) if code >= 0 else None
+
     def shares(self, x: Input) -> dict[Any, float] | None:
         """Probabilities of one row's classes; None: it is out of the ordinary."""
         model = self.model
@@ -158,6 +182,29 @@ class Desk:
             return None
         p = row.forecast(self.combiner)
         found = None if p is None else model.labels.by_name(model.calibrated(row.y, p)[0].tolist())
+        self.rows.append(row)
+        return found
+
+    def knows(self, x: Any, y: Any) -> bool:
+        """Whether a row (None: there is none) and a label are like those before; False: `check_row` looks closer."""
+        reader = self.reader
+        plain = x is None or (
+            reader.names is self.model.encoder.names and reader.read(x, np.empty((1, len(reader.names))))
+        )
+        return plain and (y is None or self.model.labels.code_of(y) >= 0)
+
+    def set_of(self, x: Input, coverage: float, by_class: bool) -> list[Any] | None:
+        """The labels of one row's set, the likeliest first; None: it is out of the ordinary."""
+        model = self.model
+        row = self._take(x) if model.chain.t and model.sets is not None else None
+        if row is None:
+            return None
+        p = row.forecast(self.combiner)
+        if p is None:
+            return None
+        p = model.with_calibration(p)
+        inside = model.sets_by(p, row.raw, coverage, by_class)[0]
+        found = _labels_in(model, inside, ahead(p, row.y)[0])
         self.rows.append(row)
         return found
 
@@ -217,6 +264,29 @@ def predict_proba_one(clf: Any, x: Input) -> dict[Any, float]:
     return _in_line(clf, x, Desk.shares, _shares, {}) if found is None else found
 
 
+def predict_set_one(clf: Any, x: Input, coverage: float, by_class: bool) -> list[Any]:
+    """The labels of a row's prediction set, the likeliest first; none: nothing has been learned yet."""
+    desk, how = clf.__dict__.get("_desk_"), (coverage, by_class)
+    found = None if desk is None else clf._lock().predict_at_once(partial(_set_of, desk, how), x)
+    return (
+        _in_line(clf, x, lambda desk, x: _set_of(desk, how, x), partial(_set, clf, how), []) if found is None else found
+    )
+
+
+def _set_of(desk: Desk, how: tuple[float, bool], x: Input) -> list[Any] | None:
+    return desk.set_of(x, *how)
+
+
+def _set(clf: Any, how: tuple[float, bool], model: Model, row: np.ndarray, combiner: Combiner) -> list[Any]:
+    p = model.shares(row, combiner)
+    return _labels_in(model, with_sets(clf, model).sets_of(row, combiner, *how)[0], p[0])
+
+
+def _labels_in(model: Model, inside: np.ndarray, p: np.ndarray) -> list[Any]:
+    """The labels that are inside, the likeliest first."""
+    return [model.labels.names[code] for code in np.argsort(-p, kind="stable") if inside[code]]
+
+
 def _in_line(
     clf: Any, x: Input, quickly: Callable[[Desk, Input], Any], slowly: Callable[..., Any], nothing: Any
 ) -> Any:
@@ -271,12 +341,24 @@ def lay_desk(clf: Any, *, is_learning: bool) -> None:
 
 def predict_pending(clf: Any, x: Input, id: Ticket | None) -> Awaited:
     own = None if id is None else checked_id(id, "id")
+    desk = clf.__dict__.get("_desk_")
+    found = None if desk is None else clf._lock().predict_at_once(desk.predict_and_keep, x)
+    if desk is not None and found is not None:
+        label, row = found
+        ticket = clf._lock().learn_at_once(_let_wait, clf, desk, row, own)
+        if ticket is not False:
+            return Awaited(label, ticket)
     label = predict_one(clf, x)
     with clf._lock().writing():
         model: Model | None = clf.__dict__.get("_model")
         if model is None or model.encoder.new_columns_of_row(x):
             return Awaited(label, waiting(clf).add(as_it_came(x), own))
         return Awaited(label, waiting(clf).add(model.encoder.keep(x), own))
+
+
+def _let_wait(clf: Any, desk: Desk, row: Kept, own: Ticket | None) -> Ticket:
+    """Its ticket; False: another model has begun since it was predicted."""
+    return waiting(clf).add(row, own) if clf.__dict__.get("_desk_") is desk else False
 
 
 def learn_pending(clf: Any, ticket: Ticket, y: Any, weight: float) -> None:

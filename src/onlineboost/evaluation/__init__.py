@@ -1,26 +1,30 @@
 """Measuring a classifier on a stream, public: predict every example, then learn it (test-then-train, or prequential).
 
 `prequential` runs a model and gives a `Result`; labels come at once or late. `Metrics` counts metrics of any
-predictions, `interval` says how sure a mean is. `observe` keeps no row and gives a `Tally` of the same figures, and a
-small record for reports. `resumable` is a run with checkpoints, which survives a crash. `tune` chooses settings.
-`MajorityClass` and `LastClass` are what any model should beat. `cut` makes blocks of rows in memory, `warm_up` compiles
-what a model needs before it is timed.
+predictions, its `Ranking` is of the scores of one class, `interval` says how sure a mean is. `observe` keeps no row and
+gives a `Tally` of the same figures, and a small record for reports. `resumable` is a run with checkpoints, which
+survives a crash. `tune` chooses settings. `MajorityClass` and `LastClass` are what any model should beat. `cut` makes
+blocks of rows in memory, `warm_up` compiles what a model needs before it is timed.
 
-In the order of the data: `runner` has the one loop that all of them go through, and the baselines, `metrics` counts
-what was predicted, `results` has the figures of a run, `prequential` (with `observe` and `tune`) and `resumable` are
-the functions for users. May be imported by `theory`, `report` and `cli`.
+In the order of the data: `runner` has the one loop that all of them go through, and the baselines, `sums` and
+`ranking` have what `metrics` counts of the predictions, `results` has the figures of a run, `ranks` those of several,
+`prequential` (with `observe` and `tune`) and `resumable` are the functions for users. May be imported by `theory`,
+`report` and `cli`.
 """
 
 from onlineboost.evaluation.metrics import Metrics
 from onlineboost.evaluation.prequential import Record, Tuned, observe, prequential, tune, warm_up
+from onlineboost.evaluation.ranking import Alarms, Ranking
 from onlineboost.evaluation.results import Result, Tally, interval
 from onlineboost.evaluation.resumable import resumable
 from onlineboost.evaluation.runner import LastClass, MajorityClass, cut
 
 __all__ = [
+    "Alarms",
     "LastClass",
     "MajorityClass",
     "Metrics",
+    "Ranking",
     "Record",
     "Result",
     "Tally",

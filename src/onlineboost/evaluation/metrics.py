@@ -6,141 +6,14 @@ They are made of sums over the rows, which take no more memory for more rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost.data.labels import order_of, values_of
-from onlineboost.data.values import weights_of
-from onlineboost.evaluation.runner import one_label_per_row
-
-BINS = 15  # of the confidence, for the calibration error
-MIN_PROBABILITY = float(np.finfo(np.float64).eps)  # in the log loss, as in scikit-learn
-NAN = float("nan")
-
-
-class Scored(NamedTuple):
-    """Rows that were predicted, in numbers: what the sums need of each."""
-
-    y: np.ndarray  # int64 (rows,) code of the label
-    said: np.ndarray  # int64 (rows,) code of the prediction; -1: there was none
-    unchanged: np.ndarray  # bool (rows,) whether the label is that of the row before
-    weight: np.ndarray  # float64 (rows,)
-    p_label: np.ndarray  # float64 (rows,) probability of the label; NaN: there are no probabilities
-    top: np.ndarray  # float64 (rows,) the largest probability
-    brier: np.ndarray  # float64 (rows,) sum over the classes of (probability - what came)^2
-
-    def part(self, rows: slice | np.ndarray) -> Scored:
-        return Scored(*(values[rows] for values in self))
-
-
-@dataclass
-class Sums:
-    """Sums over rows; of each row its weight counts."""
-
-    confusion: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # [label, prediction]
-    unpredicted: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [label]: rows without a prediction
-    unchanged: float = 0.0  # rows whose label is that of the row before
-    with_proba: float = 0.0  # rows with probabilities
-    log_loss: float = 0.0
-    brier: float = 0.0
-    bins: np.ndarray = field(default_factory=lambda: np.zeros((3, BINS)))  # by confidence: rows, confidence, right
-
-    @property
-    def weight(self) -> float:
-        return float(self.confusion.sum() + self.unpredicted.sum())
-
-    @property
-    def of_label(self) -> np.ndarray:
-        """Weight of the rows of every label."""
-        return np.asarray(self.confusion.sum(axis=1) + self.unpredicted)
-
-    def add(self, rows: Scored, k: int, fade: float = 1.0) -> None:
-        """More rows, with labels below k; with every row, those before it count `fade` times as much."""
-        more, weight = max(0, k - len(self.unpredicted)), rows.weight
-        self.confusion, self.unpredicted = np.pad(self.confusion, (0, more)), np.pad(self.unpredicted, (0, more))
-        if fade < 1.0:
-            n = len(rows.y)
-            weight = weight * fade ** np.arange(n - 1, -1, -1.0)
-            for one in fields(self):
-                setattr(self, one.name, getattr(self, one.name) * fade**n)
-        spoke = rows.said >= 0
-        np.add.at(self.confusion, (rows.y[spoke], rows.said[spoke]), weight[spoke])
-        np.add.at(self.unpredicted, rows.y[~spoke], weight[~spoke])
-        self.unchanged = _running_sum(self.unchanged, weight * rows.unchanged)
-        known = ~np.isnan(rows.p_label)
-        rows, weight = rows.part(known), weight[known]
-        self.with_proba = _running_sum(self.with_proba, weight)
-        log_p = np.log(np.clip(rows.p_label, MIN_PROBABILITY, 1.0))
-        self.log_loss = _running_sum(self.log_loss, -weight * log_p)
-        self.brier = _running_sum(self.brier, weight * rows.brier)
-        bins = np.minimum((rows.top * BINS).astype(np.int64), BINS - 1)
-        for i, value in enumerate((weight, weight * rows.top, weight * (rows.y == rows.said))):
-            np.add.at(self.bins[i], bins, value)
-
-
-def _running_sum(total: float, values: np.ndarray) -> float:
-    """A sum that goes on: one value after the other, so that no bit depends on how they are cut into blocks."""
-    return float(np.cumsum(np.concatenate([[total], values]))[-1])
-
-
-class Coder:
-    """Labels to codes 0, 1, ... in the order in which they turn up, and the rows of a stream to numbers."""
-
-    def __init__(self, labels: Sequence[Any] = (), last: int = -1) -> None:
-        self.labels = list(labels)
-        self.last = last  # code of the last row's label
-        self._codes = {label: code for code, label in enumerate(self.labels)}
-
-    def codes(self, labels: np.ndarray) -> np.ndarray:
-        """Codes of labels; -1: None."""
-        codes, values = self._codes, values_of(labels)
-        for label in values:
-            if label not in codes and label is not None:
-                codes[label] = len(self.labels)
-                self.labels.append(label)
-        return np.fromiter((codes.get(label, -1) for label in values), np.int64, len(values))
-
-    def score(self, y: Any, predictions: Any, weight: Any, p: Any, classes: Any) -> Scored:
-        """Rows of the stream, right after those of the call before; `classes` are the columns of p.
-
-        All is checked first: rows that are refused leave no label behind.
-        """
-        y, predictions = one_label_per_row(y), one_label_per_row(predictions)
-        if len(predictions) != len(y):
-            raise ValueError(f"there are {len(y)} labels and {len(predictions)} predictions: give one for each")
-        weight = weights_of(weight, len(y), "weight")
-        if p is not None:
-            p, classes = np.asarray(p, np.float64), one_label_per_row(classes)
-            _check_probabilities(p, len(y), classes)
-        codes, said = self.codes(y), self.codes(predictions)
-        before = np.concatenate([[self.last], codes[:-1]])
-        if len(codes):
-            self.last = int(codes[-1])
-        found = [np.full(len(codes), np.nan)] * 3
-        if p is not None and len(p):
-            found = self._read_probabilities(codes, p, self.codes(classes))
-        return Scored(codes, said, codes == before, weight, *found)
-
-    @staticmethod
-    def _read_probabilities(codes: np.ndarray, p: np.ndarray, columns: np.ndarray) -> list[np.ndarray]:
-        column = np.full(max(columns.max(), codes.max()) + 1, len(columns))
-        column[columns] = np.arange(len(columns))
-        wide = np.pad(p, ((0, 0), (0, 1)))  # of a class that no column is for
-        own = wide[np.arange(len(p)), column[codes]]
-        squares = np.cumsum(p * p, axis=1)[:, -1] - 2.0 * own + 1.0
-        known = p.sum(axis=1) > 0.0
-        return [np.where(known, values, np.nan) for values in (own, p.max(axis=1), squares)]
-
-
-def _check_probabilities(p: np.ndarray, rows: int, classes: np.ndarray) -> None:
-    if p.shape != (rows, len(classes)):
-        raise ValueError(f"probabilities have shape {p.shape}, and there are {rows} rows of {len(classes)} classes")
-    if len(set(classes.tolist())) != len(classes):
-        raise ValueError("classes must differ: they are the labels of the columns of probabilities")
-    if not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
-        raise ValueError("probabilities must lie between 0 and 1; a row of zeros has none")
+from onlineboost.data.labels import order_of
+from onlineboost.evaluation.ranking import ENOUGH, NAN, RARE, Ranking, known
+from onlineboost.evaluation.sums import Coder, Scored, Sums
 
 
 class Metric(NamedTuple):
@@ -174,7 +47,7 @@ class Metrics:
     Parameters
     ----------
     window : int, optional
-        Only the last so many rows count.
+        Only this number of rows, the last ones, count.
     fade : float in (0, 1]
         With every row, those before it count so much less: 0.999 is a memory of about 1,000 rows. Not with `window`.
 
@@ -194,7 +67,7 @@ class Metrics:
         self.window, self.fade = window, fade
         self.rows = 0  # that were added
         self._coder = Coder()
-        self._sums = Sums()
+        self._sums: Sums | None = Sums()
         self._last = self._coder.score([], [], None, None, None)  # rows in the window
 
     def add(
@@ -204,22 +77,32 @@ class Metrics:
 
         `probabilities` is (rows, classes), its columns in the order of `classes`. A row of zeros has none.
         """
+        self.take(y, predictions, weight, probabilities, classes)
+
+    def take(self, y: Any, predictions: Any, weight: Any, probabilities: Any, classes: Any) -> Scored:
+        """Add rows; what was counted of them."""
         if probabilities is not None and classes is None:
             raise ValueError("probabilities need `classes`, the labels of their columns")
         rows = self._coder.score(y, predictions, weight, probabilities, classes)
         self.rows += len(rows.y)
         if self.window is None:
-            self._sums.add(rows, len(self._coder.labels), self.fade)
+            self._counted().add(rows, len(self._coder.labels), self.fade)
         else:
-            both = Scored(*map(np.concatenate, zip(self._last, rows, strict=True)))
-            self._last = both.part(slice(-self.window, None))
+            self._last, self._sums = self._last.then(rows).part(slice(-self.window, None)), None
+        return rows
+
+    def over(self, sums: Sums, rows: int) -> Metrics:
+        """The metrics of other rows with the same labels, by their sums."""
+        found = Metrics()
+        sums.make_room(len(self._coder.labels))
+        found.rows, found._coder, found._sums = rows, self._coder, sums
+        return found
 
     def _counted(self) -> Sums:
-        if self.window is None:
-            return self._sums
-        sums = Sums()
-        sums.add(self._last, len(self._coder.labels))
-        return sums
+        if self._sums is None:  # of a window that has moved
+            self._sums = Sums()
+            self._sums.add(self._last, len(self._coder.labels))
+        return self._sums
 
     @property
     def labels(self) -> list[Any]:
@@ -277,14 +160,16 @@ class Metrics:
         return _share(sums.unchanged, sums.weight)
 
     def per_class(self) -> list[dict[str, Any]]:
-        """For every label: precision, recall, F1, and the weight of its rows and of its predictions."""
+        """For every label: precision, recall, F1, how it is ranked, and the weight of its rows and predictions."""
         sums = self._counted()
         right, rows, said = np.diagonal(sums.confusion), sums.of_label, sums.confusion.sum(axis=0)
         out = []
         for code in self._order():
             hit, there, called = float(right[code]), float(rows[code]), float(said[code])
-            rates = {"precision": _share(hit, called, 0.0), "recall": _share(hit, there, 0.0)}
+            rates: dict[str, float | None] = {"precision": _share(hit, called, 0.0), "recall": _share(hit, there, 0.0)}
             rates["f1"] = _share(2.0 * hit, there + called, 0.0)
+            ranking = self._ranking(sums, code)
+            rates |= {name: known(getattr(ranking, name)) for name in ("roc_auc", "average_precision")}
             out.append({"label": self._coder.labels[code], **rates, "rows": there, "predicted": called})
         return out
 
@@ -357,6 +242,68 @@ class Metrics:
         sums = self._counted()
         return _share(float(np.abs(sums.bins[1] - sums.bins[2]).sum()), sums.with_proba)
 
+    # ------------------------------------------------------------------------------------------------------ ranking
+
+    @property
+    def rarest(self) -> Any:
+        """The label of the class with the fewest rows; of those with at least 20, if there are any. None: no rows."""
+        weight = self._counted().of_label
+        some = [code for code in self._order() if weight[code] > 0.0]
+        enough = [code for code in some if weight[code] >= ENOUGH]
+        return self._coder.labels[min(enough or some, key=weight.__getitem__)] if some else None
+
+    @property
+    def rare(self) -> Any:
+        """The same, if it has less than a fifth of an even share of the rows: what reports put in front. Else None."""
+        weight = self._counted().of_label
+        label = self.rarest
+        if label is None:
+            return None
+        own = weight[self._coder.labels.index(label)]
+        return label if own < RARE * weight.sum() / np.count_nonzero(weight) else None
+
+    def ranking(self, label: Any = None) -> Ranking:
+        """How well the probability of a class ranks the rows; of the rarest, if no label is given."""
+        label = self.rarest if label is None else label
+        if label not in self._coder.labels:
+            raise ValueError(f"no row has the label {label!r}; labels: {', '.join(map(repr, self.labels))}")
+        return self._ranking(self._counted(), self._coder.labels.index(label))
+
+    def _ranking(self, sums: Sums, code: int) -> Ranking:
+        return Ranking(self._coder.labels[code], sums.ranks[code, 1], sums.ranks[code, 0])
+
+    def _over_classes(self, name: str, *, but_most: bool = False) -> float:
+        """Mean of a figure of the rankings of the classes; `but_most`: without the class that has most rows."""
+        sums = self._counted()
+        weight = sums.of_label
+        left_out = max(self._order(), key=weight.__getitem__) if but_most and np.count_nonzero(weight) > 1 else None
+        there = [code for code in self._order() if weight[code] > 0.0 and code != left_out]
+        values = np.array([getattr(self._ranking(sums, code), name) for code in there])
+        return _mean(values[~np.isnan(values)])
+
+    @property
+    @metric(
+        "ROC AUC",
+        heading="AUC",
+        about="How often a row of a class gets a higher probability of it than a row of another class: 0.5 is "
+        "guessing, 1 is a perfect order. A mean over the classes, each against the rest.",
+    )
+    def roc_auc(self) -> float:
+        """Area under the ROC curve, a mean over the classes, each against the rest."""
+        return self._over_classes("roc_auc")
+
+    @property
+    @metric(
+        "average precision",
+        heading="AP",
+        about="Of the rows with the highest probability of a rare class, how many are of it: the area under the "
+        "precision-recall curve. Guessing has the share of the class, 1 is best. A mean over the classes, without the "
+        "most frequent one.",
+    )
+    def average_precision(self) -> float:
+        """Area under the precision-recall curve, each class against the rest: a mean of all but the most frequent."""
+        return self._over_classes("average_precision", but_most=True)
+
     def reliability(self) -> dict[str, np.ndarray]:
         """The bins of `ece`: weight of their rows, mean probability, share that was right (NaN: no row)."""
         rows, confidence, right = self._counted().bins
@@ -365,8 +312,7 @@ class Metrics:
 
     def as_dict(self) -> dict[str, float | None]:
         """All that is one number; None where there is none (no probabilities, or one class alone)."""
-        values = {name: getattr(self, name) for name in METRICS}
-        return {name: None if np.isnan(value) else value for name, value in values.items()}
+        return {name: known(getattr(self, name)) for name in METRICS}
 
     def __repr__(self) -> str:
         figures = ", ".join(f"{name} {value:.4f}" for name, value in self.as_dict().items() if value is not None)
@@ -376,7 +322,7 @@ class Metrics:
         """All of it, to be saved."""
         settings = {"window": self.window, "fade": self.fade, "rows": self.rows}
         coder = {"labels": self._coder.labels, "last": self._coder.last}
-        return {**settings, **coder, "sums": asdict(self._sums), "scored": self._last._asdict()}
+        return {**settings, **coder, "sums": asdict(self._counted()), "scored": self._last._asdict()}
 
     @classmethod
     def of_values(cls, saved: dict[str, Any]) -> Metrics:

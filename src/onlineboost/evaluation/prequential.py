@@ -34,7 +34,7 @@ from onlineboost.evaluation.runner import (
 
 CURVE_POINTS = 30
 MAX_SNAPSHOTS = 1000  # kept of a stream whose length is not known
-SNAPSHOTS = 24  # at most; a snapshot is taken after a block, so cut the rows into so many pieces
+SNAPSHOTS = 24  # at most; a snapshot is taken after a block, so cut the rows into this many pieces
 PER_LEARNER = {"alphas": "alphas_", "edges": "edges_", "expert_weights": "expert_weights_"}
 
 Record = dict[str, Any]
@@ -50,6 +50,7 @@ def prequential(
     times: Any = None,
     weight: Any = None,
     proba: bool = True,
+    sets: float | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Predict every example, then learn it, in one pass; at once, or when its label comes.
@@ -64,15 +65,17 @@ def prequential(
     classes
         All labels; by default those of `y`. With blocks and no `classes`, they grow as labels are met.
     delay
-        How late labels come: after so many more rows were predicted, or so much later by `times`; one for all rows, or
+        How late labels come: this number of rows later, or this much later by `times`; one for all rows, or
         an array with one for each. Rows go through one by one then, and nothing is predicted (None) before the first
-        label has come. See docs/delayed-labels.md. None: every label comes right after its prediction.
+        label has come. See docs/production.md. None: every label comes right after its prediction.
     times
         When each row comes, in order: an array of numbers or dates, for a `delay` in the same unit.
     weight
         How much each row counts, for the model (`sample_weight`) and for the metrics; rows of weight 0 are left out.
     proba
         Whether the probabilities of the classes are kept, too, if the model has any: float64 (rows, classes).
+    sets
+        The coverage of prediction sets to keep and measure, .9 say: the model's setting `sets` is turned on.
     progress
         Called after every block with (examples so far, share of the stream so far).
 
@@ -104,7 +107,9 @@ def prequential(
         blocks = cut(X, y)
         classes = sorted_labels(y) if classes is None else classes
     labels = None if delay is None else LabelQueue(delay, times)
-    run = predict_then_learn(model, blocks, classes, labels=labels, proba=proba, weight=weight, progress=progress)
+    run = predict_then_learn(
+        model, blocks, classes, labels=labels, proba=proba, sets=sets, weight=weight, progress=progress
+    )
     steps = list(run)
     known = next((step.classes for step in reversed(steps) if step.classes is not None), None)
     trees = [step.tree_right for step in steps if step.tree_right is not None]
@@ -113,10 +118,19 @@ def prequential(
         np.concatenate([step.block.y for step in steps]),
         sum(step.seconds for step in steps),
         np.concatenate(trees) if trees else None,
-        None if known is None else in_columns([(len(s.block), s.probabilities, s.classes) for s in steps], known),
+        _of_all_steps(steps, [step.probabilities for step in steps], known),
         known,
         weight,
+        None if sets is None else _of_all_steps(steps, [step.sets for step in steps], known, np.bool_),
     )
+
+
+def _of_all_steps(steps: list[Step], parts: list[Any], known: Any, dtype: Any = np.float64) -> np.ndarray | None:
+    """What there is of every row, in columns of the classes known; None: there is nothing."""
+    if known is None or all(part is None for part in parts):
+        return None
+    all_parts = ((len(step.block), part, step.classes) for step, part in zip(steps, parts, strict=True))
+    return in_columns(all_parts, known).astype(dtype, copy=False)
 
 
 def warm_up(model: Any) -> None:
@@ -199,15 +213,17 @@ def observe(
     snapshots: bool = False,
     delay: Any = None,
     proba: bool = True,
+    sets: float | None = None,
     progress: Progress | None = None,
 ) -> tuple[Tally, Record]:
     """Test-then-train a model: its figures, and its record. No row is kept, so memory does not grow with the stream.
 
-    `delay` and `proba` are as in `prequential`, the delay in rows.
+    `delay`, `proba` and `sets` are as in `prequential`, the delay in rows.
     """
     recorder = Recorder(model, snapshots=snapshots)
     labels = None if delay is None else LabelQueue(delay)
-    for step in predict_then_learn(model, blocks, classes, labels=labels, proba=proba, progress=progress):
+    asked: dict[str, Any] = {"proba": proba, "sets": sets}
+    for step in predict_then_learn(model, blocks, classes, labels=labels, **asked, progress=progress):
         recorder.add(step)
     return recorder.tally, recorder.record(len(classes))
 
@@ -286,7 +302,7 @@ def tune(
         The stream: arrays or frames.
     score
         By what they are compared, over all rows so far, such as "accuracy", "balanced_accuracy", "kappa", "macro_f1",
-        "log_loss", "brier" or "ece": one of the figures that `Metrics` has.
+        "roc_auc", "average_precision", "log_loss", "brier" or "ece": one of the figures that `Metrics` has.
     keep
         Share of the models that each look leaves, at least one. The looks are spread so that every stretch between two
         of them takes about as long: with 8 models and 1/2, after 1/15, 3/15 and 7/15 of the rows.

@@ -1,24 +1,29 @@
-"""What prequential runs show: with all predictions (`Result`), or counted as they go (`Tally`); and ranks."""
+"""What prequential runs show: with all predictions (`Result`), or counted as they go (`Tally`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from onlineboost.data.errors import DataError
-from onlineboost.evaluation.metrics import Metrics
-from onlineboost.evaluation.runner import Step
+from onlineboost.evaluation.metrics import METRICS, Metrics
+from onlineboost.evaluation.runner import Step, in_sets
+from onlineboost.evaluation.sums import Coder, Stretches, Sums
 
 STRETCHES = 30  # of a stream, for intervals
 TAIL = 0.2  # share of the stream that its last part is, unless another is given
 MIN_ROOM = 1024  # stretches
-MAX_STRETCHES = 1 << 18  # that a Tally counts apart; up to so many rows all its figures are exact
+MAX_STRETCHES = 1 << 18  # that a Tally counts apart; up to this many rows all its figures are exact
+
+Figure = str | Callable[[Metrics], float]  # one of METRICS, or a function
 
 
 def interval(means: np.ndarray, rows: np.ndarray, level: float = 0.95) -> tuple[float, float]:
@@ -45,6 +50,11 @@ def interval(means: np.ndarray, rows: np.ndarray, level: float = 0.95) -> tuple[
     variance = float(np.square(np.diff(means)).sum() / (2 * (n - 1)))
     wide = float(t.ppf(0.5 + level / 2.0, n - 1)) * math.sqrt(variance / n)
     return mean - wide, mean + wide
+
+
+def _around(value: float, worth: np.ndarray, rows: np.ndarray, level: float) -> tuple[float, float]:
+    low, high = interval(worth, rows, level)
+    return value - (high - low) / 2.0, value + (high - low) / 2.0
 
 
 class Counts:
@@ -146,11 +156,14 @@ class Tally:
     trees: Counts | None = None  # of right predictions of each tree of a BestTree
     seconds: float = 0.0
     metrics: Metrics = field(default_factory=Metrics)
+    stretches: Stretches = field(default_factory=Stretches)
+    in_sets: np.ndarray = field(default_factory=lambda: np.zeros(3))  # see `Step.in_sets`
 
     def add_step(self, step: Step) -> None:
         """A block that was predicted and learned."""
         self.add(step.right, step.seconds, step.tree_right)
-        self.metrics.add(**step.scored)
+        self.stretches.add(self.metrics.take(**step.scored), len(self.metrics.labels))
+        self.in_sets = self.in_sets + step.in_sets
 
     def add(self, right: np.ndarray, seconds: float, tree_right: np.ndarray | None = None) -> None:
         """A block: whether each prediction was right, bool (rows,), and each tree's, bool (rows, trees)."""
@@ -164,12 +177,15 @@ class Tally:
         """All of it, to be saved."""
         trees = None if self.trees is None else self.trees.as_values()
         counts = {"right": self.counts.as_values(), "trees": trees, "seconds": self.seconds}
-        return {**counts, "metrics": self.metrics.as_values()}
+        sums = {"metrics": self.metrics.as_values(), "stretches": self.stretches.as_values()}
+        return {**counts, **sums, "in_sets": self.in_sets.tolist()}
 
     @classmethod
     def of_values(cls, saved: dict[str, Any]) -> Tally:
         trees = None if saved["trees"] is None else Counts.of_values(saved["trees"])
-        return cls(Counts.of_values(saved["right"]), trees, saved["seconds"], Metrics.of_values(saved["metrics"]))
+        counts, metrics = Counts.of_values(saved["right"]), Metrics.of_values(saved["metrics"])
+        stretches, in_sets = Stretches.of_values(saved["stretches"]), np.array(saved.get("in_sets", [0.0] * 3))
+        return cls(counts, trees, saved["seconds"], metrics, stretches, in_sets)
 
     def __len__(self) -> int:
         return self.counts.rows
@@ -183,6 +199,16 @@ class Tally:
     def mistakes(self) -> int:
         """Number of wrong predictions."""
         return len(self) - round(self.accuracy * len(self))
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of the rows whose label is in their prediction set, by weight; None: there were no sets."""
+        return float(self.in_sets[1] / self.in_sets[0]) if self.in_sets[0] else None
+
+    @property
+    def mean_set_size(self) -> float | None:
+        """Labels in a prediction set, on the average; None: there were no sets."""
+        return float(self.in_sets[2] / self.in_sets[0]) if self.in_sets[0] else None
 
     @property
     def tail_accuracy(self) -> TailAccuracy:
@@ -215,23 +241,60 @@ class Tally:
         return ends, shares[:, 0]
 
     def accuracy_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """An interval for the accuracy, from stretches of the stream: see docs/metrics.md. NaN: too few rows."""
+        """An interval for the accuracy, from stretches of the stream: see docs/measure.md. NaN: too few rows."""
         ends, shares = self.curve(STRETCHES)
         low, high = interval(shares, np.diff(ends, prepend=0), level)
         return max(low, 0.0), min(high, 1.0)
 
-    def better_than(self, other: Tally, level: float = 0.95) -> tuple[float, float]:
-        """An interval for how much more accurate this run is than another one over the same rows."""
+    def tail_metrics(self, share: float = TAIL) -> Metrics:
+        """All metrics over the last part of the stream; of a Tally to the nearest of 60 to 120 stretches."""
+        return self.metrics.over(*self.stretches.since(self._start(share)))
+
+    def interval_of(self, metric: Figure, level: float = 0.95) -> tuple[float, float]:
+        """An interval for a figure of `metrics` over the whole stream, such as "roc_auc". NaN: too few rows.
+
+        A function of `Metrics` is a figure, too: ``lambda m: m.ranking("fraud").roc_auc``.
+
+        From what becomes of the figure when one of 30 stretches is left out: the jackknife (Tukey 1958; Busing and
+        others 1999 for stretches that are not quite equal). Stretches are compared with their neighbours, as for the
+        accuracy.
+        """
+        return _around(*self._worth(metric), level)
+
+    def better_than(self, other: Tally, level: float = 0.95, *, metric: Figure = "accuracy") -> tuple[float, float]:
+        """An interval for how much this run is ahead of another one over the same rows: in accuracy, or in a metric.
+
+        Of a metric such as "log_loss", of which less is better, values below 0 are the good ones.
+        """
         if len(other) != len(self):
             raise ValueError(f"the other run has {len(other):,} rows, and this one {len(self):,}")
-        (ends, own), (_, others) = self.curve(STRETCHES), other.curve(STRETCHES)
-        return interval(own - others, np.diff(ends, prepend=0), level)
+        if metric == "accuracy":
+            (ends, right), (_, their_right) = self.curve(STRETCHES), other.curve(STRETCHES)
+            return interval(right - their_right, np.diff(ends, prepend=0), level)
+        (own, values, rows), (others, their_values, _) = self._worth(metric), other._worth(metric)
+        return _around(own - others, values - their_values, rows, level)
+
+    def _worth(self, metric: Figure) -> tuple[float, np.ndarray, np.ndarray]:
+        """A figure; what each stretch is worth for it, so that their mean is about the figure; and their rows."""
+        if isinstance(metric, str) and metric not in METRICS:
+            raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
+        of = operator.attrgetter(metric) if isinstance(metric, str) else metric
+        parts, rows = self.stretches.parts(STRETCHES)
+        whole, after = of(self.metrics), list(accumulate(reversed(parts)))[::-1]
+        left_out, before = [], Sums()
+        for part, rest in zip(parts, [*after[1:], Sums()], strict=True):
+            left_out.append(of(self.metrics.over(before + rest, 0)))
+            before = before + part
+        times = len(self) / rows
+        return whole, times * whole - (times - 1.0) * np.array(left_out), rows
 
     def __repr__(self) -> str:
         name = type(self).__name__
         if not len(self):
             return f"{name}(0 examples)"
         accuracy = f"accuracy {self.accuracy:.4f}, last 20 % {self.tail_accuracy:.4f}"
+        if self.coverage is not None:
+            accuracy += f", sets cover {self.coverage:.4f} with {self.mean_set_size:.2f} labels"
         speed = f"{self.seconds:.2f} s, {self.examples_per_second:,.0f} examples/s"
         return f"{name}({len(self):,} examples, {accuracy}, {speed})"
 
@@ -257,9 +320,11 @@ class Result(Tally):
         probabilities: np.ndarray | None = None,  # float64 (rows, classes), of classes known at a row; otherwise 0
         classes: np.ndarray | None = None,  # the labels of their columns
         weight: np.ndarray | None = None,  # of the rows; None: 1
+        sets: np.ndarray | None = None,  # bool (rows, classes): prediction sets
     ) -> None:
         self.predictions, self.y, self.seconds, self.tree_right = predictions, y, seconds, tree_right
-        self.probabilities, self.classes, self.weight = probabilities, classes, weight
+        self.probabilities, self.classes, self.weight, self.sets = probabilities, classes, weight, sets
+        self.in_sets = in_sets(sets, classes, y, weight)
         self.right = np.asarray(predictions == y, bool)  # whether each prediction was right
         self.counts = Counts.of_rows(self.right[:, None])
         self.trees = None if tree_right is None else Counts.of_rows(tree_right)
@@ -276,6 +341,18 @@ class Result(Tally):
         found.add(self.y, self.predictions, weight=self.weight, **more)
         return found
 
+    @cached_property
+    def stretches(self) -> Stretches:  # type: ignore[override]
+        """Sums over equal stretches of the stream."""
+        found, coder = Stretches(), Coder()
+        scored = coder.score(self.y, self.predictions, self.weight, self.probabilities, self.classes)
+        found.add(scored, len(coder.labels))
+        return found
+
+    def tail_metrics(self, share: float = TAIL) -> Metrics:
+        """All metrics over the last part of the stream."""
+        return self.metrics_of(window=len(self) - self._start(share))
+
     def to_frame(self) -> Any:
         """A row for each example: label, prediction, right, weight, and the probability of each class.
 
@@ -286,44 +363,11 @@ class Result(Tally):
             columns["weight"] = self.weight
         if self.probabilities is not None and self.classes is not None:
             columns |= {f"p({label})": p for label, p in zip(self.classes, self.probabilities.T, strict=True)}
+        if self.sets is not None and self.classes is not None:
+            columns |= {f"in set({label})": own for label, own in zip(self.classes, self.sets.T, strict=True)}
         for library in ("pandas", "polars"):
             try:
                 return import_module(library).DataFrame(columns)
             except ImportError:
                 continue
         raise DataError("to_frame needs pandas or polars: pip install 'onlineboost[frames]'")
-
-
-# ----------------------------------------------------------------------------------------- several data sets
-
-
-def mean_ranks(scores: Mapping[str, Mapping[str, float]]) -> tuple[dict[str, float], int]:
-    """The mean rank of each system that has a score on all data sets, best first; and the number of data sets.
-
-    `scores` are of a data set, then of a system; more is better. Ties share their ranks.
-
-    Examples
-    --------
-    >>> mean_ranks({"car": {"tree": 0.8, "booster": 0.9}, "segment": {"tree": 0.7, "booster": 0.7}})
-    ({'booster': 1.25, 'tree': 1.75}, 2)
-    """
-    from scipy.stats import rankdata  # loaded when it is needed: it takes a while
-
-    everywhere = [system for system in next(iter(scores.values())) if all(system in one for one in scores.values())]
-    ranks = np.mean([rankdata([-one[system] for system in everywhere]) for one in scores.values()], axis=0)
-    pairs = sorted(zip(everywhere, ranks.tolist(), strict=True), key=lambda pair: pair[1])
-    return dict(pairs), len(scores)
-
-
-def critical_difference(n_systems: int, n_datasets: int, level: float = 0.95) -> float:
-    """How far two mean ranks have to be apart to be more than chance: Nemenyi's test (Demšar 2006).
-
-    Examples
-    --------
-    >>> round(critical_difference(4, 14), 2)
-    1.25
-    """
-    from scipy.stats import studentized_range
-
-    q = float(studentized_range.ppf(level, n_systems, np.inf)) / math.sqrt(2.0)
-    return q * math.sqrt(n_systems * (n_systems + 1) / (6.0 * n_datasets))

@@ -51,6 +51,7 @@ def resumable(
     out: str | os.PathLike[str] | Predictions | None = None,
     about: dict[str, Any] | None = None,
     proba: bool = True,
+    sets: float | None = None,
     progress: Progress | None = None,
     cluster: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Tally]:
@@ -78,11 +79,13 @@ def resumable(
         the package are always compared, but for `n_jobs`.
     proba
         Whether log loss, Brier score and calibration are measured, too.
+    sets
+        The coverage of prediction sets to measure; the model's setting `sets` is turned on.
     progress
         Called after every block with (examples so far, share of the stream so far).
     cluster
         Makes of the model what learns in its place, in a ``with`` statement, and has a `result`: a function that gives
-        a `Cluster` (docs/cluster.md). A run may go on with another cluster, or with none.
+        a `Cluster` (docs/scale.md). A run may go on with another cluster, or with none.
 
     Returns
     -------
@@ -101,6 +104,8 @@ def resumable(
     (400, 1.0)
     >>> folder.cleanup()
     """
+    if sets is not None:
+        model.set_params(sets=True)
     checkpoints = None if folder is None else Checkpoints(Path(folder), every, {**(about or {}), **_described(model)})
     found = None if checkpoints is None else checkpoints.newest()
     tally, rows, length = Tally(), 0, None
@@ -118,7 +123,7 @@ def resumable(
             if first is None and rows:
                 return model, tally  # all was learned before
             stream = left if first is None else chain([first], left)
-            for step in predict_then_learn(learner, stream, classes, proba=proba):
+            for step in predict_then_learn(learner, stream, classes, proba=proba, sets=sets):
                 tally.add_step(step)
                 rows += len(step.block)
                 if sink is not None:
@@ -178,7 +183,10 @@ def _after(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
         if skip < len(block):
             yield _part(block, skip, len(block)) if skip else block
     if passed < rows:
-        raise DataError(f"the run had learned {rows:,} rows, and the stream has {passed:,}: it is another one")
+        raise DataError(
+            f"the run had learned {rows:,} rows, and the stream has {passed:,}: give the stream from its start, or "
+            f"another folder"
+        )
 
 
 def _cut(blocks: Iterable[Block], every: int | None, rows: int) -> Iterator[Block]:
@@ -206,7 +214,7 @@ def how_often(every: int | str) -> tuple[int | None, float | None]:
     """A number of rows, or of seconds, of a number or text: 10000, 30s, 5m, 1h."""
     found = re.fullmatch(r"([1-9]\d*)([smh]?)", str(every).strip().replace("_", ""))
     if found is None:
-        raise ValueError(f"checkpoints come every so many rows or so often: 10000, 30s, 5m or 1h, not {every!r}")
+        raise ValueError(f"every must be a number of rows or a time, such as 10000, 30s, 5m or 1h; got {every!r}")
     number, unit = int(found[1]), found[2]
     return (None, float(number * {"s": 1, "m": 60, "h": 3600}[unit])) if unit else (number, None)
 
@@ -248,7 +256,9 @@ class Checkpoints:
             self._last_rows, self._last_time = state["rows"], time.monotonic()
             return model, state
         if damaged is not None:
-            raise DataError(f"no checkpoint in {self.folder} can be read: {damaged}") from damaged
+            raise DataError(
+                f"no checkpoint in {self.folder} can be read: {damaged} Start again in another folder"
+            ) from damaged
         return None
 
     def _check_same(self, about: Any, path: Path) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table, rows_of
-from onlineboost.data.labels import values_of
+from onlineboost.data.labels import as_array, values_of
 from onlineboost.data.table import Block, Table
 
 BLOCK_ROWS = 16_384  # rows learned between two calls of `progress`; threads pause at the end of each
@@ -28,7 +28,7 @@ Progress = Callable[[int, float], None]  # (examples so far, share of the stream
 
 def one_label_per_row(y: Any) -> np.ndarray:
     """Labels as an array of one dimension; a single column is one, too."""
-    labels = np.asarray(y)
+    labels = as_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
@@ -45,7 +45,7 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, np.ndarray]:
 
 
 def cut(X: Any, y: np.ndarray, *, pieces: int = 1) -> Iterator[Block]:
-    """Rows as blocks: of BLOCK_ROWS, or smaller so that there are at least about so many pieces.
+    """Rows as blocks: of BLOCK_ROWS, or smaller so that there are at least about `pieces` pieces.
 
     Examples
     --------
@@ -73,6 +73,7 @@ class Step(NamedTuple):
     weight: np.ndarray | None  # of the rows; None: 1
     seconds: float  # of predicting and learning: what has to be compiled is compiled before
     cpu_seconds: float
+    sets: np.ndarray | None = None  # bool (rows, classes): prediction sets
 
     @property
     def right(self) -> np.ndarray:
@@ -80,10 +81,25 @@ class Step(NamedTuple):
         return np.asarray(self.predictions == self.block.y, bool)
 
     @property
+    def in_sets(self) -> np.ndarray:
+        """Of the rows that have sets: their weight, that of those whose label is in it, and the labels in them."""
+        return in_sets(self.sets, self.classes, self.block.y, self.weight)
+
+    @property
     def scored(self) -> dict[str, Any]:
         """What `Metrics.add` takes."""
         told = {"weight": self.weight, "probabilities": self.probabilities, "classes": self.classes}
         return {"y": self.block.y, "predictions": self.predictions, **told}
+
+
+def in_sets(sets: np.ndarray | None, classes: Any, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """`Step.in_sets` of any rows."""
+    if sets is None:
+        return np.zeros(3)
+    column = {label: c for c, label in enumerate(values_of(np.asarray(classes)))}
+    own = np.fromiter((column.get(label, -1) for label in values_of(y)), np.int64, len(y))
+    covers, weight = (own >= 0) & sets[np.arange(len(y)), own], np.ones(len(y)) if weight is None else weight
+    return np.array([weight.sum(), weight @ covers, weight @ sets.sum(axis=1)])
 
 
 def predict_then_learn(
@@ -93,11 +109,14 @@ def predict_then_learn(
     *,
     labels: LabelQueue | None = None,
     proba: bool = False,
+    sets: float | None = None,
     weight: np.ndarray | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Step]:
     """Predict every example, and learn it at once, or when `labels` says so. For the arguments see `prequential`."""
     proba = proba and hasattr(model, "predict_proba")
+    if sets is not None:
+        _learn_sets(model)
     in_blocks, rows, seen = labels is None and hasattr(model, "test_then_train"), None, 0
     for block in blocks:
         own = None if weight is None else weight[seen : seen + len(block)]
@@ -106,10 +125,11 @@ def predict_then_learn(
             if not in_blocks:
                 rows = _RowByRow(model, classes, labels, begun=labels is None and block.first_row > 0)
         start, cpu_start = time.perf_counter(), time.process_time()
-        said = _whole_block(model, block, classes, own, proba) if rows is None else rows.take(block, own, proba)
+        asked = proba, sets
+        said = _whole_block(model, block, classes, own, *asked) if rows is None else rows.take(block, own, *asked)
         seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
         trees = model._right_by_tree() if hasattr(model, "_right_by_tree") and in_blocks else None
-        yield Step(block, *said, trees, own, seconds, cpu_seconds)
+        yield Step(block, *said[:3], trees, own, seconds, cpu_seconds, said.sets)
         seen += len(block)
         if progress is not None:
             progress(seen, block.fraction)
@@ -119,7 +139,21 @@ def predict_then_learn(
         rows.learn(rows.labels.due())  # the stream has ended
 
 
-Said = tuple[np.ndarray, np.ndarray | None, Any]  # predictions, probabilities and the labels of their columns
+class Said(NamedTuple):
+    """What a model says of a block."""
+
+    predictions: np.ndarray
+    probabilities: np.ndarray | None = None
+    classes: Any = None  # the labels of their columns, and of those of the sets
+    sets: np.ndarray | None = None
+
+
+def _learn_sets(model: Any) -> None:
+    """Have a model learn what prediction sets are made of."""
+    if not hasattr(model, "sets"):
+        raise TypeError(f"a {type(model).__name__} has no prediction sets: all classifiers of this package have")
+    if not model.sets:
+        model.set_params(sets=True)
 
 
 def _compile_before(model: Any, block: Block, classes: Any) -> None:
@@ -129,12 +163,17 @@ def _compile_before(model: Any, block: Block, classes: Any) -> None:
             deepcopy(model).partial_fit(block.X[:2], block.y[:2], classes=classes)
 
 
-def _whole_block(model: Any, block: Block, classes: Any, weight: np.ndarray | None, proba: bool) -> Said:
+# arguments: the rows, and what is asked about them
+def _whole_block(
+    model: Any, block: Block, classes: Any, weight: np.ndarray | None, proba: bool, sets: float | None
+) -> Said:
     more: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
-    if not proba:
-        return model.test_then_train(block.X, block.y, classes=classes, **more), None, None
-    said, p = model.test_then_train(block.X, block.y, classes=classes, proba=True, **more)
-    return said, p, model.classes_
+    more |= ({"proba": True} if proba else {}) | ({} if sets is None else {"sets": sets})
+    found = model.test_then_train(block.X, block.y, classes=classes, **more)
+    if not proba and sets is None:
+        return Said(found)
+    said, *parts = found
+    return Said(said, parts[0] if proba else None, model.classes_, None if sets is None else parts[-1])
 
 
 def in_columns(parts: Iterable[tuple[int, np.ndarray | None, Any]], classes: Any) -> np.ndarray:
@@ -174,7 +213,7 @@ class LabelQueue:
             raise DataError(f"row {row}: its time is before that of the row above; sort the stream by `times`")
 
     def check_rows(self, n: int) -> None:
-        """There are so many rows."""
+        """There are `n` rows."""
         given: Any
         for name, given in (("times", self._times), ("delay", self._delay)):
             if np.ndim(given) == 1 and len(given) != n:
@@ -218,20 +257,25 @@ class _RowByRow:
         self._seen = 0
         self._waiting: dict[int, _Row] = {}
 
-    def take(self, block: Block, weight: np.ndarray | None, proba: bool) -> Said:
+    def take(self, block: Block, weight: np.ndarray | None, proba: bool, sets: float | None) -> Said:
         """Predict the rows of a block, and learn those whose labels have come meanwhile."""
         said: np.ndarray = np.empty(len(block), object)
         parts: list[tuple[int, np.ndarray | None, Any]] = []
+        inside: list[tuple[int, np.ndarray | None, Any]] = []
         for b, row in enumerate(self._rows(block, weight)):
             self.learn(self.labels.before(self._seen))
             said[b], p = self._ask(row, proba) if self._begun else (None, None)
             parts.append((1, p, None if p is None else self._model.classes_))
+            own = self._model.predict_set(row.X, sets) if sets is not None and self._begun else None
+            inside.append((1, own, None if own is None else self._model.classes_))
             self._waiting[self._seen] = row
             self.learn(self.labels.after(self._seen))
             self._seen += 1
-        if all(p is None for _, p, _ in parts):
-            return said, None, None
-        return said, in_columns(parts, self._model.classes_), self._model.classes_
+        if not self._begun or all(p is None for _, p, _ in parts + inside):
+            return Said(said)
+        known = self._model.classes_
+        shares = None if all(p is None for _, p, _ in parts) else in_columns(parts, known)
+        return Said(said, shares, known, None if sets is None else in_columns(inside, known) > 0.0)
 
     def _rows(self, block: Block, weight: np.ndarray | None) -> Iterator[_Row]:
         X: Any = block.X if self._takes_tables else _as_numbers(self._model, block)

@@ -1,4 +1,4 @@
-"""From a model to what a user is told: which columns matter, why a row has its label, what has happened, a summary."""
+"""Explanations of a model: which columns matter, why a row has its label, what has happened, a summary."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ from onlineboost.chain.stacking import Stacking
 from onlineboost.chain.stage import Voter
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
-from onlineboost.explain.views import Event, Explanation, TreeView, by_bayes, shown, test_of, value_of
+from onlineboost.explain.shapley import shapley
+from onlineboost.explain.tree_view import TreeView
+from onlineboost.explain.views import Event, Explanation, by_bayes, shown, test_of, value_of
 from onlineboost.panel.panel import TOLD, column_weights, said_by_panel, tellers_of
 from onlineboost.panel.state import NAMES, Panel
 from onlineboost.trees.paths import Moves, children, tree_of
 from onlineboost.trees.state import Forest
 
 START = "what the trees say of any row"
+OF_ANY_ROW = "what the model says of one of the last rows"
+LEAST = 1e-12  # of a probability, in a logit
 ROUNDED = "what becomes of it as votes"
 MIXED = "slow combiner, panel alone, chain alone"  # their shares of the mixture
 MOST_PATHS = 3
@@ -50,7 +54,7 @@ def importances(model: Model, combiner: Combiner) -> np.ndarray:
     X, y = chain.diary.kept()
     total = np.zeros(len(model.encoder.names))
     if k > 1 and len(y):
-        X = np.array(chain.new_rows(X, k, None, None).X)
+        X = chain.as_told(X, y)
         towards = np.full((len(y), k, 1), -1.0 / (k - 1))
         towards[np.arange(len(y)), y] = 1.0
         for voter in chain.voters(k, combiner, now=False):
@@ -102,18 +106,74 @@ def _of_panel(panel: Panel, X: np.ndarray, y: np.ndarray, towards: np.ndarray) -
 # --------------------------------------------------------------------------------------------- why a row has its label
 
 
-def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
-    """Why an encoded row, (1, columns), is given its label in the coming round."""
+BY = ("parts", "columns")
+
+
+def explain(model: Model, x: np.ndarray, combiner: Combiner, label: Any = None, by: str = "parts") -> Explanation:
+    """Why an encoded row, (1, columns), is given its label in the coming round; or what speaks for another label."""
+    if by not in BY:
+        raise DataError(f"by must be one of {', '.join(map(repr, BY))}, got {by!r}")
     if not model.k:
         raise DataError("there is nothing to explain before the first class is known")
-    chain, k, labels = model.chain, model.k, list(model.labels.names)
+    (predicted,), p = model.chain.forecast(x, model.k, combiner)
+    code = int(predicted) if label is None else _code_of(model, label)
+    found = _by_columns(model, x, combiner) if by == "columns" else _by_parts(model, x, combiner, p)
+    columns, others, groups, votes = found
+    scores = columns.sum(axis=0) + sum(others.values(), np.zeros(model.k))
+    other = next((l for l in np.argsort(-scores, kind="stable").tolist() if l != code), None)
+    labels, encoder, outward = list(model.labels.names), model.encoder, model.labels.outward
+    values = np.array([value_of(encoder, c, value) for c, value in enumerate(x[0])], object)
+    return Explanation(
+        label=labels[code],
+        runner_up=None if other is None else labels[other],
+        predicted=labels[predicted],
+        probability=float(p[0, code]),
+        classes=list(model.labels.by_name(labels)),
+        scores=outward(scores),
+        columns=list(encoder.names),
+        values=_in_stream_order(encoder, values).tolist(),
+        contributions=outward(_in_stream_order(encoder, columns)),
+        others={name: outward(part) for name, part in others.items()},
+        groups={name: outward(part) for name, part in groups.items()},
+        paths=[] if votes is None else _paths(model, *votes, code, other),
+    )
+
+
+def _code_of(model: Model, label: Any) -> int:
+    codes, new = model.labels.read_one(label)
+    if new:
+        raise DataError(
+            f"no row had the label {label!r} so far; labels: {_some([shown(n) for n in model.labels.names])}"
+        )
+    return int(codes[0])
+
+
+Parts = dict[str, np.ndarray]
+Votes = tuple[list[Voter], np.ndarray, np.ndarray]  # who votes, what, and for which row
+Found = tuple[np.ndarray, Parts, Parts, Votes | None]  # what columns (columns, k) and others add; the same by groups
+
+
+def _by_columns(model: Model, x: np.ndarray, combiner: Combiner) -> Found:
+    """The logits of the probabilities, all of them shared out among the columns."""
+
+    def logits(rows: np.ndarray) -> np.ndarray:
+        logs = np.log(np.maximum(model.chain.forecast(rows, model.k, combiner)[1], LEAST))
+        return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+
+    starts, _ = model.chain.diary.kept()
+    columns, base = shapley(logits, x[0], starts if len(starts) else np.full_like(x, np.nan))
+    return columns, {OF_ANY_ROW: base}, {}, None
+
+
+def _by_parts(model: Model, x: np.ndarray, combiner: Combiner, p: np.ndarray) -> Found:
+    """The score, shared out among columns where a part of the model can tell, and among parts where not."""
+    chain, k = model.chain, model.k
     believed = np.array(chain.new_rows(x, k, None, None).X)
     who = chain.voters(k, combiner, now=True)
     cast = chain.votes(x, k, who)
-    columns, others = np.zeros((x.shape[1], k)), dict[str, np.ndarray]()
-    groups: dict[str, np.ndarray] = {} if who else {"votes": np.zeros(k)}
+    columns, others = np.zeros((x.shape[1], k)), Parts()
+    groups: Parts = {} if who else {"votes": np.zeros(k)}
     straight = np.eye(k)[None]
-    (code,), p = chain.forecast(x, k, combiner)
     for voter, vote in zip(who, cast, strict=True):
         _add(groups, voter.group, vote)
         moved = _moves(voter, believed, straight)
@@ -129,22 +189,7 @@ def explain(model: Model, x: np.ndarray, combiner: Combiner) -> Explanation:
         logits = np.log(p[0])
         groups[MIXED] = logits - so_far - (logits - so_far).mean()
         _add(others, MIXED, groups[MIXED])
-    scores = columns.sum(axis=0) + sum(others.values(), np.zeros(k))
-    other = next((l for l in np.argsort(-scores, kind="stable").tolist() if l != code), None)
-    encoder, outward = model.encoder, model.labels.outward
-    values = np.array([value_of(encoder, c, value) for c, value in enumerate(x[0])], object)
-    return Explanation(
-        label=labels[code],
-        runner_up=None if other is None else labels[other],
-        classes=list(model.labels.by_name(labels)),
-        scores=outward(scores),
-        columns=list(encoder.names),
-        values=_in_stream_order(encoder, values).tolist(),
-        contributions=outward(_in_stream_order(encoder, columns)),
-        others={name: outward(part) for name, part in others.items()},
-        groups={name: outward(part) for name, part in groups.items()},
-        paths=_paths(model, who, cast, believed, code, other),
-    )
+    return columns, others, groups, (who, cast, believed)
 
 
 def _add(parts: dict[str, np.ndarray], name: str, numbers: np.ndarray) -> None:
@@ -267,7 +312,7 @@ def summary_lines(clf: Any, model: Model, combiner: Combiner) -> list[tuple[str,
     begun = [event.row for event in happened if event.kind == "new panel"]
     if begun:
         times = "once" if len(begun) == 1 else f"{len(begun)} times"
-        found.append(("panel began anew", f"{times}, the last time after row {begun[-1]:,}"))
+        found.append(("panel was reset", f"{times}, the last time after row {begun[-1]:,}"))
     others = [str(event) for event in happened if event.kind not in ("restart", "new panel")][-3:]
     if others:
         found.append(("last events", "; ".join(others)))
@@ -309,6 +354,6 @@ def _top(model: Model, combiner: Combiner) -> str:
     try:
         share = importances(model, combiner)
     except DataError:
-        return "learners of another make do not tell"
+        return "learners of other libraries do not tell"
     order = [c for c in np.argsort(-share, kind="stable")[:TOP].tolist() if share[c] > 0.0]
     return ", ".join(f"{shown(model.encoder.names[c])} {share[c]:.0%}" for c in order) or "none so far"

@@ -1,22 +1,22 @@
-"""What users get: why a row is given its label, what has happened, and trees; as text, frames, HTML and pictures."""
+"""What users get: why a row is given its label, and what has happened; as text, frames and HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlineboost.chain.evidence import LEVELS
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
-from onlineboost.trees.paths import distributions, tree_of
+from onlineboost.data.places import EVIDENCE, FIRST_CELL
 from onlineboost.trees.state import Forest, LeafRule
 
-MOST_CHILDREN = 12  # of a node that a text or a picture shows
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 MOST_LINES = 12  # columns that a text shows
+MOST_MARKS = 16  # signs that a number is drawn with
 STYLE = """
 <style>
 .onlineboost{font-family:system-ui,sans-serif;font-size:13px;line-height:1.4;color:inherit;max-width:60em}
@@ -52,13 +52,24 @@ def table(lines: Iterable[Sequence[Any]]) -> str:
     return f"<table>{rows}</table>"
 
 
-def bars(lines: Sequence[tuple[str, float]]) -> str:
-    """A bar for each number, as long as it is large; those below 0 in another colour."""
+def drawn(lines: Sequence[tuple[str, float]], width: int) -> list[str]:
+    """A line of text for each number, with its sign as often as it is large."""
     most = max((abs(number) for _, number in lines), default=0.0) or 1.0
+    marks = (("-" if number < 0.0 else "+") * round(MOST_MARKS * abs(number) / most) for _, number in lines)
+    return [
+        f"  {name:<{width}}  {number:+8.4f}  {mark}".rstrip() for (name, number), mark in zip(lines, marks, strict=True)
+    ]
+
+
+def bars(lines: Sequence[tuple[str, float]]) -> str:
+    """A bar for each number, as long as it is large: to the right, or to the left and in another colour below 0."""
+    most = max((abs(number) for _, number in lines), default=0.0) or 1.0
+    left = 6.0 * max(0.0, *(-number / most for _, number in lines), 0.0)  # em, as far as the longest to the left
     rows = ""
     for name, number in lines:
-        kind = "b m" if number < 0.0 else "b"
-        bar = f'<span class="{kind}" style="width:{12.0 * abs(number) / most:.2f}em"></span>'
+        kind, wide = "b m" if number < 0.0 else "b", 6.0 * abs(number) / most
+        start = left - wide if number < 0.0 else left
+        bar = f'<span class="{kind}" style="margin-left:{start:.2f}em;width:{wide:.2f}em"></span>'
         rows += f'<tr><td>{escape(name)}</td><td class="n">{number:+.3f}</td><td>{bar}</td></tr>'
     return f"<table>{rows}</table>"
 
@@ -77,7 +88,7 @@ class Event(NamedTuple):
             "new class": f"the first row of class {what}",
             "new column": f"the first row with column {what}",
             "memory": f"{what} trees have reached their share of the memory limit",
-            "new panel": "what the panel knew was of no use any more, and it began anew",
+            "new panel": "the panel was reset, since the stream had changed",
         }
         return f"row {self.row:,}: {words[self.kind]}"
 
@@ -93,10 +104,12 @@ class Explanation:
     Attributes
     ----------
     label, runner_up
-        The label predicted, and the class of the next best score (None if there is one class alone).
+        The label that is explained, and the best of the others (None if there is one class alone).
+    predicted, probability
+        The label predicted, and the probability of `label`.
     classes : list of labels
     scores : array of shape (n_classes,)
-        What is explained: votes, or logits for OnlineBoostClassifier.
+        What is explained: votes; logits for OnlineBoostClassifier, and for all models with ``by="columns"``.
     columns : list of str
         Names, in the order of the stream.
     values : list
@@ -114,6 +127,8 @@ class Explanation:
 
     label: Any
     runner_up: Any
+    predicted: Any
+    probability: float
     classes: list[Any]
     scores: np.ndarray
     columns: list[str]
@@ -153,6 +168,8 @@ class Explanation:
         return {
             "label": self.label,
             "runner_up": self.runner_up,
+            "predicted": self.predicted,
+            "probability": self.probability,
             "margin": self.margin,
             "scores": dict(zip(self.classes, self.scores.tolist(), strict=True)),
             "values": dict(zip(self.columns, self.values, strict=True)),
@@ -181,7 +198,8 @@ class Explanation:
     def _heading(self) -> str:
         if self.runner_up is None:
             return f"{shown(self.label)}: the only class so far"
-        return f"{shown(self.label)} rather than {shown(self.runner_up)}: {self.margin:+.4g}"
+        told = f"{shown(self.label)} rather than {shown(self.runner_up)}: {self.margin:+.4g}"
+        return f"{told}, probability {self.probability:.3g}"
 
     def _lines(self) -> list[tuple[str, float]]:
         value = dict(zip(self.columns, self.values, strict=True))
@@ -192,10 +210,9 @@ class Explanation:
 
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self._lines())
-        text = [self._heading(), *(f"  {name:<{width}}  {margin:+.4f}" for name, margin in self._lines())]
+        text = [self._heading(), *drawn(self._lines(), width)]
         if len(self.groups) > 1:
-            text.append("by part of the model")
-            text += [f"  {name:<{width}}  {margin:+.4f}" for name, margin in self._margins(self.groups).items()]
+            text += ["by part of the model", *drawn([*self._margins(self.groups).items()], width)]
         if self.paths:
             text += ["the trees that speak most for it", *(f"  {path}" for path in self.paths)]
         return "\n".join(text)
@@ -210,140 +227,6 @@ class Explanation:
         return framed(body)
 
 
-# -------------------------------------------------------------------------------------------------------------- trees
-
-
-class Node(NamedTuple):
-    """A node, in words."""
-
-    how: str  # what leads here: "x3 > 0.52"; of the root nothing
-    depth: int
-    children: list[int]
-    column: str | None  # that it splits on; None: a leaf
-    weight: float  # of the rows learned below
-    shares: list[float]  # of the classes among them
-    bayes: bool  # whether it is a leaf that predicts by naive Bayes
-
-
-class TreeView:
-    """A tree of a model, as it was when asked for. Make one with ``clf.tree(i)``.
-
-    Attributes
-    ----------
-    nodes : list of Node
-        The root first, level by level.
-    labels : list of str
-        Names of the classes.
-    """
-
-    def __init__(self, forest: Forest, i: int, encoder: Encoder, labels: list[str], title: str, order: Any) -> None:
-        order = range(len(labels)) if order is None else order  # of the labels and what is told by them
-        self.labels, self.title = [labels[code] for code in order], title
-        tree = tree_of(forest, i, len(labels))
-        shares = distributions(tree.mass)[:, list(order)]
-        how, depth = {0: ""}, {0: 0}
-        self.nodes: list[Node] = []
-        for at, (place, first) in enumerate(zip(tree.at.tolist(), tree.first.tolist(), strict=True)):
-            children, column = [], None
-            if first >= 0:
-                children = list(range(first, first + int(forest.details["n_children"][place])))
-                column = name_of(encoder, int(forest.nodes["feature"][place]))
-                how |= {child: test_of(encoder, forest, place, branch) for branch, child in enumerate(children)}
-                depth |= dict.fromkeys(children, depth[at] + 1)
-            bayes, weight = first < 0 and by_bayes(forest, place), float(tree.mass[at].sum())
-            self.nodes.append(Node(how[at], depth[at], children, column, weight, shares[at].tolist(), bayes))
-
-    def __len__(self) -> int:
-        return len(self.nodes)
-
-    def __repr__(self) -> str:
-        leaves = sum(node.column is None for node in self.nodes)
-        return f"<{self.title}: {leaves} leaves, {max(node.depth for node in self.nodes)} levels deep>"
-
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def _says(self, node: Node) -> str:
-        if not node.weight:
-            return "nothing learned yet"
-        best = int(np.argmax(node.shares))
-        how = ", naive Bayes" if node.bayes else ""
-        return f"{shown(self.labels[best])} {node.shares[best]:.0%} of {node.weight:.4g}{how}"
-
-    def _visible(self, most_depth: int | None) -> Iterator[tuple[int, Node, list[int], int]]:
-        """Nodes in the order of a text, with the children that are shown and how many are not."""
-        todo = [0]
-        while todo:
-            at = todo.pop()
-            node = self.nodes[at]
-            deep = most_depth is not None and node.depth >= most_depth
-            children = [] if deep else node.children[:MOST_CHILDREN]
-            yield at, node, children, len(node.children) - len(children)
-            todo += reversed(children)
-
-    def to_text(self, max_depth: int | None = None) -> str:
-        """A line for every node: what leads there, and the likeliest class with its share of the weight learned."""
-        lines = [self.title]
-        for _, node, _, left_out in self._visible(max_depth):
-            says = self._says(node) if node.column is None or left_out else ""
-            more = f" ({left_out} branches not shown)" if left_out else ""
-            text = ": ".join(part for part in (node.how or ("" if says else "all rows"), says) if part)
-            lines.append(f"{'  ' * node.depth}{text}{more}")
-        return "\n".join(lines)
-
-    def to_dot(self, max_depth: int | None = None) -> str:
-        """The tree in the language of Graphviz: ``dot -Tsvg``."""
-        lines = ["digraph tree {", '  node [shape=box, fontname="sans-serif"]', f"  label={_quoted(self.title)}"]
-        for at, node, children, left_out in self._visible(max_depth):
-            text = self._says(node) if node.column is None else node.column
-            lines.append(f"  n{at} [label={_quoted(text + (' ...' if left_out else ''))}]")
-            lines += [f"  n{at} -> n{c} [label={_quoted(self._branch(c, node))}]" for c in children]
-        return "\n".join([*lines, "}"])
-
-    def plot(self, ax: Any = None, max_depth: int | None = 4) -> Any:
-        """Draw it with matplotlib, down to some depth, and return the axes."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise DataError("pictures of trees need matplotlib: pip install 'onlineboost[report]'") from None
-        shown_nodes = list(self._visible(max_depth))
-        places = _places(shown_nodes)
-        if ax is None:
-            wide = max(6.0, 1.9 * sum(not children for _, _, children, _ in shown_nodes))
-            deepest = max(node.depth for _, node, _, _ in shown_nodes)
-            _, ax = plt.subplots(figsize=(min(wide, 40.0), 1.6 + 1.2 * deepest), layout="constrained")
-        for at, node, children, left_out in shown_nodes:
-            x, y = places[at]
-            for child in children:
-                below = places[child]
-                ax.plot([x, below[0]], [y, below[1]], color="#888888", linewidth=1, zorder=1)
-                text = _plain(self._branch(child, node))
-                middle = (x + below[0]) / 2, (y + below[1]) / 2
-                box: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-                ax.text(*middle, text, ha="center", va="center", fontsize=8, bbox=box, zorder=2)
-            best, leaf = int(np.argmax(node.shares)), node.column is None
-            text = _plain(self._in_box(node) + (" ..." if left_out else ""))
-            colour = COLOURS[best % len(COLOURS)] if leaf or left_out else "#444444"
-            box = {"boxstyle": "round", "facecolor": "white", "edgecolor": colour, "linewidth": 1.6}
-            ax.text(x, y, text, ha="center", va="center", fontsize=9, color="black", bbox=box, zorder=3)
-        ax.set_title(_plain(self.title))
-        ax.set_xlim(-0.6, max(x for x, _ in places.values()) + 0.6)
-        ax.set_ylim(min(y for _, y in places.values()) - 0.5, 0.5)
-        ax.axis("off")
-        return ax
-
-    def _branch(self, child: int, parent: Node) -> str:
-        return self.nodes[child].how.removeprefix(f"{parent.column} ")
-
-    def _in_box(self, node: Node) -> str:
-        if node.column is not None:
-            return shown(node.column)
-        if not node.weight:
-            return "nothing yet"
-        best = int(np.argmax(node.shares))
-        return f"{shown(self.labels[best])}\n{node.shares[best]:.0%} of {node.weight:.3g}"
-
-
 def name_of(encoder: Encoder, column: int) -> str:
     """The name of an encoded column."""
     return encoder.names[[*encoder.numeric, *encoder.nominal][column]]
@@ -355,10 +238,15 @@ def value_of(encoder: Encoder, column: int, value: float) -> Any:
         return None
     if column < len(encoder.numeric):
         return float(value)
+    if value >= FIRST_CELL:
+        return "one of many values"
     known = list(encoder.codes[column - len(encoder.numeric)])
     if value >= len(known):
         return "a new value"
     own = known[int(value)]
+    if own in EVIDENCE:
+        slot, level = divmod(EVIDENCE.index(own), LEVELS)
+        return f"a value that speaks for class {slot}, {level} of {LEVELS - 1}" if level else "a value that says little"
     return own if isinstance(own, str) else f"one of the rare values ({own})"
 
 
@@ -377,24 +265,3 @@ def by_bayes(forest: Forest, place: int) -> bool:
     """Whether a leaf predicts by naive Bayes."""
     lead = forest.details["bayes_lead"][place] >= 0.0 or forest.leaf == LeafRule.BAYES
     return bool(lead and forest.leaf != LeafRule.MAJORITY)
-
-
-def _places(nodes: list[tuple[int, Node, list[int], int]]) -> dict[int, tuple[float, float]]:
-    """Leaves side by side, and every other node above the middle of its children."""
-    places: dict[int, tuple[float, float]] = {}
-    for at, node, children, _ in nodes:
-        if not children:
-            places[at] = float(len(places)), -float(node.depth)
-    for at, node, children, _ in sorted(nodes, key=lambda found: -found[1].depth):
-        if children:
-            places[at] = (places[children[0]][0] + places[children[-1]][0]) / 2.0, -float(node.depth)
-    return places
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-    return f'"{escaped}"'
-
-
-def _plain(text: str) -> str:
-    return text.replace("$", "\\$")  # matplotlib reads formulas between dollars

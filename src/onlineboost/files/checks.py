@@ -7,7 +7,7 @@ What can be told of a state by itself is checked when it is made: types, shapes 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from onlineboost.chain.weights import MOST_WEIGHT
 from onlineboost.contracts.state import check, require
 from onlineboost.data.columns import COLUMNS
 from onlineboost.data.encoder import Encoder
-from onlineboost.data.places import AT_ONCE, MAX_VALUES, OWN, SHARED, Key
+from onlineboost.data.places import AT_ONCE, EVIDENCE, MAX_VALUES, OWN, SHARED, Key, are_codes
 from onlineboost.files import states
 from onlineboost.files.states import STATES, Holds
 from onlineboost.panel.columns import HEAVIEST
@@ -40,12 +40,15 @@ def check_model(name: str, model: Model) -> None:
     check_columns(model.encoder, chain.t)
     require(chain.n_numeric == len(model.encoder.numeric), "the number of numeric columns")
     check_numbers(chain.numbers, chain.n_numeric)
+    check_evidence(chain.numbers, model)
     require(len(model.counts) <= k and (chain.costs is None or len(chain.costs) <= k), "the counts of the classes")
     require(model.limit is None or model.limit > 0, "the limit of the memory")
+    if model.sets is not None:
+        require(0 < len(model.sets.weight) <= 1 + k, "the classes of the prediction sets")
     mean = chain.mean_weight
     require(mean is None or (0.0 < mean <= MOST_WEIGHT if chain.t else mean == 0.0), "the mean of the weights")
     check_diary(chain.diary, model)
-    require((chain.watch is not None) == holds.watch, "the watch of the restarts")
+    require((chain.watch is not None) == holds.watch, "the state of the restarts")
     if chain.watch is not None:
         check(chain.watch, {"learners": chain.n_learners}, "watch.")
         check_plan(chain.watch.plan, chain)
@@ -60,11 +63,11 @@ def check_model(name: str, model: Model) -> None:
 
 
 def check_panelled(chain: Any, model: Model) -> None:
-    """The panel, which has learned the rows since it last began anew, and the combiners behind the chain."""
+    """The panel, which has learned the rows since its last reset, and the combiners behind the chain."""
     panel, stats, end = chain.panel.state, chain.panel.state.shared.stats, chain.end
     counts, begun = panel.alarm.counts, panel.alarm.rounds
-    require(((begun >= 0) & (begun <= chain.t)).all(), "when the panel has begun anew")
-    require(((np.diff(begun) < 0) | (begun[1:] == 0)).all(), "when the panel has begun anew")
+    require(((begun >= 0) & (begun <= chain.t)).all(), "the rounds of panel resets")
+    require(((np.diff(begun) < 0) | (begun[1:] == 0)).all(), "the rounds of panel resets")
     require(stats.used[N_CLASSES] == model.k, "the classes of the panel")
     require(stats.used[ROWS] == chain.t - begun[0], "the rows of the panel")
     heaviest = HEAVIEST * int(stats.used[ROWS]) * (1.0 + 1e-9)  # sums are rounded
@@ -72,8 +75,8 @@ def check_panelled(chain: Any, model: Model) -> None:
     check_dense(stats, model)
     for newton in (end.newton, end.slow):
         check_newton(newton)
-    share = end.mixture.share
-    require((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6, "the shares of the mixture")
+    for share in (end.mixture.share, end.mixture.first):
+        require((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6, "the shares of the mixture")
 
 
 def check_dense(stats: Any, model: Model) -> None:
@@ -102,8 +105,7 @@ def check_diary(diary: diaries.Diary, model: Model) -> None:
     check(diary, {"columns": n + len(sizes)}, "diary.")
     require(0 < len(diary.y) <= diaries.ROWS and ((diary.y >= -1) & (diary.y < model.k)).all(), "the rows of the diary")
     for column, size in zip(diary.X[diary.y >= 0, n:].T, sizes, strict=True):
-        codes = column[~np.isnan(column)]
-        require(((codes >= 0) & (codes < size) & (codes == np.floor(codes))).all(), "the values in the diary")
+        require(are_codes(column[~np.isnan(column)], size), "the values in the diary")
     row, kind, number = diary.events.T
     require(len(row) <= diary.most <= diaries.EVENTS, "the number of events")
     most = np.array([max(model.chain.n_learners, 1), model.k, n + len(sizes), 1 << 40])
@@ -130,7 +132,19 @@ def check_values(codes: dict[Key, int]) -> None:
     """Places are shared when the first values have theirs."""
     own = [type(value) is str for value in codes]
     require(all(own[:AT_ONCE]) and sum(own) <= OWN, "the values of a nominal column")
-    require(all(type(v) is str or (type(v) is int and 0 <= v < SHARED) for v in codes), "the values of a column")
+    others = [key for key in codes if type(key) is not str]
+    require(all(type(key) is int and key < SHARED for key in others), "the values of a column")
+    if any(cast(int, key) < 0 for key in others):
+        require(others == [*codes][-len(EVIDENCE) :] == [*EVIDENCE], "the evidence of a column")
+
+
+def check_evidence(numbers: Numbers, model: Model) -> None:
+    """Every wide column has a table, and no other."""
+    wide = [q for q, codes in enumerate(model.encoder.codes) if EVIDENCE[0] in codes]
+    require(sorted(numbers.wide.tolist()) == wide, "the columns of many values")
+    require(not wide or numbers.labels.shape[1] == model.k, "the evidence of the columns")
+    most = numbers.cells.sum(axis=1, dtype=np.float64)
+    require(np.allclose(most, numbers.labels, rtol=1e-2), "the evidence of the columns")
 
 
 def check_numbers(numbers: Numbers, n_numeric: int) -> None:
@@ -171,7 +185,7 @@ def check_members(learners: MemberLearners, holds: Holds, model: Model, classes:
 
 
 def check_trees(learners: TreeLearners, holds: Holds, model: Model, classes: int) -> None:
-    """With the columns of the model, and leaves that know so many classes."""
+    """With the columns of the model, and leaves that know `classes` classes."""
     forest, encoder = learners.forest, model.encoder
     each = learners.trees_per_learner(classes)
     require(len(forest.roots) == len(learners) * each, "the number of trees")

@@ -18,7 +18,7 @@ from onlineboost.contracts.schema import Field, i8, schema
 from onlineboost.contracts.state import check_fields, require, up_to_date
 from onlineboost.data.encoder import Encoder, Kept
 from onlineboost.data.labels import Labels, object_array, values_of
-from onlineboost.data.places import AT_ONCE, NOTHING, OWN, Key, empty_table, note, own_places
+from onlineboost.data.places import AT_ONCE, NOTHING, OWN, Key, are_codes, empty_table, note, own_places
 from onlineboost.storage import CannotSave, DamagedModelFile
 from onlineboost.storage.values import Reader, Writer
 
@@ -69,7 +69,7 @@ class States:
         self.by_name[name] = self.by_kind[kind] = entry
 
     def told(self, state: State) -> dict[str, str]:
-        """The fields of a state as docs/model-format.md has them."""
+        """The fields of a state as storage/FORMAT.md has them."""
         names = {kind: entry.name for kind, entry in self.by_kind.items()}
         return {name: field.told(names) for name, field in state.fields.items()}
 
@@ -315,4 +315,4 @@ def _check_kept(row: Kept, encoder: Encoder | None) -> None:
     require(all(type(text) is str for text in texts.values()), WHOLE)
     known = np.array([size + (j in texts) for j, size in enumerate(encoder.sizes[: len(codes)])], np.float64)
     there = ~np.isnan(codes)
-    require(((codes >= 0.0) & (codes < known) & (codes == np.floor(codes)))[there].all(), WHOLE)
+    require(are_codes(codes[there], known[there]), WHOLE)

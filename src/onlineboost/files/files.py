@@ -15,7 +15,7 @@ import numpy as np
 
 from onlineboost import lookup
 from onlineboost.chain.model import OF_THIS_PROCESS, Model
-from onlineboost.contracts.state import StateError, require
+from onlineboost.contracts.state import StateError, copied, require
 from onlineboost.files.checks import check_model
 from onlineboost.files.fields import read_pending, write_pending
 from onlineboost.files.states import STATES, add_boosters, finish, quick_copy
@@ -78,7 +78,7 @@ def load(path: str | os.PathLike[str], *, mapped: bool = False, pickled_learners
         Leave the large tables in the file: what is asked for is fetched when it is. Quick to load a large model and ask
         it a little; these tables are then not checked. The file is never changed, and must stay while the model lives.
     pickled_learners
-        Whether to unpickle weak learners of another make. That runs what is in them: only for files that you trust.
+        Whether to unpickle weak learners of other libraries. That runs code in them: only for files that you trust.
 
     Examples
     --------
@@ -122,21 +122,21 @@ def _read_content(content: Any, arrays: list[np.ndarray], pickles: Pickles) -> t
 
 @contextmanager
 def _named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Errors name the file; what nobody thought of is a damage too."""
+    """Errors name the file; unexpected exceptions count as damage, too."""
     try:
         yield
     except ModelFileError as error:
         raise type(error)(f"{os.fspath(path)}: {error}") from None
     except StateError as error:
-        raise DamagedModelFile(f"{os.fspath(path)}: {error}") from None
+        raise DamagedModelFile(f"{os.fspath(path)}: {error}. Go back to an older file") from None
     except (ValueError, *ODD) as error:
         raise DamagedModelFile(
-            f"{os.fspath(path)}: this file holds what no model has ({type(error).__name__}: {error})"
+            f"{os.fspath(path)}: corrupt model file, unexpected content ({type(error).__name__}: {error})"
         ) from error
 
 
 class Pickles:
-    """Weak learners of another make, which only pickle knows how to write."""
+    """Weak learners of other libraries, which only pickle knows how to write."""
 
     writer: Writer
     reader: Reader
@@ -152,8 +152,8 @@ class Pickles:
             raise unknown(value)
         if not self.allowed:
             raise CannotSave(
-                f"the weak learner {value!r} is of another make, and only a pickle can hold it. If whoever is to load "
-                f"the file trusts you, save it with pickled_learners=True, and load it so"
+                f"the weak learner {value!r} is from another library, and only a pickle can hold it: save and load "
+                f"with pickled_learners=True, if those who load it may run your code"
             )
         self.count += 1
         return {"pickle": self.writer.array(np.frombuffer(pickle.dumps(value, protocol=5), np.uint8))}
@@ -161,8 +161,8 @@ class Pickles:
     def read(self, given: Any) -> Any:
         if self.allowed is False:
             raise ForeignModelFile(
-                "it holds pickled weak learners of another make, and to unpickle them runs what is in them. If you "
-                "trust whoever made it, load it with pickled_learners=True"
+                "it holds pickled weak learners, and loading them runs the code in them: if you trust the file, load "
+                "it with pickled_learners=True"
             )
         self.count += 1
         text = self.reader.array(given)
@@ -313,5 +313,6 @@ def frozen(estimator: Any, room: Room) -> Any:
             chain=quick_copy(model.chain, room.copy),
             counts=model.counts.copy(),
             calibration=None if model.calibration is None else model.calibration.copy(),
+            sets=None if model.sets is None else copied(model.sets),
         )
     return twin

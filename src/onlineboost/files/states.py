@@ -1,4 +1,4 @@
-"""Every class that a model is made of, with its name in files: docs/model-format.md says what the fields mean.
+"""Every class that a model is made of, with its name in files: storage/FORMAT.md says what the fields mean.
 
 The fields of a state are those of its schema (`contracts.schema`), those of an object, as a chain, are declared here in
 the same way. A field that is added has `since` and a default; one that is renamed or removed changes the format: read
@@ -31,6 +31,7 @@ from onlineboost.chain.one_vs_all import OneVsAllEnd
 from onlineboost.chain.other_learners import ExternalLearners, MemberLearners
 from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import PanelStage, Segment
+from onlineboost.chain.sets import Sets
 from onlineboost.chain.stacking import BEFORE, Stacking
 from onlineboost.contracts.booster import BOOSTER
 from onlineboost.contracts.schema import LEAST, Field, array, b1, f8, leaves, schema, whole
@@ -210,6 +211,7 @@ STATES.add("numbers", Numbers)
 STATES.add("plan", Plan)
 STATES.add("watch", Watch)
 STATES.add("diary", Diary)
+STATES.add("sets", Sets)
 
 
 class _AnyChain:
@@ -252,6 +254,7 @@ class _Stacked(_Chain):
     slow_A: Annotated[np.ndarray, f8("voices", "voices")]
     share: Annotated[np.ndarray, schema(Mixture)["share"]]
     lost: Annotated[np.ndarray, schema(Mixture)["lost"]]
+    first: Annotated[np.ndarray, schema(Mixture)["first"]]
 
 
 def _common(chain: Chain) -> dict[str, Any]:
@@ -297,7 +300,7 @@ def _make_stacked(given: dict[str, Any]) -> Chain:
     """It is cut at the fifths when all is known to be good: `finish`."""
     end = Stacking(given["n_learners"])
     end.newton, end.slow = Newton(given["beta"], given["A"]), Newton(given["slow_beta"], given["slow_A"])
-    end.mixture, end.recency = Mixture(given["share"], given["lost"]), given["recency"]
+    end.mixture, end.recency = Mixture(given["share"], given["lost"], given["first"]), given["recency"]
     k = given["panel"].shared.stats.used[N_CLASSES]
     if len(end.newton.beta) != BEFORE + len(end.ends) or end.recency.shape[1] != k:
         raise DamagedModelFile("the combiner is not that of the chain")
@@ -321,6 +324,7 @@ class _Model:
     per_class: int
     warned: bool
     calibration: Annotated[np.ndarray | None, f8(3, since=2)]  # beta, its curvature, and the floor
+    sets: Annotated[Sets | None, LATER]
 
 
 def _take_model(model: Model) -> dict[str, Any]:

@@ -17,10 +17,11 @@ What is predicted is a mixture of a few forecasts, which is never much worse tha
 probabilities p_m, and has a share v_m of the mixture p = sum_m v_m p_m. When the label y of round t is known,
 
     v_m <- v_m p_m[y] / p[y]                    Bayes
-    v_m <- (1 - a) v_m + a / M, a = 1 / (t + 1)     no share is ever lost
+    v_m <- (1 - a) v_m + a u_m, a = 1 / (t + 1)     no share is ever lost
 
-The log losses of any stretch of rounds up to T then add up to at most those of the best forecast, and log M + log T. A
-row of weight w counts min(w, 1) times, in the shares and in the losses (docs/theory.md).
+with u_m its first share. The log losses of any stretch of rounds up to T then add up to at most those of forecast m,
+and log 1 / u_m + log T, for every m. A row of weight w counts min(w, 1) times, in the shares and in the losses
+(docs/theory.md).
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ FADE = 0.998  # f: what a slope still counts in A one row later
 SLOW_FADE = 0.9998  # likewise, for coefficients that hardly move any more after a while
 RIDGE, PANEL_RIDGE = 5.0, 20.0  # r: behind the chain, and for the members of the panel
 BOUND = 20.0  # no coefficient is larger
-LEAST = 0.01  # probabilities count as so much more before their logarithm is taken
+TINY = 1e-12  # probabilities count as at least so much
+LEAST = 0.01  # probabilities count as so much more before their logarithm is taken: labels that have come lately
 
 
 def panel_ridge(shape: tuple[int, int]) -> np.ndarray:
@@ -85,10 +87,10 @@ def centre(logits, k):
 
 
 @bare_kernel
-def logits_of(p, k, logits):
+def logits_of(p, k, logits, least=LEAST):
     """Centred logits of a distribution."""
     for c in range(k):
-        logits[c] = log(p[c] + LEAST)
+        logits[c] = log(p[c] + least)
     centre(logits, k)
 
 
@@ -180,6 +182,7 @@ def learn_recency(recency, k, y):
 COMBINED, SLOW, PANEL, CHAIN = range(4)  # the forecasts
 FORECASTS = 4
 FORECAST_NAMES = "the combiner", "the slow combiner", "the panel alone", "the chain alone"
+FIRST = (0.1, 0.1, 0.7, 0.1)  # the panel is the best of them in most short streams, and where a class is rare
 
 
 class Mixture(NamedTuple):
@@ -188,10 +191,11 @@ class Mixture(NamedTuple):
     share: Annotated[np.ndarray, f8(FORECASTS, low=0.0, high=1.0)]
     # Sums of -log p[y], where a row counts by its weight, and 1 at most; that of the mixture is the last.
     lost: Annotated[np.ndarray, f8(FORECASTS + 1)]
+    first: Annotated[np.ndarray, f8(FORECASTS, low=0.05, high=1.0, since=2, default=1.0 / FORECASTS)]
 
 
 def new_mixture() -> Mixture:
-    return Mixture(np.full(FORECASTS, 1.0 / FORECASTS), np.zeros(FORECASTS + 1))
+    return Mixture(np.array(FIRST), np.zeros(FORECASTS + 1), np.array(FIRST))
 
 
 def new_forecasts(k: int) -> np.ndarray:
@@ -220,7 +224,7 @@ def learn_mixture(mixture, forecasts, y, weight, t):
         mass += share[m]
     a = 1.0 / (t + 1.0)
     for m in range(FORECASTS):
-        share[m] = (1.0 - a) * share[m] / mass + a / FORECASTS
+        share[m] = (1.0 - a) * share[m] / mass + a * mixture.first[m]
 
 
 # -------------------------------------------------------------------------------------------------- the reset test

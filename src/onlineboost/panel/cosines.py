@@ -117,7 +117,7 @@ def move_cosines(cosines, shared, j, n, k, factor, shift):
 @bare_kernel
 def say_cosines(cosines, own, said, shared, row, n, k):
     curve(cosines.frequencies, cosines.phases, cosines.tilt, row.z, n, own.x)
-    say_scores(cosines.curved, own, said[0], row.folded, ON_COSINES, 1 + N_COSINES + n, k)
+    say_scores(cosines.curved, own, said[0], row, ON_COSINES, 1 + N_COSINES + n, k)
 
 
 @bare_kernel

@@ -208,11 +208,13 @@ def tell(eager: Eager, shared: Any, k: int) -> Any:
     proportion.
     """
     masses = masses_of(eager, k)
-    return lambda own, row, n, leave_out: told_columns(eager, masses, row.values, n, k, leave_out)
+    return lambda own, row, n, leave_out: told_columns(
+        eager, masses, row.values, n, k, leave_out, LEAST if row.rules[0] < 2 else EAGER.floor
+    )
 
 
 def told_columns(
-    eager: Eager, masses: list[np.ndarray], values: np.ndarray, n: int, k: int, leave_out: int
+    eager: Eager, masses: list[np.ndarray], values: np.ndarray, n: int, k: int, leave_out: int, floor: float
 ) -> np.ndarray:
     """What each dense column adds to the logits of the trees' mean distribution, (dense columns, k)."""
     change, start = np.zeros((n, k)), np.zeros(k)
@@ -230,7 +232,7 @@ def told_columns(
     end = start + change.sum(axis=0)
     far = np.abs(end - start) > 1e-9
     slope = np.where(
-        far, np.log((end + LEAST) / (start + LEAST)) / np.where(far, end - start, 1.0), 1.0 / (end + LEAST)
+        far, np.log((end + floor) / (start + floor)) / np.where(far, end - start, 1.0), 1.0 / (end + floor)
     )
     logits = slope * change
     centred: np.ndarray = logits - logits.mean(axis=1, keepdims=True)

@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.jit import bare_kernel, fused_kernel, summing_kernel
+from onlineboost._compile.jit import bare_kernel, fused_kernel, small_kernel, summing_kernel
 from onlineboost.contracts.schema import f8, part
 from onlineboost.contracts.state import require
 from onlineboost.panel.columns import CONSTANT, LARGEST, SHARPEST, Metric, learn_metric, refresh
@@ -29,7 +29,8 @@ from onlineboost.panel.member import MEMBER, OUTSIDE, Part, wide
 FORGET = 0.9995
 CLIP = 5.0  # of z
 MOST = 8.0  # of the diagonal of P, which starts at 1
-SHARPNESS = 5.0  # logits per unit of a score
+SHARPNESS = 5.0  # logits per unit of a score, by the rules of old
+NEAR_ZERO = 0.01  # scores count as probabilities from here on; below they stay in order
 FOLD = 32  # classes whose scores are columns of their own; beyond, they share these
 ON_COLUMNS, ON_COSINES = range(2)  # of two scores of a class
 
@@ -103,11 +104,20 @@ def score(squares, x, n, k, out):
         out[c] = dot(squares.W[c], x, n)
 
 
+@small_kernel
+def logit_of_score(score, rules):
+    """The logarithm of a score, which is about the probability of its class; a smooth one of scores below 0."""
+    s = min(max(score, -2.0), 2.0)
+    if rules < 2:
+        return SHARPNESS * s
+    return math.log(0.5 * (s + math.sqrt(s * s + 4.0 * NEAR_ZERO * NEAR_ZERO)))
+
+
 @bare_kernel
-def logits_of_scores(scores, k, logits):
+def logits_of_scores(scores, k, logits, rules):
     """Centred logits of the scores, as a voice of the panel."""
     for c in range(k):
-        logits[c] = SHARPNESS * min(max(scores[c], -2.0), 2.0)
+        logits[c] = logit_of_score(scores[c], rules)
     centre(logits, k)
 
 
@@ -237,14 +247,15 @@ def move_linear(squares, shared, j, n, k, factor, shift):
 def say_linear(squares, own, said, shared, row, n, k):
     for j in range(n):
         own.x[1 + j] = row.z[j]
-    say_scores(squares, own, said[0], row.folded, ON_COLUMNS, 1 + n, k)
+    say_scores(squares, own, said[0], row, ON_COLUMNS, 1 + n, k)
 
 
 @bare_kernel
-def say_scores(squares, own, logits, folded, which, inputs, k):
+def say_scores(squares, own, logits, row, which, inputs, k):
     """Centred logits, and the scores as columns."""
+    folded = row.folded
     score(squares, own.x, inputs, k, own.scores)
-    logits_of_scores(own.scores, k, logits)
+    logits_of_scores(own.scores, k, logits, row.rules[0])
     for j in range(min(k, FOLD)):
         folded[2 * j + which] = 0.0
     for c in range(k):
@@ -261,10 +272,14 @@ def check_squares(squares: LeastSquares, shared: Any) -> None:
 
 
 def tell_linear(squares: LeastSquares, shared: Any, k: int) -> Any:
-    """Its score is a sum over the columns."""
+    """Its score is a sum over the columns, which share the step from the logit of the constant to that of the score."""
 
     def told(own: SquaresWork, row: Any, n: int, leave_out: int) -> np.ndarray:
-        parts = SHARPNESS * squares.W[:k, 1 : 1 + n] * own.x[None, 1 : 1 + n]
+        parts = squares.W[:k, 1 : 1 + n] * own.x[None, 1 : 1 + n]
+        whole, start, rules = parts.sum(axis=1), squares.W[:k, 0], int(row.rules[0])
+        logits = [[logit_of_score(score, rules) for score in scores] for scores in (start, start + whole)]
+        step = np.divide(logits[1], 1.0) - logits[0]
+        parts *= np.divide(step, whole, out=np.full(k, SHARPNESS), where=np.abs(whole) > 1e-9)[:, None]
         return (parts - parts.mean(axis=0)).T
 
     return told

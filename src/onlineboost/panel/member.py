@@ -32,6 +32,8 @@ class Row(NamedTuple):
     z: np.ndarray  # float64 (columns,) the dense row in units of its spread, if there is a scale
     folded: np.ndarray  # float64 (scores,) scores of least squares, as columns
     sums: np.ndarray  # float64 (3, columns or scores) for whoever needs it
+    prior: np.ndarray  # float64 (k,) frequencies of the classes so far, in a panel with a combiner
+    rules: np.ndarray  # int64 (1,) how members of such a panel speak: see `panel.RULES`
 
 
 @MEMBER.optional
@@ -100,9 +102,11 @@ class Part(NamedTuple):
     voices: Mapping[int, str] = {}  # their places in the combiner, which stay for ever, and names
     new_work: Callable[[Any, Mapping[str, int]], Any] = lambda state, sizes: None  # scratch for one row
     logits: bool = False  # whether it says centred logits, not probabilities
+    floor: float = 0.001  # what is added to probabilities before their logarithm is taken
     field: Field = Field()  # what its field is like: names of axes, and `since` which version of the panel it is there
     rooms: tuple[Room, ...] = ()
     sizes: Mapping[str, Callable[[Mapping[str, int]], int]] = {}  # of axes that follow from others
+    fresh: Callable[[Any], None] | None = None  # what a new state has that those of older files have not
     new_classes: Callable[[Any, int, int], None] | None = None  # there were `old` classes, and there are k
     check: Callable[[Any, Any], None] | None = None  # whether this state, in a panel's `shared`, can have been learned
     tell: Callable[[Any, Any, int], Any] | None = None  # which columns move its voice: see `panel`

@@ -1,4 +1,4 @@
-"""Nearest neighbours among the last RECENT rows, in the columns' own metric (`columns`).
+"""Nearest neighbours among the rows that are remembered (`remembered`), in the columns' own metric (`columns`).
 
 Three voices: the nearest row and the nearest ten by the columns, and the nearest twelve by the columns and the scores
 of least squares, which say what the columns mean together. A neighbour at squared distance d counts exp(-d / mean d).
@@ -17,12 +17,12 @@ import numpy as np
 
 from onlineboost._compile.fastmath import exp
 from onlineboost._compile.jit import bare_kernel, fused_kernel, small_kernel
-from onlineboost.contracts.schema import f4, i4, whole
-from onlineboost.panel.columns import HEAVIEST, HUGE, LIGHTEST, ROOM, ROWS, moved
+from onlineboost.contracts.schema import whole
+from onlineboost.panel.columns import ROWS
 from onlineboost.panel.least_squares import FOLD
-from onlineboost.panel.member import MEMBER, OUTSIDE, Part, Room
+from onlineboost.panel.member import MEMBER, OUTSIDE, Part
+from onlineboost.panel.remembered import RECENT
 
-RECENT = 4096
 FEW, SOME, MANY = 1, 10, 12
 MOST_NEIGHBOURS = 64  # they are sorted one by one
 FOUR = 4  # columns compared at once
@@ -30,17 +30,9 @@ GROUPS = 256  # rows with the same number modulo this are looked at together whe
 MINOR = 0.25  # a column tells little if its eta^2 is less than so much of the mean,
 WORTH_IT = 24  # and if there are so many of this kind
 FEW_ROWS = 8  # one row in so many at most gets these columns by itself; if there are more of them, all rows do
+PRIOR = 0.6  # neighbours that the frequencies of the classes count as
 FAR = np.float32(1e30)
 FAR_BITS = int(FAR.view(np.int32))
-
-
-class LastRows(NamedTuple):
-    """Shared: the rows."""
-
-    values: Annotated[np.ndarray, f4("columns", "recent", low=-HUGE, high=HUGE)]
-    scores: Annotated[np.ndarray, f4("scores", "recent", low=-1e4 * HUGE, high=1e4 * HUGE)]
-    y: Annotated[np.ndarray, i4("recent", below="classes")]
-    weight: Annotated[np.ndarray, f4("recent", low=LIGHTEST / ROOM, high=HEAVIEST * ROOM)]
 
 
 class Neighbours(NamedTuple):
@@ -281,7 +273,7 @@ def vote(neighbours, work, found, k, p):
         p[c] = 0.0
     for i in range(found):
         row = work.rows[i]
-        w = np.float64(neighbours.weight[row])
+        w = np.float64(neighbours.weight[row]) * (1.0 - neighbours.less[neighbours.y[row]])
         if mean > 0.0:
             w *= exp(-work.squares[i] / mean)
         p[neighbours.y[row]] += w
@@ -297,10 +289,22 @@ def say(member, near, said, shared, row, n, k):
     start_distances(near, rows.values, row.values, metric, n, n_rows)
     found = nearest(near, rows.values, row.values, metric.weight, n_rows, member.some)
     vote(rows, near, min(found, member.few), k, said[0])
+    shrink(said[0], min(found, member.few), row, k)
     vote(rows, near, found, k, said[1])
+    shrink(said[1], found, row, k)
     add_scores(near, rows.scores, row.folded, shared.scores.weight, 2 * min(k, FOLD), n_rows)
     found = nearest(near, rows.values, row.values, metric.weight, n_rows, member.many)
     vote(rows, near, found, k, said[2])
+    shrink(said[2], found, row, k)
+
+
+@bare_kernel
+def shrink(p, found, row, k):
+    """Towards the frequencies of the classes."""
+    if row.rules[0] < 2:
+        return
+    for c in range(k):
+        p[c] = (found * p[c] + PRIOR * row.prior[c]) / (found + PRIOR)
 
 
 @bare_kernel
@@ -311,31 +315,15 @@ def say_nearest(member, near, said, shared, row, n, k):
     vote(rows, near, found, k, said[0])
 
 
-@bare_kernel
-def remember(rows, own, shared, row, n, k, y, weight):
-    """The row takes the place of the oldest."""
-    at, n_scores = shared.stats.used[ROWS] % RECENT, 2 * min(k, FOLD)
-    for j in range(rows.values.shape[0]):
-        rows.values[j, at] = row.values[j] if j < n else 0.0
-    for j in range(rows.scores.shape[0]):
-        rows.scores[j, at] = row.folded[j] if j < n_scores else 0.0
-    rows.y[at] = y
-    rows.weight[at] = weight
-
-
-@bare_kernel
-def move_rows(rows, shared, j, n, k, factor, shift):
-    for at in range(rows.values.shape[1]):
-        rows.values[j, at] = moved(rows.values[j, at], factor, shift)
-
-
 def new_work(member: Any, sizes: Mapping[str, int]) -> NeighboursWork:
     return new_neighbours_work(sizes["recent"], max(sizes["columns"], 2 * FOLD), member.many)
 
 
-MEMBER.implement(LastRows, learn=remember, move=move_rows)
 MEMBER.implement(Neighbours, say)
 MEMBER.implement(Nearest, say=say_nearest)
-LAST_ROWS = Part("neighbours", LastRows, rooms=(Room("recent", RECENT, 512),))
-NEIGHBOURS = Part("nearest", Neighbours, {1: "nearest", 2: "nearest 10", 3: "nearest 12"}, new_work, field=OUTSIDE)
+
+
+NEIGHBOURS = Part(
+    "nearest", Neighbours, {1: "nearest", 2: "nearest 10", 3: "nearest 12"}, new_work, field=OUTSIDE, floor=1e-9
+)
 NEAREST = Part("nearest", Nearest, {0: "nearest"}, new_work, field=OUTSIDE)

@@ -1,8 +1,9 @@
 """The panel: unlike learners side by side, ahead of the chain. Each row is first predicted, then learned.
 
-A row is made of numbers (`columns`), all members say what they make of it, Newton's combiner adds that up, and the sum,
-clipped, is what the chain starts from. Which members there are is written in `state` alone: here they are called by
-their contract (`member`). Everything happens row by row: how a stream is cut into blocks makes no difference.
+A row is made of numbers (`columns`), all members say what they make of it, and two combiners by Newton's steps add
+that up, one whose coefficients change fast and one slowly. The mixture of both (`combiner`) in logits, clipped, is what
+the chain starts from. Which members there are is written in `state` alone: here they are called by their contract
+(`member`). Everything happens row by row: how a stream is cut into blocks makes no difference.
 
 A panel of one member, without a combiner, is that member by itself: a weak learner by the contract of all of them. A
 row that is not taught leaves no trace.
@@ -10,6 +11,7 @@ row that is not taught leaves no trace.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ from onlineboost.panel.columns import (
     CONSTANT,
     HEAVIEST,
     LIGHTEST,
+    ROWS,
     ColumnStats,
     densify,
     learn_columns,
@@ -30,8 +33,12 @@ from onlineboost.panel.columns import (
 )
 from onlineboost.panel.combiner import (
     FADE,
+    LEAST,
     PANEL_RIDGE,
+    SLOW_FADE,
+    TINY,
     NewtonWork,
+    centre,
     combine,
     learn_newton,
     logits_of,
@@ -41,10 +48,11 @@ from onlineboost.panel.combiner import (
 )
 from onlineboost.panel.least_squares import FOLD
 from onlineboost.panel.member import Row, learn_each, move_each, prepare_each, refreshed_each, say_each, start_each
-from onlineboost.panel.neighbours import RECENT
+from onlineboost.panel.remembered import RECENT
 from onlineboost.panel.state import ALONE, MEMBERS, NAMES, own_sizes, parts_of
 
 REACH = 8.0  # of the votes that the chain starts from
+RULES = 2  # how members speak, and are combined: 1 in panels of older files, which go on as they did
 
 
 class PanelWork(NamedTuple):
@@ -54,9 +62,12 @@ class PanelWork(NamedTuple):
     shared: tuple[Any, ...]  # of each shared part,
     members: tuple[Any, ...]  # and of each member
     said: tuple[np.ndarray, ...]  # float64 (its voices, k) what it says: rows of newton.logits
-    shares: np.ndarray  # bool (voices,) which of them say probabilities
+    floors: np.ndarray  # float64 (voices,) what is added to probabilities before the logarithm; 0: it says logits
     again: np.ndarray  # float64 (k,) votes for a row that is asked about twice
-    newton: NewtonWork
+    newton: NewtonWork  # its p is what the panel says
+    fast: np.ndarray  # float64 (k,) probabilities by the fast combiner,
+    slow: np.ndarray  # float64 (k,) and by the slow one
+    votes: np.ndarray  # float64 (k,)
 
 
 def new_panel_work(panel: Any, k: int) -> PanelWork:
@@ -66,18 +77,31 @@ def new_panel_work(panel: Any, k: int) -> PanelWork:
     recent = own_sizes(panel).get("recent", 0) if hasattr(panel, "newton") else RECENT
     sizes = {"columns": n, "classes": k, "width": width, "recent": recent}
     voices = sum(len(member.voices) for member in parts.members)
-    newton, shares = new_newton_work(voices, k), np.ones(voices, np.bool_)
+    rules = panel.rules.copy() if hasattr(panel, "newton") else np.array([1])
+    newton, floors = new_newton_work(voices, k), np.zeros(voices)
     for member in parts.members:
-        shares[list(member.voices)] = not member.logits
-    row = Row(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(2 * FOLD), np.zeros((3, max(n, 2 * FOLD))))
+        if not member.logits:
+            floors[list(member.voices)] = LEAST if rules[0] < 2 else member.floor
+    row = Row(
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(2 * FOLD),
+        np.zeros((3, max(n, 2 * FOLD))),
+        np.full(k, 1.0 / max(k, 1)),
+        rules,
+    )
     return PanelWork(
         row,
         tuple(part.new_work(own, sizes) for part, own in zip(parts.shared, panel.shared, strict=True)),
         tuple(part.new_work(own, sizes) for part, own in zip(parts.members, panel.members, strict=True)),
         tuple(newton.logits[min(part.voices) : max(part.voices) + 1] for part in parts.members),
-        shares,
+        floors,
         np.zeros(k),
         newton,
+        np.zeros(k),
+        np.zeros(k),
+        np.zeros(k),
     )
 
 
@@ -163,9 +187,9 @@ def learn_asked(panel, x, y, weight, k, work):
     w = min(max(weight, LIGHTEST), HEAVIEST)
     if should_reset(panel.alarm, work.newton.p, k, y, w):
         return True
-    learn_newton(panel.newton, work.newton, k, y, w, FADE, PANEL_RIDGE)
+    learn_combiners(panel, work, k, y, w)
     if meet_row(panel, x, k):
-        ask_row(panel, x, k, work, work.again)
+        combine_members(panel, x, k, work, work.again)
     learn_members(panel, k, y, w, work)
     return False
 
@@ -173,20 +197,75 @@ def learn_asked(panel, x, y, weight, k, work):
 @bare_kernel
 def ask_row(panel, x, k, work, s):
     """What the panel says of a row: s[:k]."""
+    take_prior(panel.alarm.counts, k, work.row.prior)
+    combine_members(panel, x, k, work, s)
+
+
+@bare_kernel
+def combine_members(panel, x, k, work, s):
+    """What the panel says of a row, with the frequencies of the classes as they are in `work`."""
     ask_members(panel, x, k, work)
     logits = work.newton.logits
-    for voice in range(work.shares.size):
-        if work.shares[voice]:
-            logits_of(logits[voice], k, logits[voice])
+    for voice in range(work.floors.size):
+        if work.floors[voice] > 0.0:
+            logits_of(logits[voice], k, logits[voice], work.floors[voice])
+    if panel.rules[0] >= 2:
+        combine(panel.slow, work.newton, k)
+        for c in range(k):
+            work.slow[c] = work.newton.p[c]
     combine(panel.newton, work.newton, k)
+    mix_combiners(panel, work, k)
     clipped_votes(work, k, s)
+
+
+@bare_kernel
+def take_prior(counts, k, prior):
+    """The frequencies of the classes so far."""
+    total = 1.0
+    for c in range(k):
+        total += counts[c]
+    for c in range(k):
+        prior[c] = (counts[c] + 1.0 / k) / total
+
+
+@bare_kernel
+def mix_combiners(panel, work, k):
+    """What the panel says: probabilities, and votes."""
+    p, votes = work.newton.p, work.votes
+    if panel.rules[0] < 2:
+        for c in range(k):
+            votes[c] = work.newton.total[c]
+        return
+    for c in range(k):
+        work.fast[c] = p[c]
+        p[c] = panel.shares[0] * work.fast[c] + panel.shares[1] * work.slow[c]
+        votes[c] = math.log(p[c] + TINY)
+    centre(votes, k)
+
+
+@bare_kernel
+def learn_combiners(panel, work, k, y, weight):
+    """Both learn by what each of them has said; their shares of the mixture move as in `combiner.learn_mixture`."""
+    p, shares = work.newton.p, panel.shares
+    if panel.rules[0] >= 2:
+        power, a = min(weight, 1.0), 1.0 / (panel.shared.stats.used[ROWS] + 2.0)
+        fast = shares[0] * math.pow(max(work.fast[y], TINY), power)
+        slow = shares[1] * math.pow(max(work.slow[y], TINY), power)
+        shares[0] = (1.0 - a) * fast / (fast + slow) + 0.5 * a
+        shares[1] = 1.0 - shares[0]
+        for c in range(k):
+            p[c] = work.slow[c]
+        learn_newton(panel.slow, work.newton, k, y, weight, SLOW_FADE, PANEL_RIDGE)
+        for c in range(k):
+            p[c] = work.fast[c]
+    learn_newton(panel.newton, work.newton, k, y, weight, FADE, PANEL_RIDGE)
 
 
 @bare_kernel
 def clipped_votes(work, k, s):
     """s[:k] by what the members have said together."""
     for c in range(k):
-        s[c] = min(max(work.newton.total[c], -REACH), REACH)
+        s[c] = min(max(work.votes[c], -REACH), REACH)
 
 
 # ------------------------------------------------------------------------------------------------ a member by itself
@@ -197,7 +276,7 @@ def ask_alone(member, x, k, work, p):
     """p[:k] of a row. Changes nothing else."""
     ask_members(member, x, k, work)
     said = work.newton.logits[0]
-    if work.shares[0]:
+    if work.floors[0] > 0.0:
         for c in range(k):
             p[c] = said[c]
     else:
@@ -246,7 +325,7 @@ class Said(NamedTuple):
     """What the panel says of one row: numbers per class that add up to its votes."""
 
     voices: np.ndarray  # float64 (voices, k) with their coefficients
-    cut: np.ndarray  # float64 (k,) what is lost where votes are cut at their limit
+    cut: np.ndarray  # float64 (k,) what is lost where votes are cut at their limit, and where combiners are mixed
     columns: np.ndarray  # float64 (encoded columns, k) of the voices of which it can be told
 
     def undivided(self) -> list[tuple[str, np.ndarray]]:
@@ -268,7 +347,7 @@ def said_by_panel(panel: Any, x: np.ndarray, k: int, tellers: dict[int, Any], *,
     """
     work, s = new_panel_work(panel, k), np.empty((1, k))
     ask_panel(panel, x, k, work, s)
-    beta, logits = panel.newton.beta, work.newton.logits
+    beta, logits = panel.shares[0] * panel.newton.beta + panel.shares[1] * panel.slow.beta, work.newton.logits
     voices = beta[:, None] * logits
     columns = np.zeros((x.shape[1], k))
     owner = owners(panel.shared.stats)
@@ -278,7 +357,7 @@ def said_by_panel(panel: Any, x: np.ndarray, k: int, tellers: dict[int, Any], *,
             parts = beta[voice] * told(work.members[i], work.row, len(owner), leave_out)
             np.add.at(columns, owner, parts)
             voices[voice] -= parts.sum(axis=0)
-    return Said(voices, s[0] - work.newton.total, columns)
+    return Said(voices, s[0] - beta @ logits, columns)
 
 
 def owners(stats: ColumnStats) -> np.ndarray | None:

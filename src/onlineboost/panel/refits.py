@@ -1,7 +1,7 @@
 """Boosted trees over the last rows, one of which is fitted anew at a time.
 
 TREES small trees whose leaves hold votes for the classes, added up. From time to time the oldest of them is taken out,
-and a new one is fitted to what the others get wrong on the rows that are remembered (those of `neighbours`): by the
+and a new one is fitted to what the others get wrong on the rows that are remembered (`remembered`): by the
 slopes of the log loss at the votes of the others, with one Newton step per leaf,
 
     g_c = w (p_c - 1[c = y])        h_c = w p_c (1 - p_c)        vote_c = -RATE sum g_c / (sum h_c + RIDGE)
@@ -30,7 +30,7 @@ from onlineboost.panel.columns import HUGE, ROWS, moved
 from onlineboost.panel.combiner import softmax
 from onlineboost.panel.least_squares import FOLD
 from onlineboost.panel.member import MEMBER, Part
-from onlineboost.panel.neighbours import RECENT
+from onlineboost.panel.remembered import LAST, RECENT
 
 TREES = 32
 DEPTH = 4
@@ -125,7 +125,7 @@ def learn(refits, work, shared, row, n, k, y, weight):
     """The row is among those that are remembered now: fit a tree if one is due."""
     t, rows = shared.stats.used[ROWS], shared.neighbours
     for c in range(k):
-        refits.said[t % RECENT, c] = work.total[c]
+        refits.said[rows.places[LAST], c] = work.total[c]
     if t + 1 >= refits.plan[DUE]:
         refit(refits, work, rows, n, min(2 * min(k, FOLD), rows.scores.shape[0]), k, t, shared.stats.seed)
 
@@ -200,7 +200,7 @@ def take_slopes(work, rows, n_rows, k, t, seed):
             else:
                 work.signs[m, c] = 1.0 if uniform(seed, REFIT, t, SKETCHES * c + m) < 0.5 else -1.0
     for row in range(n_rows):
-        p, weight = work.p[row], rows.weight[row]
+        p, weight = work.p[row], rows.weight[row] * (1.0 - rows.less[rows.y[row]])
         slack = 0.0
         for c in range(k):
             slack += p[c] * (1.0 - p[c])
@@ -370,7 +370,8 @@ def put_in(refits, work, rows, tree, n_rows, k):
         for c in range(k):
             leaf[at, c, 0] = leaf[at, c, 1] = 0.0
     for row in range(n_rows):
-        p, weight, sums = work.p[row], rows.weight[row], leaf[work.node[row]]
+        p, sums = work.p[row], leaf[work.node[row]]
+        weight = rows.weight[row] * (1.0 - rows.less[rows.y[row]])
         for c in range(k):
             sums[c, 0] += weight * p[c]
             sums[c, 1] += weight * p[c] * (1.0 - p[c])

@@ -16,19 +16,21 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from onlineboost.contracts.schema import Field, Grown, leaves, part
+from onlineboost.contracts.schema import Field, Grown, f8, i8, leaves, part
 from onlineboost.contracts.state import bytes_with, check, made, require, resized, sizes_of, values
+from onlineboost.panel.bayes import BAYES, NAIVE_BAYES
 from onlineboost.panel.columns import COLUMNS, N_CLASSES, ROWS, VALUES, WIDE, ColumnStats
 from onlineboost.panel.combiner import PANEL_RIDGE, Newton, ResetTest, new_newton
 from onlineboost.panel.cosines import COSINES
 from onlineboost.panel.eager import EAGER
 from onlineboost.panel.least_squares import LINEAR, SCALE, SCORES
 from onlineboost.panel.member import MEMBER, OUTSIDE, Part, Room, start_member
-from onlineboost.panel.neighbours import LAST_ROWS, NEAREST, NEIGHBOURS
+from onlineboost.panel.neighbours import NEAREST, NEIGHBOURS
 from onlineboost.panel.refits import REFITS
+from onlineboost.panel.remembered import LAST_ROWS
 
 # In the order in which they are asked and learn. Eager trees last: their leaves are then at hand when they learn.
-MEMBERS = (LINEAR, COSINES, NEIGHBOURS, REFITS, EAGER)
+MEMBERS = (BAYES, LINEAR, COSINES, NEIGHBOURS, REFITS, EAGER)
 
 STATS = Part("stats", ColumnStats, field=OUTSIDE)
 SHARED = (STATS, SCALE, SCORES, LAST_ROWS)
@@ -84,7 +86,13 @@ def panel_of(name: str, members: Sequence[Part]) -> Any:
     by_version = [sum(len(one.voices) for one in members if one.field.since == since) for since in versions]
     voices = Grown(*accumulate(by_version))  # files of older versions have those of their members
     own = {"shared": _of(f"{name}Shared", SHARED), "members": _of(f"{name}Members", members)}
-    kind = _named(name, {**own, "newton": Annotated[Newton, part(voices=voices)], "alarm": ResetTest})
+    combiners = {
+        "newton": Annotated[Newton, part(voices=voices)],
+        "slow": Annotated[Newton, part(voices=voices, since=2)],
+        "shares": Annotated[np.ndarray, f8(2, low=0.0, high=1.0, default=(1.0, 0.0), since=2)],  # of both
+        "rules": Annotated[np.ndarray, i8(1, low=1, high=2, default=1, since=2)],  # see panel.RULES
+    }
+    kind = _named(name, {**own, **combiners, "alarm": ResetTest})
     PARTS[kind] = Parts(SHARED, tuple(members))
     return kind
 
@@ -121,8 +129,13 @@ ALONE: dict[str, Any] = {  # by their names in files
 def new_panel(n_numeric: int, n_nominal: int, seed: int, kind: Any = Panel) -> Panel:
     """A panel that knows nothing, of no class."""
     panel = new_state(kind, n_numeric, n_nominal, seed, {})
-    voices = len(panel.newton.beta)
-    return panel._replace(newton=new_newton([1.0 / voices] * voices, PANEL_RIDGE))
+    parts = parts_of(panel)
+    first = np.zeros(len(panel.newton.beta))
+    before = [voice for member in parts.members if member.field.since == 1 for voice in member.voices]
+    first[before] = 1.0 / len(before)
+    first[NAIVE_BAYES] = 0.1
+    panel.shares[:], panel.rules[0] = 0.5, 2
+    return panel._replace(newton=new_newton(first.tolist(), PANEL_RIDGE), slow=new_newton(first.tolist(), PANEL_RIDGE))
 
 
 def new_state(kind: Any, n_numeric: int, n_nominal: int, seed: int, settings: Mapping[str, int]) -> Any:
@@ -134,6 +147,9 @@ def new_state(kind: Any, n_numeric: int, n_nominal: int, seed: int, settings: Ma
     rooms = {room.axis: room.start for room in PARTS[kind].rooms.values()}
     state = made(kind, all_sizes(PARTS[kind], {**sizes, **rooms}), {**own, **settings})
     state.shared.stats.used[COLUMNS] = n
+    for one, own_state in PARTS[kind].both(state):
+        if one.fresh is not None:
+            one.fresh(own_state)
     return state
 
 
@@ -304,6 +320,8 @@ def check_links(state: Any) -> None:
     require(stats.used[COLUMNS] == stats.dense.n_numbers + met, "the values of the panel")
     if hasattr(state, "newton"):
         check_newton(state.newton)
+        check_newton(state.slow)
+        require(abs(state.shares.sum() - 1.0) < 1e-6, "the shares of the combiners of the panel")
     for one, own in parts_of(state).both(state):
         if one.check is not None:
             one.check(own, state.shared)

@@ -1,4 +1,4 @@
-"""Charts of runs, the pages made of them, and the paper's figures: drawn by matplotlib, as SVG in the page.
+"""Charts of runs, and the paper's figures: drawn by matplotlib, as SVG in the page.
 
 A chart is a panel for each data set. Panels stand side by side where the page is wide enough, and take its colours,
 which are others on dark paper than on light. What a mark stands for is told where the mouse rests on it. All charts
@@ -22,7 +22,6 @@ import numpy as np
 
 from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.data.errors import DataError
-from onlineboost.evaluation.metrics import METRICS
 from onlineboost.evaluation.prequential import Record, smoothed
 from onlineboost.report import page
 
@@ -32,7 +31,6 @@ OF_THE_PAGE = {INK: "var(--ink)", SOFT: "var(--soft)", LINE: "var(--line)", GRID
                BLUE: "var(--blue)", SKY: "var(--sky)"}  # fmt: skip
 COLOURS = (*page.OKABE_ITO[:6], INK, "#8c7a00", page.GREY, "#bbbbbb")
 BINS = 20  # stretches that the chain is cut into
-SHOWN = {name: metric.title for name, metric in METRICS.items() if metric.about}
 FAINT = 0.01  # weights of experts below are not drawn
 FONT = "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
 STYLE = {
@@ -254,77 +252,28 @@ def _stretches(n: int) -> np.ndarray:
     return np.unique(np.linspace(0, n, min(BINS, n) + 1).round().astype(int))
 
 
-# ----------------------------------------------------------------------------------------------------- whole pages
+def rank_curves(records: Sequence[Record], look: Look) -> str:
+    """How the models rank the rare class: precision against recall, and the ROC curve."""
+    ranked = [record for record in records if "ranking" in record]
+    share = ranked[0]["ranking"]["share"]
+
+    def draw(x: str, y: str, across: str, up: str, guess: float | None, ax: Any) -> None:
+        ends = (0.0, 1.0) if guess is None else (guess, guess)
+        ax.plot((0.0, 1.0), ends, color=SOFT, linestyle=(0, (4, 3)), gid="guessing")
+        for record in ranked:
+            points, system = record["ranking"]["curves"], record["system"]
+            ax.plot(points[x], points[y], color=look.colours[system], gid=system)
+        ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02))
+        _axes(ax, across, up)
+
+    drawn = {
+        "precision and recall": partial(draw, "recall", "precision", "recall", "precision", share),
+        "ROC curve": partial(draw, "false", "found", "share of the other rows above the threshold", "recall", None),
+    }
+    return panels(drawn, key((look.colours[record["system"]], record["system"]) for record in ranked), (4.2, 2.9))
 
 
-def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str:
-    """The report of `onlineboost compare`: the same picture for any stream and any models."""
-    systems = [record["system"] for record in records]
-    colours = {system: COLOURS[i % len(COLOURS)] for i, system in enumerate(systems)}
-    look = Look([records[0]["dataset"]], systems, colours, {})
-    points = [{**record, "whose": "here"} for record in records]
-    charts_of = {
-        "Learning curves": (page.CURVES, learning_curves(records, look)),
-        "Accuracy against time": ("Up and to the left is better: more often right, in less time. Each step of the time "
-                                  "axis is ten times as long as the one before.",
-                                  accuracy_and_time(points, look, {})),
-        "Edges of the learners": (page.EDGES, spread(records, look, "edges", "edge", systems)),
-        "Weights of the votes": (page.ALPHAS, along_the_chain(records, look, "alphas", "weight (alpha)", systems)),
-    }  # fmt: skip
-    drawn = [page.section(heading, text, chart) for heading, (text, chart) in charts_of.items() if chart]
-    body = [
-        f'<h1>{escape(title)}</h1><p class="soft">{escape(subtitle)}</p>',
-        page.section("How good, how fast", "Every row was predicted before its label was learned. Blue: the best on "
-                     "the last 20 % of the rows; orange: the further behind, the stronger. Small: where the accuracy "
-                     "lies with 95 % confidence. Of log loss and ECE less is better, of all others more. The words are "
-                     "explained <a href='#words'>below</a>.", _table(records)),
-        f'<div class="pair">{"".join(drawn)}</div>',
-    ]  # fmt: skip
-    boosters = [record["system"] for record in records if "expert_weights" in record]
-    if experts := expert_weights(records, look, boosters):
-        pairs = [f"<div><h3>{escape(system)}</h3>{chart}</div>" for system, chart in experts.items()]
-        side_by_side = f'<div class="pair">{"".join(pairs)}</div>'
-        body.append(page.section("Which part of the chain is trusted", page.EXPERTS, side_by_side))
-    return page.page(title, "".join(body) + page.words(_words(records)))
-
-
-def _table(records: Sequence[Record]) -> str:
-    """A line for each model, the best first; a column of measures only where some model has them."""
-    shown = _shown(records)
-    headings = ["", "last 20 %", "all rows", *shown.values(), "CPU seconds", "rows per CPU second"]
-    best = max(record["tail"] for record in records)
-    lines = ["<tr>" + "".join(f"<th>{heading}</th>" for heading in headings) + "</tr>"]
-    for record in sorted(records, key=lambda r: -r["tail"]):
-        share = (record["tail"] - best) / (2 * page.POINTS) if record["tail"] < best else 1.0
-        rate = record["rows"] / max(record["seconds"], 1e-9)
-        values = (record.get("metrics", {}).get(name) for name in shown)
-        measures = "".join("<td>–</td>" if value is None else f"<td>{value:.3f}</td>" for value in values)
-        lines.append(
-            f'<tr><th class="row">{escape(record["system"])}</th>'
-            f"<td {page.shade(share)}><b>{record['tail']:.3f}</b></td>"
-            f"<td>{record['full']:.3f}{_interval(record)}</td>{measures}<td>{page.seconds_text(record['seconds'])}</td>"
-            f"<td>{rate:,.0f}</td></tr>"
-        )
-    return page.table(lines)
-
-
-def _shown(records: Sequence[Record]) -> dict[str, str]:
-    """The metrics that some model has, and their titles."""
-    measured = [record.get("metrics", {}) for record in records]
-    return {name: text for name, text in SHOWN.items() if any(of.get(name) is not None for of in measured)}
-
-
-def _interval(record: Record) -> str:
-    low, high = record.get("interval", (math.nan, math.nan))
-    return "" if math.isnan(low) else f"<small>{low:.3f} to {high:.3f}</small>"
-
-
-def _words(records: Sequence[Record]) -> list[str]:
-    """The words that are used on the page."""
-    shown = {"edges": ("learner", "edge"), "alphas": ("weight of a vote (alpha)",), "snapshots": ("expert", "Hedge")}
-    drawn = [word for name, words in shown.items() if any(name in record for record in records) for word in words]
-    interval = ["interval"] if any(_interval(record) for record in records) else []
-    return ["test, then train", "last 20 %", *interval, *_shown(records).values(), *drawn]
+# ----------------------------------------------------------------------------------------------------- pictures
 
 
 def draw_potentials(n_learners: int, gammas: Sequence[float], most_classes: int, out: str) -> list[Path]:

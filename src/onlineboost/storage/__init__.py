@@ -1,6 +1,6 @@
 """Model files, the part that knows nothing of models: bytes on disk, what is wrong with them, and plain values in JSON.
 
-`container` is the format (docs/model-format.md): a short preamble, a JSON header, arrays; it replaces a file as a whole
+`container` is the format (storage/FORMAT.md): a short preamble, a JSON header, arrays; it replaces a file as a whole
 or not at all. `values` writes labels and settings of many types as JSON. Public are the errors, which are here. Imports
 nothing of the package but `_compile`; all but that may import it.
 """

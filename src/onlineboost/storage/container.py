@@ -1,4 +1,4 @@
-"""The format of model files: 32 bytes that say what follows, a header in JSON, then arrays. See docs/model-format.md.
+"""The format of model files: 32 bytes that say what follows, a header in JSON, then arrays. See storage/FORMAT.md.
 
 Where an array begins follows from those before it: nothing in a file can contradict itself there. Every byte is
 accounted for, by a checksum or as a zero.
@@ -119,6 +119,8 @@ def read(path: str | os.PathLike[str], *, mapped: bool = False) -> Container:
     With `mapped`, large arrays of float64 stay in the file and are neither read nor checked: the system fetches what is
     asked for. They may be written to; the file stays as it is.
     """
+    if os.path.isdir(path):
+        raise _is_folder(path)
     with open(path, "rb") as file:
         name = os.fspath(path)
         size = os.fstat(file.fileno()).st_size
@@ -180,7 +182,7 @@ def _no_model(head: bytes, name: str) -> NotAModelFile | DamagedModelFile:
         return DamagedModelFile(
             f"{name}: its line ends have been changed: it was copied as text. Copy it again, as a binary file"
         )
-    hint = "it begins otherwise" if head else "it is empty"
+    hint = "its first bytes are not those of one" if head else "it is empty"
     if head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05":
         hint = "it looks like a pickle. If you trust it, read it with pickle.load, which runs what is in it"
     return NotAModelFile(f"{name} is not a model file: {hint}")
@@ -289,6 +291,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.close(handle)
 
 
+def _is_folder(path: str | os.PathLike[str]) -> IsADirectoryError:
+    return IsADirectoryError(errno.EISDIR, "it is a folder: name a file", os.fspath(path))
+
+
 def _mode(target: Path) -> int | None:
     """Who may do what with the file that is there; None: there is none."""
     try:
@@ -296,7 +302,7 @@ def _mode(target: Path) -> int | None:
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(found):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+        raise _is_folder(target)
     if not stat.S_ISREG(found):  # os.replace would put a file in place of /dev/null
         raise OSError(errno.EINVAL, "it is a device or a pipe, not a file", str(target))
     return stat.S_IMODE(found)

@@ -1,16 +1,18 @@
 """The paper's theorems as a tool: what error to expect, how many learners and examples it takes, what nobody can beat.
 
-Every bound has all its constants. docs/theory.md says what each means to a user and has the proofs, where they are not
+Every bound has all its constants. docs/theory.md says what each means, theory/PROOFS.md has the proofs if they are not
 the paper's: several of its constants do not follow from its proofs, and several can be better. k is the number of
 classes, N of learners, T of examples; gamma is an edge over random guessing, S an excess loss (`measure_edge` measures
 both), delta the probability that a bound fails. The files: `upper_bounds` (Theorems 1 and 3), `lower_bounds` (Theorem
 2), `planning` (the bounds solved for N and T), `weak_learning` (the edge of a learner, and learners sure to have one),
-`simulate` (boosters on votes with a given edge), `guarantee` (what is guaranteed for a run), and `checks`. Users,
+`simulate` (boosters on votes with a given edge), `guarantee` (what is guaranteed for a run),
+`coverage` (of prediction sets), and `checks`. Users,
 reports and the command line may import this package, the latter when a command needs it, since it takes scikit-learn
 along; nothing that it imports itself (estimators, chain, boosters, _compile) may.
 """
 
-from onlineboost.theory.guarantee import Guarantee, LossGuarantee, guarantee, mixture_bound
+from onlineboost.theory.coverage import coverage_bounds
+from onlineboost.theory.guarantee import Guarantee, LossGuarantee, NoGuarantee, guarantee, mixture_bound
 from onlineboost.theory.lower_bounds import (
     edge_of_votes,
     excess_of_votes,
@@ -74,6 +76,7 @@ __all__ = [
     "Guarantee",
     "Link",
     "LossGuarantee",
+    "NoGuarantee",
     "Outcome",
     "Simulation",
     "adaptive_regret_bounds",
@@ -82,6 +85,7 @@ __all__ = [
     "best_expert_bound",
     "chernoff_error",
     "chernoff_learners",
+    "coverage_bounds",
     "draw_labels",
     "draw_votes",
     "edge_gain",

@@ -1,7 +1,7 @@
 """What the theorems say of a run that was made: the edges shown, the bounds they imply, the mistakes.
 
 What is said holds for the run at hand: for the weights that its rows had, for classes that came late, and for the ways
-in which experts were followed. What does not hold for it is left out. docs/theory.md has the proofs.
+in which experts were followed. What does not hold for it is left out. theory/PROOFS.md has the proofs.
 """
 
 from __future__ import annotations
@@ -28,11 +28,19 @@ from onlineboost.estimators.online_mbbm import OnlineMBBM
 from onlineboost.panel.columns import LIGHTEST
 from onlineboost.panel.combiner import FORECAST_NAMES
 from onlineboost.theory.checks import check_delta, check_numbers
+from onlineboost.theory.coverage import coverage_lines, covered
 from onlineboost.theory.upper_bounds import best_expert_bound, hedge_bound
 from onlineboost.theory.weak_learning import sure_edges
 
 
-def mixture_bound(losses: Sequence[float], T: int, switches: int = 0, n_forecasts: int | None = None) -> float:
+def mixture_bound(
+    losses: Sequence[float],
+    T: int,
+    switches: int = 0,
+    n_forecasts: int | None = None,
+    *,
+    shares: Sequence[float] | None = None,
+) -> float:
     """The most that the mixture of forecasts behind a panel can lose, in log loss, on any stretch of rounds up to T.
 
     Weights of examples are 1 at most: a row of weight w counts w times in all losses.
@@ -48,6 +56,8 @@ def mixture_bound(losses: Sequence[float], T: int, switches: int = 0, n_forecast
         How often another forecast is followed.
     n_forecasts
         By default as many as there are losses.
+    shares
+        The first shares of the forecasts; by default they are all alike.
 
     Examples
     --------
@@ -59,7 +69,14 @@ def mixture_bound(losses: Sequence[float], T: int, switches: int = 0, n_forecast
     if switches and (n_forecasts is None or len(known) != 1):
         raise ValueError("with switches, give one loss, that of the forecasts followed in turn, and n_forecasts")
     n = len(known) if n_forecasts is None else check_int("n_forecasts", n_forecasts, len(known))
-    return float(known.min()) + math.log(n) + math.log(T) + switches * math.log(n * T)
+    first = np.full(n, 1.0 / n) if shares is None else check_numbers("shares", shares, low=0.0)
+    if len(first) != n or not (first > 0.0).all() or abs(first.sum() - 1.0) > 1e-6:
+        raise ValueError(f"shares must be {n} numbers above 0 that add up to 1, one for each forecast; got {shares!r}")
+    prices = -np.log(first if len(known) == n else first.min())
+    return float((known + prices).min()) + math.log(T) + switches * (math.log(T) - math.log(first.min()))
+
+
+Covered = dict[str, tuple[float, float, float]] | None
 
 
 @dataclass(frozen=True)
@@ -71,6 +88,7 @@ class LossGuarantee:
     learners: int
     mistakes: int  # made, as given
     losses: dict[str, float]  # in log loss, of each forecast; a row counts by its weight, 1 at most
+    shares: dict[str, float]  # of the mixture, of each forecast, to begin with
     lost: float  # in log loss, of the mixture of them
     loss_bound: float  # on that, given the losses of the forecasts
     mistake_bound: float  # a mistake costs log 2 at least, times the row's weight, or was about a class not yet met
@@ -78,6 +96,7 @@ class LossGuarantee:
     late: int = 0  # rows of a class not met before, which nothing could predict
     calibrated: bool = False  # whether what is predicted is the mixture after calibration
     delta: float = 0.0
+    covered: Covered = None  # by the prediction sets of some levels: the share, and its bounds
 
     def __str__(self) -> str:
         return _as_text(self.lines())
@@ -88,12 +107,17 @@ class LossGuarantee:
     def lines(self, verbose: bool = False) -> list[tuple[str, str]]:
         """What it says, in words: (heading, text)."""
         n, best = self.examples, min(self.losses, key=lambda name: self.losses[name])
+        least = min(self.losses, key=lambda name: self.losses[name] - math.log(self.shares[name]))
+        whose = "that" if least == best else f"the loss of {least}"
         each = "; a row counts by its weight, and 1 at most" if self.weighted else f", {self.lost / n:.4f} per example"
         out = [
             ("mistakes made", f"{self.mistakes:,} of {n:,}"),
             ("log loss", f"{self.lost:,.1f} in all{each}{', before calibration' if self.calibrated else ''}"),
             ("best forecast", f"{best}: {self.losses[best]:,.1f}"),
-            ("bound on log loss", f"at most {self.loss_bound:,.1f}: that, log {len(self.losses)} and log {n:,}"),
+            (
+                "bound on log loss",
+                f"at most {self.loss_bound:,.1f}: {whose}, log {1.0 / self.shares[least]:.3g} and log {n:,}",
+            ),
         ]
         if self.late:
             out.insert(
@@ -105,26 +129,30 @@ class LossGuarantee:
             why = "each has cost log 2 or more" + (" times its weight" if self.weighted else "")
             why += f", but for {self.late:,} first rows of classes" if self.late else ""
             out.append(("bound on mistakes", f"at most {self.mistake_bound:,.0f}: {why}"))
-        return out
+        return out + coverage_lines(self.covered, verbose)
 
 
 def _loss_guarantee(clf: Any, mistakes: int, late: int) -> LossGuarantee:
     model = clf._fitted()
     chain = model.chain
-    *losses, lost = np.maximum(cast(Stacking, chain.end).mixture.lost, 0.0).tolist()  # rounding takes some below 0
-    bound = mixture_bound(losses, chain.t)
+    mixture = cast(Stacking, chain.end).mixture
+    *losses, lost = np.maximum(mixture.lost, 0.0).tolist()  # rounding takes some below 0
+    shares = mixture.first.tolist()
+    bound = mixture_bound(losses, chain.t, shares=shares)
     return LossGuarantee(
         model=type(clf).__name__,
         examples=chain.t,
         learners=chain.n_learners,
         mistakes=mistakes,
         losses=dict(zip(FORECAST_NAMES, losses, strict=True)),
+        shares=dict(zip(FORECAST_NAMES, shares, strict=True)),
         lost=lost,
         loss_bound=bound,
         mistake_bound=bound / (math.log(2.0) * max(chain.lightest, LIGHTEST)) + late,
         weighted=_is_weighted(chain),
         late=late,
         calibrated=model.calibration is not None,
+        covered=covered(model.sets),
     )
 
 
@@ -155,6 +183,7 @@ class Guarantee:
     lost: float | None = None  # weight of the rows whose label is not strictly ahead in all N votes
     lost_promised: float | None = None  # the potential times the weight of all rows
     adaptive_bound: float | None = None  # on `lost`, if gammas are adaptive: docs/adaptive.md
+    covered: Covered = None  # by the prediction sets of some levels: the share, and its bounds
 
     def __str__(self) -> str:
         return _as_text(self.lines())
@@ -199,7 +228,20 @@ class Guarantee:
             out.append(("majority of all votes", text))
             if self.adaptive_bound is not None and (verbose or self.adaptive_bound <= n):
                 out.append(("bound from gammas", f"lost {_says(self.adaptive_bound, n)}, whatever the learners do"))
-        return out
+        return out + coverage_lines(self.covered, verbose)
+
+
+@dataclass(frozen=True)
+class NoGuarantee:
+    """Nothing is guaranteed for a run, and why. It counts as False."""
+
+    why: str
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return f"nothing is guaranteed: {self.why}"
 
 
 def _as_text(lines: list[tuple[str, str]]) -> str:
@@ -211,12 +253,13 @@ def _says(bound: float, n: int) -> str:
     return f"at most {bound:,.0f}" if bound <= n else f"at most {bound:,.0f} (says nothing)"
 
 
-def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossGuarantee | None:
-    """What the theorems say of a fitted booster that has some; None for others, and for one class or no row.
+def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossGuarantee | NoGuarantee:
+    """What the theorems say of the run that a fitted booster has made.
 
     ``mistakes`` are those of predictions that were each made when all rows before had been learned, as
-    `test_then_train` does it. Where rows have waited for their labels (`learn_pending`), where mistakes count by
-    `class_weight` or `cost_matrix`, and for models that an older version has saved, it is None. Its text is in words.
+    `test_then_train` does it. Its text is in words. Where no theorem holds it counts as False, and its text says why:
+    other models, no row or one class, rows that have waited for their labels (`learn_pending`), `class_weight` or
+    `cost_matrix`, models that an older version has saved.
 
     Examples
     --------
@@ -226,22 +269,28 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossG
     >>> found = guarantee(clf, wrong.sum())
     >>> found.mistakes <= found.vote_bound
     True
+    >>> print(guarantee(AdaBoostOLM(20).learn_one([1.0], "a"), 1))
+    nothing is guaranteed: fewer than two classes are known
     """
     check_delta(delta)
     mistakes = check_int("mistakes", mistakes, 0)
-    if _theorems.dispatch(type(clf)) is _theorems.dispatch(object) or clf._fitted().k < 2:
-        return None
+    if _theorems.dispatch(type(clf)) is _theorems.dispatch(object):
+        return NoGuarantee(f"no theorem is about {type(clf).__name__}")
     model = clf._fitted()
     chain = model.chain
-    if not chain.t or len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
-        return None
+    if model.k < 2 or not chain.t:
+        return NoGuarantee("no row has been learned" if not chain.t else "fewer than two classes are known")
+    if len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
+        return NoGuarantee("mistakes count by class_weight or cost_matrix, and in the theorems all count alike")
     if mistakes > chain.t:
         raise ValueError(
             f"mistakes is {mistakes:,}, but the model has learned {chain.t:,} rows: count those of its own run, "
             f"without rows of weight 0"
         )
-    if chain.conduct is None or chain.conduct & AWAITED:
-        return None
+    if chain.conduct is None:
+        return NoGuarantee("the model is from a file of an older version, which does not say how its rows were learned")
+    if chain.conduct & AWAITED:
+        return NoGuarantee("rows have waited for their labels, and the theorems are about labels that come at once")
     late = 0 if model.labels.fixed else model.k  # each class that was not announced has come late, in a row of its own
     if chain.panel is not None:
         return _loss_guarantee(clf, mistakes, late)
@@ -257,6 +306,7 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossG
         "best_expert_mistakes": float(wrong.min()),
         "weighted": _is_weighted(chain),
         "late": late,
+        "covered": covered(model.sets),
     }
     if followed:
         # The table has two events that can fail: the draws of Hedge, and the confidence of the edges.

@@ -52,7 +52,7 @@ def shrinking_edge(
     """The edge of a learner that gets as close to gamma as the room it has made for itself allows.
 
     ``room`` is the most by which the costs have stayed below (1 - gamma) / k sum w + S so far, at least S. Votes from
-    u_edge, anew for every example and its weight, satisfy the condition with (delta, gamma, S) for all T, and the edge
+    u_edge, drawn for every example and its weight, satisfy the condition with (delta, gamma, S) for all T, and the edge
     tends to gamma: as room grows, or as the weights fall to 0. Every time that the room is four times as large, S_j =
     4^(j-1) S, the edge is that of `edge_of_votes` for S_j / weight and delta / 2^j.
 
@@ -169,7 +169,7 @@ def useless_rounds(n_classes: int, gamma: float, excess_loss: float, delta: floa
 
 
 def least_examples(n_classes: int, gamma: float, error: float, excess_loss: float, delta: float) -> int:
-    """No booster has made less than a share ``error`` of mistakes before so many examples, on some learners.
+    """No booster has made less than a share ``error`` of mistakes before this many examples, on some learners.
 
     (1 - 1/k) T_0 / error: learners that just guess for T_0 rounds leave the booster guessing too.
 

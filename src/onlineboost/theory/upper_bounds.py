@@ -1,6 +1,6 @@
 """What the boosters promise: the error of OnlineMBBM (Theorem 1), and the mistakes of Adaboost.OLM (Theorem 3).
 
-docs/theory.md has the proofs where they are not the paper's.
+theory/PROOFS.md has the proofs where they are not the paper's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onlineboost.theory.checks import check_delta, check_excess_loss, check_numb
 
 MOST_EXACT = 50_000  # learners: up to here planning computes phi_N(0), beyond it takes the Chernoff bound
 BERRY_ESSEEN = 0.4748  # Shevtsova 2011
-EXACT_WEIGHTS = 500  # learners: the weights of so many, from the last one back, are exact in `weight_sum`
+EXACT_WEIGHTS = 500  # learners: the weights of this many, from the last one back, are exact in `weight_sum`
 LIKELIEST = 0.46883  # the largest sqrt(z) e^-z I_0(z): no probability of Bin(m, p) is above this / sqrt(m p (1 - p))
 
 

@@ -5,7 +5,7 @@ A learner satisfies the condition (Definition onlineWLC) with edge gamma and exc
     sum_t w_t C_t[y_t, l_t] <= (1 - gamma) / k sum_t w_t + S,
 
 where l_t are its votes, the weights w_t lie in [0, 1], and the rows of the cost matrices C_t have C[y, y] = 0, no
-negative entry, and sum 1. Random guessing has gamma = 0. docs/theory.md has the proofs.
+negative entry, and sum 1. Random guessing has gamma = 0. theory/PROOFS.md has the proofs.
 
 Learning with expert advice makes a learner that is sure to satisfy the condition: `lea` and `link`, at the end.
 """
@@ -37,7 +37,7 @@ from onlineboost.theory.checks import (
 
 ROUNDING = 1e-9
 GRID = 0.1  # steps of log T in which `excess_of_regret` looks for the largest excess,
-LEAST_T, MOST_T = 160, 700  # so many at least, to T = 10^7, and at most, to 10^30
+LEAST_T, MOST_T = 160, 700  # this many at least, to T = 10^7, and at most, to 10^30
 
 
 @dataclass(frozen=True, eq=False)

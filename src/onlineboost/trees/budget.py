@@ -21,12 +21,12 @@ import numpy as np
 from onlineboost._compile.jit import bare_kernel, inlined_kernel, kernel
 from onlineboost.trees.state import GAVE_UP, HIGH, LOW, N_FREE_STATS, N_STATS, WAITING
 
-QUARTER = 4  # one leaf in so many gives up its statistics at a time
+QUARTER = 4  # one leaf in this number gives up its statistics at a time
 
 
 @bare_kernel
 def may_split(forest, i, branches, classes):
-    """Whether tree i has room for so many new leaves, with so many class rows each."""
+    """Whether tree i has room for `branches` new leaves, with `classes` class rows each."""
     own = forest.budget[i]
     fits = own.nodes + branches <= own.most_nodes and own.rows + branches * classes <= own.most_rows // 4 * 3
     if not fits:
@@ -111,7 +111,7 @@ def give_up(forest, i, leaf):
 
 @kernel
 def leaves_of(nodes, details, root, n_nodes):
-    """The leaves below a root, in some order; the tree has so many nodes."""
+    """The leaves below a root, in some order; the tree has `n_nodes` nodes."""
     leaves = np.empty(n_nodes, np.int64)
     leaves[0] = root
     found, todo = 0, 1  # leaves[:found] are leaves, those up to todo are to be looked at
@@ -160,7 +160,7 @@ def make_way(forest, i, leaf, row):
 def ask_again(forest, i, leaf):
     """A leaf of tree i that has no statistics may have some, if it is promising.
 
-    Naive Bayes, which knows nothing of what the leaf has learned before, has to prove itself anew.
+    Naive Bayes, which knows nothing of what the leaf has learned before, has to prove itself again.
     """
     if promise(forest.rows, forest.nodes[leaf].first) > forest.budget[i].bar:
         forest.details[leaf].heavy = WAITING

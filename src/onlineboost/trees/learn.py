@@ -31,7 +31,7 @@ from onlineboost.trees.state import (
     LeafRule,
 )
 
-PRIOR_EXAMPLES = 3.0  # naive Bayes: a class's variance starts from the column's, with the weight of so many examples
+PRIOR_EXAMPLES = 3.0  # naive Bayes: a class's variance starts from the column's, with the weight of this many examples
 
 
 @inlined_kernel

@@ -40,7 +40,7 @@ LEAST_STATS, LEAST_NODES, LEAST_ROWS = 4, 8, 16  # that a tree can do something 
 
 
 def stat_bytes(width: int) -> int:
-    """Bytes of a row of statistics of so many numbers, with its place in the list of free ones."""
+    """Bytes of a row of statistics of this many numbers, with its place in the list of free ones."""
     return 8 * width + 4
 
 
@@ -51,7 +51,7 @@ def least_share(width: int, k: int) -> int:
 
 
 def allotted(forest: Forest, share: float, width: int) -> Forest:
-    """The same forest where each tree may have so many bytes; rows of statistics will be `width` numbers wide.
+    """The same forest where each tree may have this many bytes; rows of statistics will be `width` numbers wide.
 
     Trees that have more give up statistics, and leaves are put together again.
     """
@@ -251,7 +251,7 @@ def _trimmed(forest: Forest, width: int) -> Forest:
 
 
 def widen(forest: Forest, nominal_sizes: list[int], birth: list[list[int]]) -> Forest:
-    """The same forest with room for so many values in its nominal columns, and the rounds of their first appearance."""
+    """The same forest with room for more values in its nominal columns, and the rounds of their first appearance."""
     offset = nominal_layout(forest.n_numeric, nominal_sizes)
     born = np.full(offset[-1] - offset[0], NOT_BORN)
     for start, stop, rounds in zip(offset[:-1] - offset[0] + 1, offset[1:] - offset[0], birth, strict=True):
@@ -278,7 +278,7 @@ def laid_out(forest: Forest, offset: np.ndarray) -> Forest:
 
 
 def with_columns(forest: Forest, numeric: int, nominal: int) -> Forest:
-    """The same trees with so many more columns of each kind, the last of their kind, in which nothing has been met."""
+    """The same trees with more columns of each kind, the last of their kind, in which nothing has been met."""
     before, n = forest.n_numeric, forest.n_numeric + numeric
     sizes = [*(np.diff(forest.offset) - 1).tolist(), *[0] * nominal]
     features = forest.nodes["feature"][: forest.used[N_NODES]]

@@ -24,7 +24,7 @@ SAME_MERIT = 1e-9  # bits; merits that differ by less differ by rounding alone
 
 @bare_kernel
 def candidates(key, t, n, out):
-    """The columns of n a leaf looks at in round t, in increasing order: as many as `out` has room for, drawn anew."""
+    """The columns of n a leaf looks at in round t, in increasing order: as many as fit into `out`, drawn each time."""
     m = 0
     for c in range(n):
         if uniform(key, COLUMNS, c, t) * (n - c) < out.size - m:  # as many as are needed, of those that are left

@@ -222,7 +222,7 @@ def with_room(room: int, needed: int, most: int, shape: tuple[int, ...], kind: A
 
 
 def make_room(forest: Forest, nodes: int, rows: int, stats: int) -> Forest:
-    """The same forest with room for so many more nodes, class rows and rows of statistics."""
+    """The same forest with room for this many more nodes, class rows and rows of statistics."""
     used, budget = forest.used, forest.budget
     new: dict[str, Any] = {}
     if used[N_NODES] + nodes > len(forest.nodes):

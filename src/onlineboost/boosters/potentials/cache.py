@@ -46,12 +46,12 @@ def build_cache(tables: Tables, megabytes: float = 64.0) -> Cache:
     >>> find_costs(cache, s, tables.reach[6], tables.key[6])
     -1
     >>> at = make_costs(cache)
-    >>> find_costs(cache, s, tables.reach[6], tables.key[6]) == at
+    >>> bool(find_costs(cache, s, tables.reach[6], tables.key[6]) == at)
     True
-    >>> want_rows(cache, at, 0, np.arange(3), np.zeros(3), 3)  # the row of label 0
+    >>> bool(want_rows(cache, at, 0, np.arange(3), np.zeros(3), 3))  # the row of label 0
     True
     >>> make_rows(tables, cache, at, 6)
-    >>> round(label_weight(cache, at, 0), 4)
+    >>> float(round(label_weight(cache, at, 0), 4))
     0.54
     """
     k, N = tables.n_classes, tables.n_learners

@@ -19,7 +19,7 @@ class Dense(NamedTuple):
     """phi_m(s) for all states s within reach of N learners.
 
     The votes of the k - 1 labels other than r, sorted, are a partition of their sum v; s_r is what is missing to the
-    total. Partitions are numbered by v, then by rank, so that the states of level m are the first so many of them.
+    total. Partitions are numbered by v, then by rank, so that the states of level m are the first ones.
     """
 
     phi: Floats  # levels m = 0..N, one after the other; the one state of level N is the start

@@ -52,7 +52,7 @@ class Races(NamedTuple):
     """Poisson counts in the frequency domain, one set for each rate Lambda of the ladder.
 
     Row i of a table is for the limit c = i - 1, so i = T + deficit. Row 0 is only met by the label that wins, and its
-    factor is left out. Frequencies come in groups of so many lanes, real and imaginary parts apart: then the numbers of
+    factor is left out. Frequencies come in groups of lanes, real and imaginary parts apart: then the numbers of
     one group and of all T in a row are one stretch of memory, whatever the deficit, and one long loop.
     """
 

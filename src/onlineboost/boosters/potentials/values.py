@@ -160,7 +160,7 @@ def weight_bounds(n_classes: int, n_learners: int, gamma: float | ArrayLike, *, 
 
         (k - 1) max_x b(x),   b(x) the probability of x right votes of the N - i to come,
 
-    which is O(k^{3/2} / sqrt(N - i)), against the k^{5/2} of Lemma weightBound; docs/potentials.md has the proof.
+    which is O(k^{3/2} / sqrt(N - i)), against the k^{5/2} of Lemma weightBound; theory/PROOFS.md has the proof.
     With two classes and gamma = 0 it is exact.
 
     Examples

@@ -1,0 +1,266 @@
+"""onlineboost serve, which starts the live service, and onlineboost replay, which learns its log again."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import socket
+import sys
+import time
+import urllib.request
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onlineboost import lookup
+from onlineboost.cli.main import make_model, text_table, visible
+
+FOLDER = click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+NEEDED = ("msgspec", "uvicorn", "httptools")
+MB = 1_000_000
+
+
+def _check_installed() -> None:
+    if sys.platform == "win32":
+        raise ValueError("the service runs on Linux and macOS: on Windows, in a container or in WSL")
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise ValueError(f"the service needs {', '.join(missing)}: pip install 'onlineboost[serve]'")
+
+
+# arguments: the options of the command
+@click.command()
+@FOLDER
+@click.option("--model", type=click.Choice(lookup.names()), help="Model of a new FOLDER [default: online-boost].")
+@click.option("--learners", type=click.IntRange(1), help="Number of weak learners of a new FOLDER's model.")
+@click.option(
+    "--start-from",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A saved model that a new FOLDER begins with.",
+)
+@click.option(
+    "--shadow",
+    "shadows",
+    multiple=True,
+    metavar="MODEL[:LEARNERS]",
+    help="A model that learns beside the one that answers, to compare; can be repeated.",
+)
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    help="A stream to read: - for NDJSON on stdin, a .csv file that grows, kafka://SERVER:PORT/TOPIC, "
+    "nats://SERVER:PORT/SUBJECT; can be repeated.",
+)
+@click.option("--target", default="label", show_default=True, help="Column of a .csv --source with the labels.")
+@click.option("--demo", is_flag=True, help="Stream a made-up data set, which changes now and then, into it.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
+@click.option("--token", envvar="ONLINEBOOST_TOKEN", help="What clients have to send; or set ONLINEBOOST_TOKEN.")
+@click.option("--most-body", default=16, show_default=True, type=click.IntRange(1), help="MB of a request, at most.")
+@click.option(
+    "--most-waiting",
+    default=10_000_000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Events that wait for labels, at most; then the oldest go.",
+)
+@click.option(
+    "--behind",
+    default=10_000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Examples that the model may be behind; those that come then have to wait.",
+)
+@click.option(
+    "--keep",
+    default=90.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Days that events are kept.",
+)
+def serve(
+    folder: Path,
+    model: str | None,
+    learners: int | None,
+    start_from: Path | None,
+    shadows: tuple[str, ...],
+    sources: tuple[str, ...],
+    target: str,
+    demo: bool,
+    host: str,
+    port: int,
+    token: str | None,
+    most_body: int,
+    most_waiting: int,
+    behind: int,
+    keep: float,
+) -> None:
+    """Serve the model in FOLDER: predict, learn each event once and for good, and show how it goes.
+
+    A FOLDER that is not there is made, with a new model. docs/live.md tells the rest.
+
+    \b
+    onlineboost serve live
+    onlineboost serve live --model adaboost-olm --learners 10 --port 8000
+    """
+    _check_installed()
+    from onlineboost.service.brokers import source
+    from onlineboost.service.server import run
+    from onlineboost.service.service import Options, lock
+    from onlineboost.service.sources import Demo, Source
+
+    if token is None and not _is_loopback(host):
+        raise click.BadParameter(
+            f"{host} can be reached by others: give a --token, which they have to send", param_hint="--host"
+        )
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    _open(folder, model, learners, start_from)
+    lock(folder).close()  # an error if another process serves it
+    for shadow in shadows:
+        _add_shadow(folder, shadow)
+    read: list[Source] = [source(given, target) for given in sources]
+    options, more = Options(most_waiting, behind, keep), [Demo()] if demo else []
+    run(
+        folder,
+        options,
+        host,
+        port,
+        token=token,
+        most_body=most_body * MB,
+        sources=[*read, *more],
+        ready=lambda url: click.echo(f"Serving {visible(str(folder))} on {url}", err="-" in sources),
+    )
+
+
+def _add_shadow(folder: Path, given: str) -> None:
+    """A challenger, unless it is there."""
+    from onlineboost.service.service import create
+
+    name, _, learners = given.partition(":")
+    if name not in lookup.names() or (learners and not learners.isdecimal()):
+        raise click.BadParameter(f"{given!r} is no model: they are {', '.join(lookup.names())}", param_hint="--shadow")
+    of = int(learners) if learners else None
+    create(folder, make_model(name, seed=0, jobs=1, learners=of), given.replace(":", "-"))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return all(ipaddress.ip_address(found[4][0]).is_loopback for found in socket.getaddrinfo(host, None))
+    except (OSError, ValueError):
+        return False
+
+
+def _open(folder: Path, model: str | None, learners: int | None, start_from: Path | None) -> None:
+    """Make the folder, unless it is there; then it says which model it has."""
+    from onlineboost.files.files import load
+    from onlineboost.service.follower import BEGIN
+    from onlineboost.service.service import MAIN, create
+
+    made = make_model(model or "online-boost", seed=0, jobs=1, learners=learners)
+    models = sorted(folder.glob(f"*/{BEGIN}"), key=lambda path: path.parent.name != MAIN)
+    if models:
+        if (model or learners) and repr(found := load(models[0])) != repr(made):
+            raise ValueError(
+                f"{folder} has a model already, which is {found!r}: leave --model and --learners out. `onlineboost "
+                f"replay {folder} --model ...` tells how another one would do on the same events"
+            )
+    elif folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"{folder} is neither empty nor was it made by `onlineboost serve`: name another folder")
+    else:
+        create(folder, load(start_from) if start_from is not None else made)
+
+
+@click.command()
+@FOLDER
+@click.option("--name", default="main", show_default=True, help="Which of the models of FOLDER to begin with.")
+@click.option("--model", type=click.Choice(lookup.names()), help="Another model instead, new.")
+@click.option("--learners", type=click.IntRange(1), help="Its number of weak learners.")
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Save the model to this file at the end.")
+@click.option("--check", is_flag=True, help="Compare with the snapshot in FOLDER, up to its place, bit for bit.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def replay(
+    folder: Path, name: str, model: str | None, learners: int | None, save: Path | None, check: bool, as_json: bool
+) -> None:
+    """Learn the events of FOLDER again, in the same order, and tell how well each was predicted before.
+
+    Without --model the result is the model that is served, bit for bit. FOLDER may be served meanwhile.
+
+    \b
+    onlineboost replay live --check
+    onlineboost replay live --model adaboost-olm --learners 50
+    """
+    _check_installed()
+    from onlineboost.service.replay import Replay
+
+    if check and (model or learners):
+        raise click.BadParameter("it is for the model of FOLDER, without --model and --learners", param_hint="--check")
+    other = make_model(model or "online-boost", seed=0, jobs=1, learners=learners) if model or learners else None
+    done = Replay(folder, name, other)
+    figures: dict[str, Any] = done.run(to_snapshot=check)
+    if check:
+        figures["same as the snapshot"] = done.is_snapshot()
+    if save is not None:
+        done.clf.save(save)
+    if as_json:
+        click.echo(json.dumps(figures, indent=2))
+    else:
+        for key, value in figures.items():
+            click.echo(f"{key:<22} {f'{value:.4f}' if isinstance(value, float) else value}")
+    if check and not figures["same as the snapshot"]:
+        raise SystemExit(1)
+
+
+@click.command()
+@click.argument("url", default="http://127.0.0.1:8000")
+@click.option("--token", envvar="ONLINEBOOST_TOKEN", help="Of the service; or set ONLINEBOOST_TOKEN.")
+@click.option("--once", is_flag=True, help="Print it once, and end.")
+def top(url: str, token: str | None, once: bool) -> None:
+    """Watch a live service in the terminal.
+
+    \b
+    onlineboost top
+    onlineboost top http://127.0.0.1:8000 --once
+    """
+    from rich.console import Console, Group
+    from rich.live import Live
+
+    def ask() -> Any:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(url.rstrip("/") + "/model", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return json.load(answer)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{url}: no service answers there ({error}). Start one with onlineboost serve") from None
+
+    now = ask()
+    if once:
+        Console().print(*_tables(now, now))
+        return
+    with Live(Group(*_tables(now, now)), auto_refresh=False) as live:
+        while True:
+            time.sleep(1.0)
+            before, now = now, ask()
+            live.update(Group(*_tables(now, before)), refresh=True)
+
+
+def _tables(now: Any, before: Any) -> list[Any]:
+    """Models, requests, and the log; rates since `before`."""
+    seconds, log = max(now["now"] - before["now"], 1e-9), now["log"]
+    models = text_table(("model", "right", "balanced", "log loss", "learned", "behind", "memory"), left=("model",))
+    for model in now["models"]:
+        figures = [model["last"][name] for name in ("accuracy", "balanced_accuracy", "log_loss")]
+        shown = ["-" if value is None else f"{value:.4f}" for value in figures]
+        memory = f"{model.get('memory', {}).get('bytes', 0) / MB:,.1f} MB"
+        models.add_row(model["name"], *shown, f"{model['place']:,}", f"{model['behind']:,}", memory)
+    requests = text_table(("request", "how many", "a second", "p50 ms", "p99 ms"), left=("request",))
+    for path, took in now["requests"].items():
+        rate = (took["count"] - before["requests"].get(path, {"count": 0})["count"]) / seconds
+        requests.add_row(path, f"{took['count']:,}", f"{rate:,.0f}", *(f"{1e3 * took[p]:,.2f}" for p in ("p50", "p99")))
+    waiting = f"{log['waiting']:,} events wait for labels, the oldest for {log['oldest']:,.0f} s"
+    size = f"log {log['bytes'] / MB:,.1f} MB, {log['dead']:,} dead letters"
+    return [models, requests, waiting, size, *(f"problem: {problem}" for problem in now["problems"])]

@@ -1,0 +1,105 @@
+"""Sources by name, and those of brokers: Kafka, and NATS with JetStream. Messages are lines as on stdin.
+
+Where to go on stands in the log, in the same transaction as what was read, so each message is taken once; nothing is
+left with the broker. One process reads all partitions of a topic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from onlineboost.data.errors import DataError
+from onlineboost.service.messages import Read
+from onlineboost.service.service import Service
+from onlineboost.service.sources import AT_ONCE, PAUSE, GrowingFile, Pipe, Source, take
+
+
+class Kafka:
+    """A topic; of transactions, what was committed."""
+
+    def __init__(self, servers: str, topic: str) -> None:
+        self.servers, self.topic, self.name = servers, topic, f"kafka {topic}"
+
+    async def run(self, service: Service) -> None:
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+        settings = {"bootstrap.servers": self.servers, "group.id": "onlineboost", "enable.auto.commit": False}
+        consumer = Consumer(settings | {"isolation.level": "read_committed", "auto.offset.reset": "earliest"})
+        try:
+            known = (await asyncio.to_thread(consumer.list_topics, self.topic, 10.0)).topics[self.topic]
+            if known.error is not None or not known.partitions:
+                raise DataError(f"{self.servers}: no topic {self.topic!r}: {known.error or 'it has no partitions'}")
+            starts = {p: service.log.number(f"{self.name} {p}") or OFFSET_BEGINNING for p in known.partitions}
+            consumer.assign([TopicPartition(self.topic, p, at) for p, at in starts.items()])
+            while True:
+                messages = await asyncio.to_thread(consumer.consume, AT_ONCE, PAUSE)
+                for message in messages:
+                    if (error := message.error()) is not None and not error.retriable():
+                        raise DataError(f"{self.name}: {error}")
+                good = sorted((each for each in messages if each.error() is None), key=_partition_and_offset)
+                for p, part in groupby(good, lambda message: message.partition()):
+                    read = [Read(f"{self.name} {p} {m.offset()}", m.value() or b"") for m in part]
+                    await take(service, read, f"{self.name} {p}", 1 + int(read[-1].key.rpartition(" ")[2]))
+        finally:
+            consumer.close()
+
+
+def _partition_and_offset(message: Any) -> tuple[int, int]:
+    return message.partition(), message.offset()
+
+
+class Nats:
+    """The messages of a subject that a stream of JetStream keeps."""
+
+    def __init__(self, server: str, subject: str) -> None:
+        self.server, self.subject, self.name = server, subject, f"nats {subject}"
+
+    async def run(self, service: Service) -> None:
+        import nats
+        from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+        connection = await nats.connect(f"nats://{self.server}", max_reconnect_attempts=-1)
+        try:
+            start, policy = service.log.number(self.name) + 1, DeliverPolicy.BY_START_SEQUENCE
+            how = ConsumerConfig(deliver_policy=policy, opt_start_seq=start, ack_policy=AckPolicy.NONE)
+            stream = await connection.jetstream().pull_subscribe(self.subject, config=how)
+            while True:
+                try:
+                    messages = await stream.fetch(AT_ONCE, timeout=PAUSE)
+                except TimeoutError:  # nothing has come
+                    continue
+                numbers = [message.metadata.sequence.stream for message in messages]
+                read = [Read(f"{self.name} {n}", m.data) for n, m in zip(numbers, messages, strict=True)]
+                await take(service, read, self.name, numbers[-1])
+        finally:
+            await connection.close()
+
+
+PACKAGES: dict[str, tuple[str, Callable[[str, str], Source]]] = {
+    "kafka": ("confluent_kafka", Kafka),
+    "nats": ("nats", Nats),
+}
+
+
+def source(given: str, target: str) -> Source:
+    """The source that an option names; `target` is the column of a file with the labels."""
+    if given == "-":
+        return Pipe()
+    if Path(given).suffix == ".csv":
+        return GrowingFile(Path(given), target)
+    parts = urlsplit(given)
+    if parts.scheme not in PACKAGES or not parts.netloc or not parts.path.strip("/"):
+        raise DataError(
+            f"{given!r} is no source: give - for lines on stdin, a .csv file that grows, kafka://SERVER:PORT/TOPIC or "
+            f"nats://SERVER:PORT/SUBJECT"
+        )
+    module, kind = PACKAGES[parts.scheme]
+    if find_spec(module) is None:
+        raise DataError(f"{given} needs {module}: pip install 'onlineboost[{parts.scheme}]'")
+    return kind(parts.netloc, parts.path.strip("/"))

@@ -1,0 +1,291 @@
+"""A model that follows the log: it learns what has a place there, in that order, each event once, whatever dies when.
+
+    log:    1 2 3 4 5 6 7 8 9 ...
+    begin.olb: the model at the place where it began       model.olb: a snapshot, with its place
+    after a start: load model.olb (begin.olb if there is none), learn what comes after its place
+
+How a stream is cut into calls makes no difference to a model, nor does a file in between, bit for bit. So the state is
+that of a replay, always. Snapshots are taken so often that a start has no more than some seconds of learning to do.
+
+It learns in a thread of its own; predictions come from the same model, which is safe to ask while it learns: a
+prediction waits for the block at hand, some milliseconds at most.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from onlineboost.data.labels import object_array
+from onlineboost.data.table import Table
+from onlineboost.files.files import Room, frozen, load_with_more, take
+from onlineboost.service.log import AT_ONCE, Learnable, Log, after, connect
+from onlineboost.service.messages import Prediction, decode
+from onlineboost.service.monitor import Monitor
+from onlineboost.storage import ModelFileError
+from onlineboost.storage.container import read
+
+logger = logging.getLogger("onlineboost.service")
+
+MOST_REPLAY = 3.0  # seconds of learning after which there is a snapshot
+LOOK = 0.5  # seconds after which a follower looks for itself whether there is something to learn
+LONGEST = 0.003  # seconds that predictions wait for a block that is learned, about
+LEAST_BLOCK = 16  # events from which on a block is quicker than one by one
+BEGIN, NOW = "begin.olb", "model.olb"
+
+
+def predict(clf: Any, row: Any) -> Prediction:
+    """What a model says of a row. The label is the likeliest one: see `onlineboost.chain.model.ahead`."""
+    shares = clf.predict_proba_one(row)
+    label = max(shares, key=shares.__getitem__) if shares else None
+    return Prediction(label, {str(name): p for name, p in shares.items()})
+
+
+def table_of(clf: Any, rows: Sequence[Any]) -> Table | None:
+    """Rows with names as a table, which is quicker than one by one. None: something in them is out of the ordinary."""
+    if "_model" not in clf.__dict__ or not all(type(row) is dict for row in rows):
+        return None
+    encoder = clf._model.encoder
+    names, known, nominal = encoder.names, set(encoder.names), set(encoder.nominal)
+    if not encoder.named or not all(row and row.keys() <= known for row in rows):
+        return None
+    columns = []
+    for at, name in enumerate(names):
+        values = [row.get(name) for row in rows]
+        if not {*map(type, values)} <= ({str, type(None)} if at in nominal else {int, float, type(None)}):
+            return None
+        try:
+            columns.append(object_array(values) if at in nominal else np.array(values, np.float64))
+        except OverflowError:
+            return None
+    return Table(names, tuple(columns))
+
+
+def predict_block(clf: Any, rows: Sequence[Any]) -> list[Prediction] | None:
+    """`predict` of many rows; None: they are out of the ordinary."""
+    table = table_of(clf, rows)
+    if table is None:
+        return None
+    p = clf.predict_proba(table)
+    labels = clf.classes_.tolist()
+    names, best = list(map(str, labels)), p.argmax(axis=1).tolist()
+    return [
+        Prediction(labels[c], dict(zip(names, shares, strict=True))) for c, shares in zip(best, p.tolist(), strict=True)
+    ]
+
+
+class Learned(NamedTuple):
+    """What has become of an event."""
+
+    event: Learnable
+    label: str  # as it is written
+    shares: dict[str, float]  # the probabilities before it was learned
+    refused: str  # why it cannot be learned; "": it was
+
+
+def learn(clf: Any, events: Sequence[Learnable]) -> list[Learned]:
+    """Predict each event, then learn it. As a block if that makes no difference, otherwise one by one."""
+    rows, labels = [decode(event.row) for event in events], [decode(event.label) for event in events]
+    if len(events) >= LEAST_BLOCK and (table := table_of(clf, rows)) is not None:
+        weights = np.array([event.weight for event in events])
+        with suppress(ValueError, TypeError):  # the model is as it was: one by one it will show which of them it is
+            _, p = clf.test_then_train(table, object_array(labels), sample_weight=weights, proba=True)
+            return _learned_block(clf, events, labels, p)
+    return [_learn_one(clf, *each) for each in zip(events, rows, labels, strict=True)]
+
+
+def _learned_block(clf: Any, events: Sequence[Learnable], labels: Sequence[Any], p: np.ndarray) -> list[Learned]:
+    if len(p) != len(events):
+        raise RuntimeError(f"{len(p)} of {len(events)} events were learned")
+    names = [str(name) for name in clf.classes_.tolist()]
+    told = [dict(zip(names, shares, strict=True)) if any(shares) else {} for shares in p.tolist()]
+    return [Learned(event, str(y), q, "") for event, y, q in zip(events, labels, told, strict=True)]
+
+
+def _learn_one(clf: Any, event: Learnable, row: Any, label: Any) -> Learned:
+    try:
+        shares = clf.predict_proba_one(row)
+        clf.learn_one(row, label, event.weight)
+        return Learned(event, str(label), {str(name): p for name, p in shares.items()}, "")
+    except (ValueError, TypeError) as error:  # the model is as it was
+        return Learned(event, str(label), {}, str(error))
+
+
+def begin(folder: Path, clf: Any, place: int = 0) -> None:
+    """A new follower, which begins with this model after this place."""
+    folder.mkdir(parents=True, exist_ok=True)
+    take(clf, {"place": place}).write(folder / BEGIN)
+
+
+def place_of(path: Path) -> int:
+    """The place of a model in a file, which is not read as a whole."""
+    return int(read(path, mapped=True)[0]["more"]["place"])
+
+
+def open_model(folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The last good model in a folder, and what was saved with it."""
+    if (folder / NOW).exists():
+        try:
+            return load_with_more(folder / NOW)
+        except ModelFileError as error:
+            logger.warning("%s. The log is learned again from %s", error, BEGIN)
+    return load_with_more(folder / BEGIN)
+
+
+def believed(clf: Any) -> list[tuple[str, float]]:
+    """How much the parts of a model count, the most first; none: it has no parts, or does not tell."""
+    for name, what in (("voices_", "{}"), ("alphas_", "learner {}")):
+        with suppress(AttributeError):
+            found = getattr(clf, name)
+            parts = found.items() if name == "voices_" else enumerate(np.ravel(found).tolist())
+            return sorted(((what.format(key), float(value)) for key, value in parts), key=lambda part: -abs(part[1]))[
+                :20
+            ]
+    return []
+
+
+def warm_up(clf: Any) -> None:
+    """Have the kernels compiled before anyone waits for them."""
+    twin = clone(clf)
+    for at in range(3):
+        twin.learn_one({"number": float(at), "word": "ab"[at % 2]}, at % 2)
+    predict(twin, {"number": 1.0, "word": "a"})
+    twin.explain({"number": 1.0, "word": "a"})
+
+
+def replay(path: Path, clf: Any, place: int, to: int) -> Iterator[Learned]:
+    """Let a model that is at a `place` of the log learn it up to another place."""
+    with closing(connect(path)) as db:
+        while place < to and (found := after(db, place, min(AT_ONCE, to - place))):
+            yield from learn(clf, found)
+            place = found[-1].place
+
+
+class Follower:
+    """A model, its files in a folder, and the thread that learns."""
+
+    def __init__(self, folder: Path, log: Log) -> None:
+        self.folder, self.name, self.log = folder, folder.name, log
+        for left in folder.glob(".onlineboost-*.part"):  # of a process that was killed while it wrote a snapshot
+            left.unlink()
+        self.clf, more = open_model(folder)
+        self.place: int = more["place"]
+        self.monitor = Monitor.of_values(more.get("monitor"))
+        self.begun = place_of(folder / BEGIN)  # where a replay begins
+        self.moves = False  # whether it is to begin where the next snapshot is
+        self.kept = self.place  # the place of the last snapshot
+        self.kept_at = time.time()
+        self.error = ""  # why it does not learn any more; "": it does
+        self.snapshot_error = ""
+        self.busy = 0.0  # seconds of learning since the last snapshot
+        self._counted = 0.0  # when the monitor counted last
+        self._seconds = 1e-4  # that an event takes to learn, about
+        self._room = Room()
+        self._writing: threading.Thread | None = None
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=f"learn {self.name}", daemon=True)
+
+    @property
+    def behind(self) -> int:
+        """Events on disk that have not been learned yet."""
+        return self.log.last_place - self.place
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def status(self) -> dict[str, Any]:
+        """What there is to know, for the page and for machines."""
+        clf, kind = self.clf, " ".join(repr(self.clf).split())
+        about: dict[str, Any] = {"name": self.name, "kind": kind, "parts": [], "happened": []}
+        about |= {"place": self.place, "behind": self.behind, "begun": self.begun, "error": self.error}
+        about |= {"snapshot": {"place": self.kept, "at": self.kept_at, "error": self.snapshot_error}}
+        if "_model" in clf.__dict__:
+            with clf._lock().reading():
+                about["parts"] = believed(clf)
+                about["memory"] = {"bytes": clf.nbytes_, "limit": clf._model.limit}
+            about["happened"] = [[event.row, str(event)] for event in clf.events_[-20:]]
+        return about | self.monitor.figures() | {"curve": self.monitor.curve[:]}
+
+    def stop(self) -> None:
+        """Stop learning, with a snapshot."""
+        self._stopping = True
+        with self.log.grown:
+            self.log.grown.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._writing is not None:
+            self._writing.join()
+        if not self.error and self.place > self.kept:
+            self._snapshot()
+            assert self._writing is not None
+            self._writing.join()
+
+    def _run(self) -> None:
+        with closing(connect(self.log.path)) as db:
+            while not self._stopping and not self.error:
+                more = False
+                try:
+                    found = after(db, self.place) if self.behind else []
+                    more = len(found) == AT_ONCE
+                    while found and not self._stopping:
+                        found = found[self._learn(found) :]
+                    due = self.busy > MOST_REPLAY or (self.moves and self.place > self.begun)
+                    if due and (self._writing is None or not self._writing.is_alive()):
+                        self._snapshot()
+                except Exception as error:  # the log cannot be read, or an error struck in the middle of a row
+                    logger.exception("%s has stopped learning", self.name)
+                    self.error = f"{type(error).__name__}: {error}"
+                if not more:
+                    if time.monotonic() - self._counted > LOOK:  # to count takes longer than to learn an event
+                        self._counted = time.monotonic()
+                        self.monitor.count(self.place)
+                    with self.log.grown:
+                        if not self.behind and not self._stopping:
+                            self.log.grown.wait(LOOK)
+
+    def _learn(self, found: list[Learnable]) -> int:
+        """Learn the first of these events: as many as keep predictions waiting for some milliseconds; their number."""
+        size = max(1, min(len(found), int(LONGEST / self._seconds)))
+        began = time.perf_counter()
+        for event, label, shares, refused in learn(self.clf, found[:size]):
+            if refused:
+                logger.warning("%s: the event at place %d cannot be learned: %s", self.name, event.place, refused)
+                self.log.post(self.log.bury, f"{self.name}: place {event.place}", event.row, refused)
+            else:
+                self.monitor.add(event, label, shares)
+        self.place = found[size - 1].place
+        took = time.perf_counter() - began
+        self.busy += took
+        self._seconds += (took / size - self._seconds) * min(1.0, size / 100)
+        return size
+
+    def _snapshot(self) -> None:
+        """Begin to write the model as it is now: a quick copy, which another thread brings to disk."""
+        self.monitor.count(self.place)
+        place, more = self.place, {"place": self.place, "monitor": self.monitor.as_values()}
+        copy = frozen(self.clf, self._room)
+        self.busy = 0.0
+
+        def work() -> None:
+            try:
+                saved = take(copy, more)
+                saved.write(self.folder / NOW)
+                if self.moves:
+                    saved.write(self.folder / BEGIN)
+                    self.begun, self.moves = place, False
+                self.kept, self.kept_at, self.snapshot_error = place, time.time(), ""
+                self._room.prepare()
+            except Exception as error:
+                logger.error("%s: no snapshot could be written: %s", self.name, error)
+                self.snapshot_error = str(error)
+
+        self._writing = threading.Thread(target=work, name=f"snapshot {self.name}", daemon=True)
+        self._writing.start()

@@ -1,0 +1,352 @@
+"""HTTP: an ASGI application over a service. uvicorn reads the requests, msgspec the bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import re
+import resource
+import sys
+import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+
+from onlineboost.service import inference
+from onlineboost.service.log import CannotWrite
+from onlineboost.service.messages import Ask, Event, Example, Late, Problem, Promotion, checked, encode
+from onlineboost.service.outside import BUCKETS, description, prometheus
+from onlineboost.service.service import Busy, Refused, Service
+
+logger = logging.getLogger("onlineboost.service")
+
+JSON, LINES, PLAIN = b"application/json", b"application/x-ndjson", b"text/plain; version=0.0.4; charset=utf-8"
+POLICY = b"default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; img-src data:"
+SLOWEST = 30.0  # seconds that a body may take to come
+LOCAL = ("localhost", "127.0.0.1", "::1")
+COOKIE = "onlineboost"
+
+
+class Answer(NamedTuple):
+    """What goes back."""
+
+    status: int
+    body: bytes
+    kind: bytes = JSON
+    more: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Wrong(Exception):
+    """A request that cannot be answered, and why."""
+
+    def __init__(self, status: int, problem: Problem) -> None:
+        super().__init__(problem.error)
+        self.status, self.problem = status, problem
+
+
+class Many(NamedTuple):
+    """A kind of requests with one item or many: an object, a list of them, or lines of them (NDJSON)."""
+
+    one: Any  # decoders
+    lines: Any
+    work: Callable[[Sequence[Any]], Awaitable[list[Any]]]
+
+
+class Histogram:
+    """How long requests took."""
+
+    def __init__(self) -> None:
+        self.counts, self.sum = [0] * (len(BUCKETS) + 1), 0.0
+        self.last: deque[float] = deque(maxlen=1000)
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.sum += seconds
+        self.last.append(seconds)
+
+    def summary(self) -> dict[str, float]:
+        """Requests so far, and percentiles of the last ones in seconds."""
+        last = sorted(self.last)
+        return {"count": sum(self.counts), "p50": last[len(last) // 2], "p99": last[int(0.99 * len(last))]}
+
+
+class Application:
+    """What uvicorn calls for every request."""
+
+    def __init__(self, service: Service, *, token: str | None, most_body: int, hosts: Sequence[str] = ()) -> None:
+        self.service, self.token, self.most_body, self.hosts = service, token, most_body, {*hosts}
+        self._good_hosts: set[bytes] = set()
+        self.times: dict[str, Histogram] = {}
+        self.statuses: dict[tuple[str, int], int] = {}
+        self.many = {
+            "/predict": _many(Ask, service.predict),
+            "/learn": _many(Example, service.learn),
+            "/events": _many(Event, service.observe),
+            "/labels": _many(Late, service.label),
+        }
+        self.gets: dict[str, Callable[[], Awaitable[Answer]]] = {
+            "/": _file("page.html", b"text/html; charset=utf-8"),
+            "/page.js": _file("page.js", b"text/javascript; charset=utf-8"),
+            "/health": self.health,
+            "/model": self.model,
+            "/metrics": self.metrics,
+            "/openapi.json": self.openapi,
+        }
+        self.posts: dict[str, Callable[[bytes], Awaitable[Answer]]] = {"/promote": self.promote}
+        self.stopping = asyncio.Event()
+        self._status: tuple[float, dict[str, Any]] = (0.0, {})
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            began = time.perf_counter()
+            try:
+                if scope["path"] == "/live" and self._check(scope, dict(scope["headers"])) is None:
+                    return await self._stream(receive, send)
+                answer = await self.answer(scope, receive)
+            except Wrong as wrong:
+                answer = Answer(wrong.status, encode(wrong.problem), more=wrong_headers(wrong.status))
+            except Exception:
+                logger.exception("%s %s", scope["method"], scope["path"])
+                answer = Answer(500, encode(Problem("an error of onlineboost, which its log tells: report it")))
+            length = b"%d" % len(answer.body)
+            headers = [(b"content-type", answer.kind), (b"content-length", length), *answer.more]
+            await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+            await send({"type": "http.response.body", "body": answer.body})
+            self._count(scope["path"], answer.status, time.perf_counter() - began)
+
+    def _count(self, path: str, status: int, seconds: float) -> None:
+        known = path if path in self.many or path in self.gets or path in self.posts else "other"
+        known = "/v2" if path.startswith("/v2/") else known
+        if (found := self.times.get(known)) is None:
+            found = self.times[known] = Histogram()
+        found.add(seconds)
+        self.statuses[known, status] = self.statuses.get((known, status), 0) + 1
+
+    # ------------------------------------------------------------------------------------------------------ requests
+
+    async def answer(self, scope: Any, receive: Any) -> Answer:
+        headers, path = dict(scope["headers"]), scope["path"]
+        came_in = self._check(scope, headers)
+        if came_in is not None:
+            return came_in
+        if scope["method"] in ("GET", "HEAD") and path in self.gets:
+            return await self.gets[path]()
+        if path == "/v2" or path.startswith("/v2/"):
+            return await self._infer(scope["method"], path, headers, receive)
+        if path not in self.many and path not in self.posts:
+            known = path in self.gets or path == "/live"
+            raise Wrong(
+                405 if known else 404, Problem(f"{scope['method']} {path} is not here: GET /openapi.json says what is")
+            )
+        if scope["method"] != "POST":
+            raise Wrong(405, Problem(f"{path} takes POST"))
+        body = await self._body(headers, receive)
+        if path in self.posts:
+            return await self.posts[path](body)
+        return await self._answer_many(self.many[path], headers, body)
+
+    async def _answer_many(self, many: Many, headers: dict[bytes, bytes], body: bytes) -> Answer:
+        lines = headers.get(b"content-type", JSON).startswith(LINES)
+        try:
+            given = many.lines(body) if lines else many.one(body)
+        except msgspec.DecodeError as error:
+            raise Wrong(*_told(error)) from None
+        items = given if isinstance(given, list) else [given]
+        _name(items, headers.get(b"idempotency-key"))
+        try:
+            out = await many.work(items)
+        except Refused as refused:
+            row = refused.row if isinstance(given, list) else None
+            raise Wrong(422, Problem(str(refused), row, refused.column)) from None
+        except Busy as error:
+            raise Wrong(429, Problem(str(error))) from None
+        except CannotWrite as error:
+            raise Wrong(507, Problem(str(error))) from None
+        if lines:
+            return Answer(200, b"".join(encode(each) + b"\n" for each in out), LINES)
+        if isinstance(given, list):
+            return Answer(200, encode(out))
+        status = {"unknown": 404, "conflict": 409}.get(getattr(out[0], "status", None) or "", 200)
+        return Answer(status, encode(out[0]))
+
+    async def _infer(self, method: str, path: str, headers: dict[bytes, bytes], receive: Any) -> Answer:
+        """The Open Inference Protocol."""
+        body = await self._body(headers, receive) if method == "POST" else b""
+        given = headers.get(b"inference-header-content-length", b"")
+        length = int(given) if given.isdigit() else None
+        try:
+            return Answer(200, encode(await inference.answer(self.service, method, path, body, length)))
+        except inference.Unfit as unfit:
+            raise Wrong(unfit.status, unfit.problem) from None
+        except msgspec.DecodeError as error:
+            raise Wrong(*_told(error)) from None
+        except Refused as refused:
+            raise Wrong(422, Problem(str(refused), refused.row, refused.column)) from None
+
+    def _check(self, scope: Any, headers: dict[bytes, bytes]) -> Answer | None:
+        """Whether this request may come in: neither another page in the same browser nor who has no token may."""
+        host = headers.get(b"host", b"")
+        if self.hosts and host not in self._good_hosts:
+            name = host.decode("latin-1")
+            if urlsplit(f"//{name}").hostname not in self.hosts:
+                raise Wrong(403, Problem(f"the host {name!r} is not served, but {', '.join(sorted(self.hosts))}"))
+            self._good_hosts = {*list(self._good_hosts)[:99], host}
+        origin = headers.get(b"origin")
+        if origin is not None and origin.partition(b"://")[2] != host:
+            raise Wrong(403, Problem("requests of other pages are not answered"))
+        if self.token is None or scope["path"] == "/health":
+            return None
+        given = headers.get(b"authorization", b"").decode("latin-1").removeprefix("Bearer ")
+        if not given and b"cookie" in headers:
+            given = _cookie(headers[b"cookie"].decode("latin-1"))
+        if hmac.compare_digest(given.encode(), self.token.encode()):
+            return None
+        asked = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if (
+            scope["method"] == "GET"
+            and scope["path"] == "/"
+            and hmac.compare_digest(asked.encode(), self.token.encode())
+        ):
+            cookie = f"{COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/".encode()
+            return Answer(303, b"", more=((b"location", b"/"), (b"set-cookie", cookie)))
+        raise Wrong(401, Problem("send the token: Authorization: Bearer TOKEN; for the page, open /?token=TOKEN"))
+
+    async def _body(self, headers: dict[bytes, bytes], receive: Any) -> bytes:
+        try:
+            if int(headers.get(b"content-length", b"0")) > self.most_body:
+                raise self._too_large()
+            async with asyncio.timeout(SLOWEST):
+                return await self._read(receive)
+        except TimeoutError:
+            raise Wrong(408, Problem(f"the body has not come within {SLOWEST:g} seconds")) from None
+
+    async def _read(self, receive: Any) -> bytes:
+        parts, size, more = [], 0, True
+        while more:
+            message = await receive()
+            parts.append(message.get("body", b""))
+            size, more = size + len(parts[-1]), message.get("more_body", False)
+            if size > self.most_body:
+                raise self._too_large()
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _too_large(self) -> Wrong:
+        return Wrong(413, Problem(f"a body may have {self.most_body:,} bytes: send several requests"))
+
+    # ------------------------------------------------------------------------------------------------------- answers
+
+    async def _stream(self, receive: Any, send: Any) -> None:
+        """Tell the page every second how it is, as long as it is open (server-sent events)."""
+        head = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        ends = [asyncio.ensure_future(self._gone(receive)), asyncio.ensure_future(self.stopping.wait())]
+        while not any(end.done() for end in ends):
+            body = b"data: " + encode(await self.status()) + b"\n\n"
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+            await asyncio.wait(ends, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
+        for end in ends:
+            end.cancel()
+        await send({"type": "http.response.body", "body": b""})
+
+    @staticmethod
+    async def _gone(receive: Any) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def status(self) -> dict[str, Any]:
+        """What there is to know, at most a second old."""
+        if time.monotonic() - self._status[0] > 0.9:
+            found = await asyncio.to_thread(self.service.status)
+            found["requests"] = {path: times.summary() for path, times in self.times.items()}
+            found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+                1 if sys.platform == "darwin" else 1024
+            )
+            self._status = time.monotonic(), found
+        return self._status[1]
+
+    async def model(self) -> Answer:
+        return Answer(200, encode(await self.status()))
+
+    async def metrics(self) -> Answer:
+        return Answer(200, prometheus(await self.status(), self.times, self.statuses).encode(), PLAIN)
+
+    async def openapi(self) -> Answer:
+        return Answer(200, encode(description()))
+
+    async def promote(self, body: bytes) -> Answer:
+        try:
+            self.service.promote(_promotion(body).model)
+        except msgspec.DecodeError as error:
+            raise Wrong(*_told(error)) from None
+        except Refused as refused:
+            raise Wrong(404, Problem(str(refused))) from None
+        except Busy as error:
+            raise Wrong(409, Problem(str(error))) from None
+        self._status = (0.0, {})
+        return Answer(200, encode({"answering": self.service.answering.name}))
+
+    async def health(self) -> Answer:
+        problems = self.service.problems()
+        body = {
+            "status": "ok" if not problems else "problem",
+            "problems": problems,
+            "behind": self.service.answering.behind,
+        }
+        return Answer(503 if problems else 200, encode(body))
+
+
+def _file(name: str, kind: bytes) -> Callable[[], Awaitable[Answer]]:
+    async def give() -> Answer:
+        return Answer(200, (Path(__file__).parent / name).read_bytes(), kind, ((b"content-security-policy", POLICY),))
+
+    return give
+
+
+def _many(item: Any, work: Callable[[Any], Awaitable[list[Any]]]) -> Many:
+    one, lines = msgspec.json.Decoder(item | list[item]).decode, msgspec.json.Decoder(item).decode_lines
+    return Many(checked(one), checked(lines), work)
+
+
+def _name(items: list[Any], key: bytes | None) -> None:
+    """Items without an id get one from the key of a request that may be sent again."""
+    if key:
+        for at, item in enumerate(items):
+            if getattr(item, "id", "") is None:
+                item.id = f"{key.decode('latin-1')[:180]}/{at}"
+
+
+def _told(error: msgspec.DecodeError) -> tuple[int, Problem]:
+    """Status and words for a body that is no JSON (400), or not what is wanted (422)."""
+    text = str(error)
+    found = re.search(r"`\$(?:\[(\d+)\])?\.?([^`]*)`$", text)
+    if not isinstance(error, msgspec.ValidationError):
+        return 400, Problem(f"the body is not JSON: {text}")
+    row = int(found[1]) if found and found[1] else None
+    what = text[: found.start()].removesuffix(" - at ") if found else text
+    if "unknown field" in what:
+        what += ": GET /openapi.json says which there are"
+    return 422, Problem(f"{found[2]}: {what}" if found and found[2] else what, row)
+
+
+_promotion = checked(msgspec.json.Decoder(Promotion).decode)
+
+
+def _cookie(text: str) -> str:
+    try:
+        found = SimpleCookie(text).get(COOKIE)
+        return found.value if found is not None else ""
+    except CookieError:
+        return ""
+
+
+def wrong_headers(status: int) -> tuple[tuple[bytes, bytes], ...]:
+    if status == 401:
+        return ((b"www-authenticate", b"Bearer"),)
+    return ((b"retry-after", b"1"),) if status in (429, 507) else ()

@@ -1,0 +1,50 @@
+"""The log learned again: the same model, or what another one would have made of the same events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from onlineboost.data.errors import DataError
+from onlineboost.files.files import load_with_more, take
+from onlineboost.service.follower import BEGIN, NOW, replay
+from onlineboost.service.log import last_place
+from onlineboost.service.monitor import Monitor
+
+
+class Replay:
+    """A model, and the log that it learns."""
+
+    def __init__(self, folder: Path, name: str, other: Any = None) -> None:
+        self.path, self.snapshot = folder / "events.db", folder / name / NOW
+        if not self.path.exists() or not (folder / name / BEGIN).exists():
+            raise DataError(f"{folder} has no log with a model {name!r}: name a folder that `onlineboost serve` made")
+        self.clf, more = load_with_more(folder / name / BEGIN)
+        self.place: int = more["place"]
+        if other is not None:
+            self.clf, self.place = other, 0
+        self.monitor, self.refused = Monitor(), 0
+
+    def run(self, *, to_snapshot: bool = False) -> dict[str, Any]:
+        """Learn all that is in the log, or up to the place of the snapshot; figures."""
+        to = last_place(self.path)
+        if to_snapshot:
+            self.saved, more = load_with_more(self.snapshot)
+            to = more["place"]
+        for event, label, shares, refused in replay(self.path, self.clf, self.place, to):
+            if refused:
+                self.refused += 1
+            else:
+                self.monitor.add(event, label, shares)
+        self.monitor.count(to)
+        values = {name: value for name, value in self.monitor.figures()["all"].items() if value is not None}
+        return {"up to place": to, "events": self.monitor.all.rows, "refused": self.refused, **values}
+
+    def is_snapshot(self) -> bool:
+        """Whether the model is that of the snapshot, bit for bit."""
+        ours, theirs = take(self.clf), take(self.saved)
+        same = len(ours.arrays) == len(theirs.arrays) and ours.content == theirs.content
+        return same and all(
+            (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+            for a, b in zip(ours.arrays, theirs.arrays, strict=True)
+        )

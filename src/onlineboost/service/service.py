@@ -1,0 +1,337 @@
+"""The service: a folder with a log, the models that follow it, and one of them that answers.
+
+FOLDER/events.db        the log
+FOLDER/main/begin.olb   the model that the log is learned on top of
+FOLDER/main/model.olb   a snapshot of it
+FOLDER/NAME/...         challengers: models beside the one that answers
+FOLDER/answers          the name of the one that answers, if it is not main
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import gc
+import logging
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from onlineboost.data.errors import DataError
+from onlineboost.estimators.checks import check_row
+from onlineboost.explain.views import Explanation
+from onlineboost.service import follower
+from onlineboost.service.follower import Follower
+from onlineboost.service.log import Entry, Log, oldest
+from onlineboost.service.messages import (
+    Ask,
+    Event,
+    Example,
+    Late,
+    Prediction,
+    Read,
+    Receipt,
+    Why,
+    decode_line,
+    decode_stored,
+    encode,
+)
+from onlineboost.storage.container import replacing
+
+logger = logging.getLogger("onlineboost.service")
+
+MAIN = "main"
+BLOCK = 8  # rows of a request from which on they are predicted as a block
+LONG = 20  # rows from which on they are predicted in another thread
+PATIENCE = 5.0  # seconds that examples wait for a model that is behind, before they are refused
+HOUSEKEEPING = 600.0  # seconds
+DAY = 86400.0
+UNFIT = (ValueError, TypeError, RecursionError)  # of rows: DecodeError is a ValueError, the last is for nested values
+
+
+class Busy(Exception):
+    """The model is too far behind: try again later."""
+
+
+class Refused(ValueError):
+    """One of the items of a request cannot be taken."""
+
+    def __init__(self, message: str, row: int) -> None:
+        found = re.match(r"row 0(?:, column '([^']*)')?[:,] ?", message)
+        super().__init__(message[found.end() :] if found else message)
+        self.row, self.column = row, found[1] if found else None
+
+
+@dataclass
+class Options:
+    """What may be set, each time a service starts."""
+
+    most_waiting: int = 10_000_000  # events that wait for their labels; the oldest are dropped beyond
+    behind: int = 10_000  # events that the model may be behind; examples that come then have to wait, or are refused
+    keep: float = 90.0  # days after which events are forgotten, with their labels or without
+
+
+class Service:
+    """A folder that is served: one process at a time."""
+
+    def __init__(self, folder: Path, options: Options) -> None:
+        self.folder, self.options = folder, options
+        self._lock = lock(folder)
+        try:
+            self.log = Log(folder / "events.db", options.most_waiting)
+        except DataError:
+            self._lock.close()
+            raise
+        names = sorted(path.parent.name for path in folder.glob(f"*/{follower.BEGIN}"))
+        self.followers = {name: Follower(folder / name, self.log) for name in names}
+        chosen = folder / "answers"
+        answers = chosen.read_text().strip() if chosen.exists() else MAIN
+        problem = ""
+        if ahead := [name for name, each in self.followers.items() if each.behind < 0]:
+            learned, last = self.followers[ahead[0]].place, self.log.last_place
+            problem = (
+                f"{ahead[0]} has learned {learned:,} events, and the log has {last:,}: events.db is older "
+                f"than the models. Bring it back, or begin with a new folder"
+            )
+        elif answers not in self.followers:
+            problem = (
+                f"{answers!r} is to answer, and there is no such model: bring its folder back, or write the name of "
+                f"another one, which are {', '.join(names)}, into {chosen}"
+            )
+        if problem:
+            self.log.close()
+            self._lock.close()
+            raise DataError(f"{folder}: {problem}")
+        self.answering = self.followers[answers]
+        self.started = time.time()
+        self.source_errors: list[str] = []
+        self.recent: list[dict[str, Any]] = []  # the last events, for the page
+        self.prefix, self._given = secrets.token_hex(4), 0
+        self._stopped = threading.Event()
+        self._housekeeper = threading.Thread(target=self._keep_house, name="housekeeping", daemon=True)
+
+    def start(self) -> None:
+        for each in self.followers.values():
+            follower.warm_up(each.clf)
+            each.start()
+        self._housekeeper.start()
+        gc.freeze()
+
+    def stop(self) -> None:
+        """Stop at once; what was acknowledged is learned after the next start, if it has not been yet."""
+        self._stopped.set()
+        for each in self.followers.values():
+            each.stop()
+        if self._housekeeper.is_alive():
+            self._housekeeper.join()
+        self.log.close()
+        self._lock.close()
+
+    # ------------------------------------------------------------------------------------------------- predictions
+
+    async def predict(self, asked: Sequence[Ask], clf: Any = None) -> list[Prediction]:
+        """What the model that answers says, or another one."""
+        clf = self.answering.clf if clf is None else clf
+        if len(asked) > LONG:
+            return await asyncio.to_thread(self._predict, asked, clf)
+        return self._predict(asked, clf)
+
+    def _predict(self, asked: Sequence[Ask], clf: Any) -> list[Prediction]:
+        if len(asked) >= BLOCK and not any(ask.explain for ask in asked):
+            found = follower.predict_block(clf, [ask.row for ask in asked])
+            if found is not None:
+                return found
+        return [self._answer(clf, ask, at) for at, ask in enumerate(asked)]
+
+    @staticmethod
+    def _answer(clf: Any, ask: Ask | Event, at: int) -> Prediction:
+        try:
+            found = follower.predict(clf, ask.row)
+            if ask.explain and found.probabilities:
+                found.explanation = why(clf.explain(ask.row))
+            return found
+        except UNFIT as error:
+            raise Refused(str(error), at) from None
+
+    # ---------------------------------------------------------------------------------------------------- learning
+
+    async def learn(self, examples: Sequence[Example]) -> list[Receipt]:
+        """Have examples on disk, where they are learned from."""
+        clf, entries = self.answering.clf, []
+        for at, one in enumerate(examples):
+            self._check(clf, one.row, one.label, at)
+            entries.append(Entry(one.id, encode(one.row), encode(one.label), one.weight))
+        await self._room()
+        return [receipt for receipt, _ in await self.log.write(self.log.add, entries)]
+
+    async def observe(self, events: Sequence[Event]) -> list[Prediction]:
+        """Predict events, and have them on disk, where they wait for their labels."""
+        clf, entries, out = self.answering.clf, [], []
+        for at, event in enumerate(events):
+            self._check(clf, event.row, None, at)
+            found = self._answer(clf, event, at)
+            said = encode([found.label, found.probabilities])
+            entries.append(Entry(event.id or self._new_id(), encode(event.row), None, 1.0, said))
+            out.append(found)
+        for at, (receipt, said) in enumerate(await self.log.write(self.log.add, entries)):
+            out[at].id, out[at].status = receipt.id, receipt.status
+            if receipt.status == "repeated" and said is not None:
+                stored = decode_stored(said)
+                out[at].label, out[at].probabilities = stored.label, stored.probabilities
+            elif receipt.status == "accepted":
+                self._show(events[at], out[at])
+        return out
+
+    async def label(self, labels: Sequence[Late]) -> list[Receipt]:
+        """Have the labels of events on disk, from where they are learned."""
+        clf = self.answering.clf
+        for at, late in enumerate(labels):
+            self._check(clf, None, late.label, at)
+        await self._room()
+        given = [(late.id, encode(late.label), late.weight) for late in labels]
+        receipts: list[Receipt] = await self.log.write(self.log.label, given)
+        return receipts
+
+    async def take(self, read: Sequence[Read], source: str, place: int) -> list[Prediction]:
+        """What a source has, and how far it has been read, on disk at once; what is said of events without a label."""
+        clf, entries, dead, out = self.answering.clf, [], [], []
+        for key, body, error in read:
+            try:
+                if error:
+                    raise ValueError(error)
+                line = decode_line(body)
+                check_row(clf, line.row, line.label)
+                said, label = None, None if line.label is None else encode(line.label)
+                if label is None:
+                    found = follower.predict(clf, line.row)
+                    found.id = line.id or key
+                    said = encode([found.label, found.probabilities])
+                    out.append(found)
+                entries.append(Entry(line.id or key, encode(line.row), label, line.weight, said))
+            except UNFIT as error_:
+                dead.append((key, body, str(error_)))
+        await self._room()
+        await self.log.write(self._take, entries, dead, source, place)
+        return out
+
+    def _take(self, entries: list[Entry], dead: list[tuple[str, bytes, str]], source: str, place: int) -> None:
+        self.log.add(entries)
+        for letter in dead:
+            self.log.bury(*letter)
+        self.log.mark(source, place)
+
+    @staticmethod
+    def _check(clf: Any, row: Any, label: Any, at: int) -> None:
+        try:
+            check_row(clf, row, label)
+        except UNFIT as error:
+            raise Refused(str(error), at) from None
+
+    async def _room(self) -> None:
+        """Wait until the model that answers is not too far behind."""
+        until = time.monotonic() + PATIENCE
+        while self.answering.behind > self.options.behind:
+            if time.monotonic() > until:
+                raise Busy(f"the model is {self.answering.behind:,} events behind: try again in a second")
+            await asyncio.sleep(0.01)
+
+    def _new_id(self) -> str:
+        self._given += 1
+        return f"{self.prefix}-{self._given}"
+
+    def _show(self, event: Event, said: Prediction) -> None:
+        shown = {"at": time.time(), "id": said.id, "row": event.row, "label": said.label, "p": said.probabilities}
+        self.recent = [shown, *self.recent[:19]]
+
+    def promote(self, name: str) -> None:
+        """From now on this model answers. It has learned the same events."""
+        chosen = self.followers.get(name)
+        if chosen is None:
+            raise Refused(f"there is no model {name!r}: they are {', '.join(self.followers)}", 0)
+        if chosen.behind > self.options.behind or chosen.error:
+            raise Busy(f"{name} is {chosen.behind:,} events behind, or has stopped: it cannot answer yet")
+        with replacing(self.folder / "answers") as file:
+            file.write(name.encode())
+        self.answering = chosen
+
+    def status(self) -> dict[str, Any]:
+        """What there is to know, for the page and for machines."""
+        now, first, log = time.time(), oldest(self.log.path, waiting=True), self.log
+        waits = sorted(log.waits) or [0.0]
+        challengers = [each for each in self.followers.values() if each is not self.answering]
+        return {
+            "now": now,
+            "since": self.started,
+            "answering": self.answering.name,
+            "problems": self.problems(),
+            "log": {
+                "place": log.last_place,
+                "waiting": log.waiting,
+                "oldest": 0.0 if first is None else max(0.0, now - first),
+                "dropped": log.dropped,
+                "dead": log.dead,
+                "bytes": sum(path.stat().st_size for path in self.folder.glob("events.db*")),
+                "seconds": {"p50": waits[len(waits) // 2], "p99": waits[int(0.99 * len(waits))]},
+            },
+            "models": [each.status() for each in (self.answering, *challengers)],
+            "better": {each.name: each.monitor.better_than(self.answering.monitor) for each in challengers},
+            "recent": self.recent,
+        }
+
+    def problems(self) -> list[str]:
+        """What keeps it from doing all it should."""
+        found = [f"{each.name} has stopped learning: {each.error}" for each in self.followers.values() if each.error]
+        found += [f"no snapshot: {each.snapshot_error}" for each in self.followers.values() if each.snapshot_error]
+        found += [f"a source is not read any more: {error}" for error in self.source_errors]
+        return found + ([f"events cannot be written: {self.log.error}"] if self.log.error else [])
+
+    # ------------------------------------------------------------------------------------------------ keeping house
+
+    def _keep_house(self) -> None:
+        while not self._stopped.wait(HOUSEKEEPING):
+            try:
+                self.forget()
+            except Exception:
+                logger.exception("housekeeping")
+
+    def forget(self) -> None:
+        """Delete events that are too old, those with labels once replays begin after them."""
+        before = time.time() - self.options.keep * DAY
+        first = oldest(self.log.path)
+        if first is None or first >= before:
+            return
+        for each in self.followers.values():
+            each.moves = each.begun < each.place
+        learned = min(each.begun for each in self.followers.values())
+        while not self._stopped.is_set() and self.log.call(self.log.forget, before, learned):
+            pass
+
+
+def lock(folder: Path) -> IO[str]:
+    """The file that a process holds while it serves a folder."""
+    file = (folder / "lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise DataError(f"{folder} is being served by another process: stop that, or name another folder") from None
+    return file
+
+
+def why(found: Explanation) -> Why:
+    return Why(found.runner_up, {**found.margins, **found.other_margins}, found.paths)
+
+
+def create(folder: Path, clf: Any, name: str = MAIN) -> None:
+    """A model that follows the log of a folder from where it begins, unless there is one of this name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.chmod(folder, 0o700)
+    if not (folder / name / follower.BEGIN).exists():
+        begun = min(map(follower.place_of, folder.glob(f"*/{follower.BEGIN}")), default=0)
+        follower.begin(folder / name, clf, begun)

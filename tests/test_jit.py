@@ -250,3 +250,38 @@ def test_what_a_handler_raises_while_a_kernel_is_loaded_goes_on_and_spoils_nothi
     assert len(raised) > 60
     assert not caplog.text
     assert (file.stat().st_mtime_ns, file.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
+
+
+STRUCK = """
+import os, signal
+from llvmlite.binding.ffi import ObjectRef
+from onlineboost._compile.jit import bare_kernel, entry_kernel
+
+@bare_kernel
+def squared(x):
+    return x * x
+
+@entry_kernel
+def more(x):
+    return squared(x) + squared(x + 1.0)
+
+def detach(thing, detach=ObjectRef.detach):  # the linker has taken the module, and `thing` does not know yet
+    if type(thing).__name__ == "ModuleRef" and not struck:
+        struck.append(thing)
+        os.kill(os.getpid(), signal.SIGINT)
+        struck.append("went on")
+    detach(thing)
+
+entry_kernel(lambda x: x)(2.0)  # what there is to compile with is read in now
+struck, ObjectRef.detach = [], detach
+try:
+    more(2.0)
+except KeyboardInterrupt:
+    print(*struck[1:], more(2.0))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals to oneself")
+def test_ctrl_c_between_two_steps_of_the_compiler_waits(tmp_path):
+    """It had modules freed twice, and now and then that ended the process."""
+    assert run_script(STRUCK, NUMBA_DISABLE_JIT="0", NUMBA_CACHE_DIR=str(tmp_path)) == "went on 13.0\n"

@@ -142,14 +142,9 @@ class LateLibrary(JITCodeLibrary):
             self._finalized = finalized
 
     def finalize(self) -> None:
-        """Not cut off half-way: what handlers of signals raise waits for the end. Most of it is in one call anyway."""
-        with Interrupt():
-            self._codegen._check_llvm_bugs()
-            self._raise_if_finalized()
-            self._make()
-
-    def _make(self) -> None:
         """Link, optimise and compile."""
+        self._codegen._check_llvm_bugs()
+        self._raise_if_finalized()
         parts, waiting = {self: None}, list(self._linking_libraries)
         while waiting:
             if (library := waiting.pop()) not in parts:
@@ -174,20 +169,29 @@ class LateLibrary(JITCodeLibrary):
                 codegen.set_env(variable.name, env)
 
 
+_held: list[Interrupt] = []  # of the entry kernels that are being compiled
+
+
 class EntryKernel(CPUDispatcher):
-    """A kernel that Python calls: it is compiled by `LateLibrary`, for `processor`."""
+    """A kernel that Python calls: it is compiled by `LateLibrary`, for `processor`.
+
+    What handlers of signals raise waits until the compiler comes to the next kernel. Anywhere else it could strike
+    between two steps of llvmlite, of which the first has given a module away and the second says so: it would be freed
+    twice.
+    """
 
     def compile(self, sig: Any) -> Any:
         context: Any = self.targetctx
         with global_compiler_lock, Interrupt() as interrupt:
             codegen, collects = context.codegen(), gc.isenabled()
             library, machine = codegen._library_class, codegen._tm
+            _held.append(interrupt)
             try:
                 gc.disable()  # to go through all that the compiler makes, again and again, took a tenth of the time
                 codegen._library_class, codegen._tm = LateLibrary, _machine(codegen)
-                with interrupt.let_through():
-                    return super().compile(sig)
+                return super().compile(sig)
             finally:
+                _held.remove(interrupt)
                 if collects:
                     gc.enable()
                 codegen._library_class, codegen._tm = library, machine
@@ -200,6 +204,12 @@ class InnerKernel(CPUDispatcher):
     """
 
     _entry: Any = None
+
+    def compile(self, sig: Any) -> Any:
+        for interrupt in _held:
+            with interrupt.let_through():
+                pass
+        return super().compile(sig)
 
     def __call__(self, *args: Any) -> Any:
         if self._entry is None:

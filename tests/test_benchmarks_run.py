@@ -27,6 +27,7 @@ import importances
 import machine
 import memory
 import moa_streams
+import noise
 import probabilities
 import rare_events
 import rare_learners
@@ -164,6 +165,27 @@ def test_imbalance_counts_what_mistakes_cost():
 
 
 @pytest.mark.slow
+def test_noise_says_what_wrong_labels_cost():
+    models = ("--models", "hoeffding-tree,adaboost-olm-last", "--kinds", "uniform,near", "--rows", 300)
+    lines = run("noise", "--streams", "balance", *models, "--rates", "0,.3", "--orders", 1).splitlines()
+    trees = [line.split("│")[2:4] for line in lines if "hoeffding-tree" in line]
+    assert len(trees) == 2
+    assert trees[0][0] == trees[1][0]  # without wrong labels there are no kinds of them
+    for clean, noisy in trees:
+        lost = float(noisy.split("(")[1].split(")")[0])
+        assert float(noisy.split("(")[0]) == pytest.approx(float(clean) + lost, abs=1e-4)
+        assert lost < 0.0
+
+
+def test_wrong_labels_are_as_many_as_asked_for():
+    data = load_dataset("car").shuffled(0)
+    codes = np.unique(data.y, return_inverse=True)[1]
+    for kind in noise.KINDS:
+        wrong = noise.wrong_labels(kind, 0.2, data.X, codes, 4, 0)
+        assert abs((wrong != codes).mean() - 0.2) < 0.03
+    assert (noise.wrong_labels("class", 1.0, data.X, codes, 4, 0) == (codes + 1) % 4).all()
+
+
 def test_glitches_compares_with_the_stream_as_it_is():
     rows = rows_of(run("glitches", "--quick", "--streams", "balance", "--learners", 3))
     (base, absent, whole, one, stuck, unit) = rows["balance"]

@@ -7,11 +7,12 @@ survives a crash. `tune` chooses settings. `MajorityClass` and `LastClass` are w
 blocks of rows in memory, `warm_up` compiles what a model needs before it is timed.
 
 In the order of the data: `runner` has the one loop that all of them go through, and the baselines, `sums` and
-`ranking` have what `metrics` counts of the predictions, `results` has the figures of a run, `ranks` those of several,
-`prequential` (with `observe` and `tune`) and `resumable` are the functions for users. May be imported by `theory`,
-`report` and `cli`.
+`ranking` have what `metrics` counts of the predictions, `audit` asks for which rows probabilities are wrong, `results`
+has the figures of a run, `ranks` those of several, `prequential` (with `observe` and `tune`) and `resumable` are the
+functions for users. May be imported by `theory`, `report` and `cli`.
 """
 
+from onlineboost.evaluation.audit import Audit, Gap
 from onlineboost.evaluation.metrics import Metrics
 from onlineboost.evaluation.prequential import Record, Tuned, observe, prequential, tune, warm_up
 from onlineboost.evaluation.ranking import Alarms, Ranking
@@ -21,6 +22,8 @@ from onlineboost.evaluation.runner import LastClass, MajorityClass, cut
 
 __all__ = [
     "Alarms",
+    "Audit",
+    "Gap",
     "LastClass",
     "MajorityClass",
     "Metrics",

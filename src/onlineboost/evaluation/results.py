@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from onlineboost.data.errors import DataError
+from onlineboost.data.frames import as_table
+from onlineboost.evaluation.audit import Audit, audit
 from onlineboost.evaluation.metrics import METRICS, Metrics
 from onlineboost.evaluation.runner import Step, in_sets
 from onlineboost.evaluation.sums import Coder, Stretches, Sums
@@ -352,6 +354,18 @@ class Result(Tally):
     def tail_metrics(self, share: float = TAIL) -> Metrics:
         """All metrics over the last part of the stream."""
         return self.metrics_of(window=len(self) - self._start(share))
+
+    def audit(self, X: Any) -> Audit:
+        """For whom are the probabilities wrong? In groups of rows by each column of X, the rows that were predicted.
+
+        Of a model that is right every group is calibrated: what is said is what comes true, up to chance. Quarters of
+        the rows are the groups of a numeric column, the ten most frequent values those of a nominal one.
+        """
+        if self.probabilities is None or self.classes is None:
+            raise ValueError("audit needs probabilities: call prequential with a model that has predict_proba")
+        if (n := len(as_table(X))) != len(self):
+            raise ValueError(f"X has {n:,} rows, and the run {len(self):,}: give the rows that were predicted")
+        return audit(self.probabilities, np.asarray(self.y), self.classes, X, self.weight)
 
     def to_frame(self) -> Any:
         """A row for each example: label, prediction, right, weight, and the probability of each class.

@@ -2,7 +2,7 @@
 
     python benchmarks/noise.py                                  # some minutes
     python benchmarks/noise.py --streams segment --kinds uniform --rates 0,.2 --models online-boost,oza-boost
-    python benchmarks/noise.py --river                          # ARF and AMF of river with 10 trees too
+    python benchmarks/noise.py --river                          # the adaptive random forest of river, 10 trees, too
 
 * uniform: a share of the rows has one of the other labels, each as likely.
 * class: the next label in their order, so that every class is confused with one other.
@@ -14,9 +14,6 @@ rows, in the mean over streams and orders, and for rates above 0 how much less i
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import click
 import numpy as np
@@ -30,6 +27,7 @@ from onlineboost.data.table import Table as Columns
 
 STREAMS = "balance,car,mice,nursery,segment,waveform,keystroke,electricity"
 MODELS = "online-boost,adaboost-olm,online-mbbm,oza-boost,one-vs-all,best-tree,hoeffding-tree"
+RIVER = "river ARF"
 KINDS = ("uniform", "class", "near")
 MOST_ROWS = 5_000
 
@@ -61,19 +59,12 @@ def wrong_labels(kind: str, rate: float, X: Columns, y: np.ndarray, k: int, seed
     return np.where(rng.random(len(y)) < chance, other, y)
 
 
-def rivers() -> dict[str, Callable[[int], Any]]:
-    from river.forest import AMFClassifier, ARFClassifier
-
-    return {
-        "river ARF": lambda seed: ARFClassifier(10, seed=seed),
-        "river AMF": lambda seed: AMFClassifier(10, seed=seed),
-    }
-
-
 def accuracy(model: str, X: Columns, noisy: np.ndarray, y: np.ndarray, k: int, seed: int) -> float:
     """Share of right predictions over all rows, each before the row is learned."""
-    if model.startswith("river"):
-        forest, right = rivers()[model](seed), 0
+    if model == RIVER:
+        from river.forest import ARFClassifier
+
+        forest, right = ARFClassifier(10, seed=seed), 0
         for i, values in enumerate(zip(*(column.tolist() for column in map(np.asarray, X.columns)), strict=True)):
             row = dict(enumerate(values))
             right += forest.predict_one(row) == y[i]
@@ -106,7 +97,7 @@ def measure(model: str, stream: str, kind: str, rates: list[float], orders: int,
     "--orders", default=2, show_default=True, help="Of each stream, or seeds where the order is that of time."
 )
 @click.option("--rows", default=MOST_ROWS, show_default=True, help="The first rows of each stream.")
-@click.option("--river", is_flag=True, help="Random forests of river too: slow.")
+@click.option("--river", is_flag=True, help="River's random forest of 10 trees too: slow.")
 # arguments: the options
 def main(streams: str, models: str, kinds: str, rates: str, orders: int, rows: int, river: bool) -> None:
     """Print what wrong labels cost each model."""
@@ -117,7 +108,7 @@ def main(streams: str, models: str, kinds: str, rates: str, orders: int, rows: i
             at_hand.append(stream)
         except DataError as error:
             Console(stderr=True).print(f"[yellow]{stream} left out:[/] {error}", highlight=False)
-    named = models.split(",") + (list(rivers()) if river else [])
+    named = models.split(",") + [RIVER] * river
     for kind in kinds.split(","):
         table = Table("model", *(f"{rate:.0%} wrong" for rate in shares), title=f"{kind}: {', '.join(at_hand)}")
         for model in named:

@@ -6,7 +6,7 @@
 
 Learners are of five kinds: with edges of their own; good, and then never right; never right; greedy, which know label
 and costs and spend at once all that an edge of their own allows; greedy ones that may spend more than that in every
-period. docs/adaptive.md has the theorem, and what this prints.
+period. theory/PROOFS.md has the theorem, benchmarks/results/adaptive.md what this prints.
 
 With --data every row is predicted, then learned. Sets without an order of their own are shuffled; of streams in time an
 order is a stretch that begins at a random row, or the whole stream, once, if it is not longer than that.

@@ -44,12 +44,21 @@ def _section(command: click.Command, context: click.Context) -> str:
         block, _, rest = example.strip().partition("\n\n")
         lines.append("```text\n" + "\n".join(line.strip() for line in block.splitlines()) + "\n```\n")
         lines += [rest.strip() + "\n"] if rest.strip() else []
+    records = _records(command, context)
+    if context.info_name == "compare":  # which has nearly all that `run` has
+        records = [record for record in records if record not in _records(main.get_command(context, "run"), context)]
+        lines.append("The options of [run](#onlineboost-run) from `--target` to `--report`, and:\n")
     lines.append("| option | what it does |\n|---|---|")
-    for option in command.get_params(context):
-        record = option.get_help_record(context) if isinstance(option, click.Option) else None
-        if record:
-            lines.append(_row(option, *record))
+    lines += [row for _, row in records]
     return "\n".join(lines) + "\n"
+
+
+def _records(command: click.Command | None, context: click.Context) -> list[tuple[str, str]]:
+    """Name and row of the table of each option."""
+    assert command is not None
+    options = [option for option in command.get_params(context) if isinstance(option, click.Option)]
+    found = [(option, option.get_help_record(context)) for option in options]
+    return [(option.opts[0], _row(option, *record)) for option, record in found if record]
 
 
 def _row(option: click.Parameter, names: str, text: str) -> str:

@@ -1,11 +1,13 @@
 """What mkdocs does beside its own: pages that stay where people look for them are pages of the site, too.
 
 README, CHANGELOG and their like stay at the top of the repository, the file format and the proofs beside their code,
-and studies beside the scripts that made them. Their links are made to fit.
+and studies beside the scripts that made them. Their links are made to fit. Notebooks become pages, with the outputs that
+are kept in them.
 """
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -26,6 +28,10 @@ PAGES = {  # path in the repository: page of the site
 }
 STUDIES = [*ROOT.glob("benchmarks/results/*.md"), *ROOT.glob("benchmarks/results/pictures/*")]
 PAGES |= {path.relative_to(ROOT).as_posix(): path.relative_to(ROOT / "benchmarks").as_posix() for path in STUDIES}
+NOTEBOOKS = {
+    path.relative_to(ROOT).as_posix(): f"notebooks/{path.stem}.md" for path in ROOT.glob("docs/notebooks/*.ipynb")
+}
+PAGES |= NOTEBOOKS
 SHIM = "https://unpkg.com/iframe-worker/shim"  # which the plugin `offline` would fetch; the same is in pictures
 HOMES = {page: path for path, page in PAGES.items()}
 
@@ -45,9 +51,33 @@ def moved(text: str, page: str) -> str:
     return re.sub(r"\]\(([^)\s]+)\)", link, text)
 
 
+def notebook(path: Path) -> str:
+    """A notebook as Markdown: text, code, and below it what was printed, drawn or shown as HTML."""
+    parts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        printed = ""
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            printed += "".join(output.get("text", []))
+            if "image/png" in data:
+                picture = "".join(data["image/png"]).strip()
+                parts.append(f'<img alt="What the code above draws" src="data:image/png;base64,{picture}">')
+            elif "text/html" in data:
+                parts.append("".join(data["text/html"]))
+            else:
+                printed += "".join(data.get("text/plain", []))
+        parts += [f"```text\n{printed.rstrip()}\n```"] if printed else []
+    return "\n\n".join(parts)
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, page in PAGES.items():
-        files.append(File.generated(config, page, abs_src_path=str(ROOT / path)))
+        if path in NOTEBOOKS:
+            files.append(File.generated(config, page, content=notebook(ROOT / path)))
+        else:
+            files.append(File.generated(config, page, abs_src_path=str(ROOT / path)))
     return files
 
 

@@ -1,4 +1,4 @@
-"""gamma="adaptive" in plain Python, from docs/adaptive.md: the rule, the accounts, and both sides of the identity.
+"""gamma="adaptive" in plain Python, from theory/PROOFS.md: the rule, the accounts, and both sides of the identity.
 
 Small games only: potentials are a recursion over all states, in exact arithmetic.
 """

@@ -1,4 +1,4 @@
-"""gamma="adaptive": the identity and the theorem of docs/adaptive.md, and the rule against its twin."""
+"""gamma="adaptive": the identity and the theorem of theory/PROOFS.md, and the rule against its twin."""
 
 import numpy as np
 import pytest

@@ -22,6 +22,7 @@ DOCS = ROOT / "docs"
 def test_every_page_is_in_the_menu_once():
     menu = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2], re.MULTILINE)
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    pages |= {f"notebooks/{path.stem}.md" for path in (DOCS / "notebooks").glob("*.ipynb")}
     elsewhere = re.findall(r': "([\w-]+\.md)"', (DOCS / "site.py").read_text())  # README, proofs and others
     assert sorted(menu) == sorted(pages | set(elsewhere) - {"security.md"})
 

@@ -1,4 +1,4 @@
-"""gamma="adaptive": a gamma for each learner that follows the edge that it shows (docs/adaptive.md has the theorem).
+"""gamma="adaptive": a gamma for each learner that follows the edge that it shows (theory/PROOFS.md has the theorem).
 
 Gammas are steps of a ladder, gamma_j = LARGEST / RATIO^j. Learner i stands on step j, and its *excess* is
 

@@ -186,7 +186,7 @@ class Mbbm(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """Both sides of the identity, and the bound of docs/adaptive.md: examples, by weight, lost in all N votes."""
+    """Both sides of the identity, and the bound of theory/PROOFS.md: examples, by weight, lost in all N votes."""
 
     promised: float  # sum_t phi_t(0)
     excess: float  # sum_i sum_t w (D[y, l] - (1 - gamma_i) / k); with `promised`, what was lost

@@ -14,7 +14,7 @@ label comes, E follows, and then the bins learn it:
     mass <- FADE mass,   mass[bin of the label] += w
 
 Ranks lie in [0, 1]: where q >= 1 nothing is missed, and where q < 0 all is. So E cannot leave a range of some rows, and
-what is missed is a sum w + E, on any stream (docs/sets.md). With the first term alone this is the rule of Gibbs and
+what is missed is a sum w + E, on any stream (theory/PROOFS.md). With the first term alone this is the rule of Gibbs and
 Candes (2021); the other one pulls back sooner (as in Angelopoulos, Candes and Tibshirani 2023).
 
 Each coverage of LEVELS has its E. One in between takes the q of one neighbour or the other, by a second hash of the

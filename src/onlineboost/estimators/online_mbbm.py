@@ -35,7 +35,7 @@ class OnlineMBBM(BoosterClassifier):
     gamma : float in [0, 1), list of one for each learner, "auto" or "adaptive"
         The edge over random guessing that the learners are taken to have. "auto": 0.3, 0.1, 0.03 and 0.01 in turn
         along the chain, which needs no guess (docs/mbbm.md). "adaptive": it follows the edge that each learner shows
-        (docs/adaptive.md). Theorem 1 holds for all of them.
+        (docs/mbbm.md). Theorem 1 holds for all of them.
     loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
         The loss of the final votes to be made small; the potentials and costs follow from it.
     learner, weight_scale, vote, class_weight, cost_matrix, panel, calibrate, memory_limit

@@ -16,7 +16,7 @@ def coverage_bounds(coverage: float, weight: float, heaviest: float = 1.0) -> tu
 
     It is about a model that has learned with ``sets=True`` from its first row on, predicts each row when all rows
     before are learned, and knows the classes (the first row of a class that was not announced is not counted). Between
-    two of the levels that a model tracks it is about the expected share. docs/sets.md has the proof.
+    two of the levels that a model tracks it is about the expected share. theory/PROOFS.md has the proof.
 
     Parameters
     ----------

@@ -182,7 +182,7 @@ class Guarantee:
     potential: float | None = None  # the chain's potential at the start, the error rate promised for learners of these
     lost: float | None = None  # weight of the rows whose label is not strictly ahead in all N votes
     lost_promised: float | None = None  # the potential times the weight of all rows
-    adaptive_bound: float | None = None  # on `lost`, if gammas are adaptive: docs/adaptive.md
+    adaptive_bound: float | None = None  # on `lost`, if gammas are adaptive: theory/PROOFS.md
     covered: Covered = None  # by the prediction sets of some levels: the share, and its bounds
 
     def __str__(self) -> str:

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 
-.PHONY: run test coverage docs package matrix fresh release-check lock soak fuzz bench bench-quick bench-guard bench-docs clean
+.PHONY: run test coverage docs paper package matrix fresh release-check lock soak fuzz bench bench-quick bench-guard bench-docs clean
 
 run: $(VENV)/installed
 	$(BIN)/onlineboost run nursery
@@ -30,6 +30,11 @@ coverage: $(VENV)/installed-dev
 docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo 'Open site/index.html; with search: $(BIN)/python -m http.server --directory site, then http://localhost:8000'
+
+# docs/paper-ours/paper.pdf, its figures and tables from stored results; typst and matplotlib come from PyPI.
+paper: $(VENV)/installed-docs
+	$(BIN)/python -m pip install -q --disable-pip-version-check 'typst>=0.13' 'matplotlib>=3.9'
+	$(BIN)/python docs/paper-ours/make.py
 
 # Wheel and sdist in the folder dist, checked, installed in an empty environment and run; and a wheel with machine code for
 # this Python, its Numba and this system, with which nothing is compiled. Some minutes.

@@ -65,7 +65,9 @@ def _row(option: click.Parameter, names: str, text: str) -> str:
     """A row of the table; words to choose from stand in the text, which can wrap."""
     if isinstance(option.type, click.Choice):
         names = names.partition(" [")[0]
-        text = f"{text} One of {', '.join(f'`{word}`' for word in option.type.choices)}.".strip()
+        words = ", ".join(f"`{word}`" for word in option.type.choices)
+        some = "hoeffding-tree" in option.type.choices and "majority" not in option.type.choices
+        text = f"{text} {'As for `run`, but no baseline.' if some else f'One of {words}.'}".strip()
     return f"| `{names.replace(' RANGE', '')}` | {text.replace('|', ' or ')} |".replace("<", "&lt;")
 
 

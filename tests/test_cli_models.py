@@ -176,6 +176,12 @@ def test_a_model_is_saved_and_drawn_by_one_run(sources, saved, tmp_path):
     assert "not with --out" in told(call("run", sources["csv"], *QUICK, "--out", path, "--report", page))
 
 
+def test_an_error_about_a_file_comes_before_anything_is_printed(saved, tmp_path):
+    done = call("predict", saved, tmp_path / "nowhere.csv")
+    assert "no such file" in told(done)
+    assert done.stdout == ""
+
+
 def test_predict_needs_no_labels_and_no_order(sources, saved, tmp_path):
     (block,) = read_blocks(sources["csv"])
     path = tmp_path / "rows.csv"

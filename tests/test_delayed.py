@@ -122,7 +122,7 @@ def test_a_ticket_never_stands_for_two_rows_after_a_restart_from_an_older_file(k
     for each in again:
         before = frozen(each), each.n_pending_
         for ticket in late:
-            with pytest.raises(DataError, match=r"is unknown.*before a restart from an older file"):
+            with pytest.raises(DataError, match=r"is unknown.*comes from a file, that does not have the row"):
                 each.learn_pending(ticket, y[51])
         assert (frozen(each), each.n_pending_) == before
         assert each.learn_pending(waiting, y[50]).n_samples_seen_ == 51

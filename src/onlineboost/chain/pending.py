@@ -84,7 +84,7 @@ class Pending:
         if own is not None and own in self.rows:
             raise DataError(
                 f"id {ticket!r} is already waiting for its label: give each row an id of its own. predict_one predicts "
-                f"a row again; forget_pending lets go of the row that waits"
+                f"a row again; forget_pending drops the row that waits"
             )
         self.rows[ticket] = row
         self.given += own is None  # last: an exception before leaves a ticket that nobody has, to be given again
@@ -125,8 +125,8 @@ class Pending:
         if prefix == self._prefix() and number.isdecimal() and int(number) < self.given:
             raise DataError(f"ticket {ticket!r} has been used (or was dropped long ago): a row is learned once")
         raise DataError(
-            f"ticket {ticket!r} is unknown: no row waits under it. Its label was given before, or another copy of the "
-            f"model gave the ticket out, before a restart from an older file, say: then predict the row again"
+            f"ticket {ticket!r} is unknown: no row waits under it. Its label was given before; or this model is a copy, "
+            f"or comes from a file, that does not have the row: then predict the row again"
         )
 
     def emptied(self) -> Pending:

@@ -77,20 +77,21 @@ def _predict(
     if label is not None and label not in labels:
         raise ValueError(f"--label {label!r} is no label of this model; labels: {', '.join(labels)}")
     classes = list(labels) if proba else []
-    out.write(
-        lines(*([name] for name in ["row", *keep, "prediction", *(f"p({name})" for name in classes), *["why"] * why]))
-    )
+    names = ["row", *keep, "prediction", *(f"p({name})" for name in classes), *["why"] * why]
+    head = lines(*([name] for name in names))  # written once the source is known to be good
     texts = keep if target is None else (*keep, target)
     for table, copied in read_columns(source, encoder.names, [encoder.names[c] for c in encoder.nominal], texts):
         said = clf.predict(table)
         shares = list(clf.predict_proba(table).T) if proba else []
         reasons = [_reasons(clf, table, None if label is None else labels[label])] if why else []
-        out.write(lines(range(rows + 1, rows + 1 + len(said)), *copied[: len(keep)], said, *shares, *reasons))
+        out.write(head + lines(range(rows + 1, rows + 1 + len(said)), *copied[: len(keep)], said, *shares, *reasons))
         out.flush()
+        head = ""
         rows += len(said)
         if target is not None:
             right += sum(written_as(one) == text for one, text in zip(said.tolist(), copied[-1], strict=True))
             unknown.update(text for text in copied[-1] if text not in known)
+    out.write(head)
     told = f"{rows:,} rows predicted" + (f", {right / rows:.4f} of them right" if target is not None and rows else "")
     return told + _with_unknown_labels(unknown) + "."
 

@@ -20,7 +20,7 @@ PLAIN = frozenset({float, int, bool, type(None)})
 """Types of which NumPy makes numbers as they are meant: None is NaN."""
 DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 NO_DATES = (
-    "a date or time is neither a number nor a category. Turn it into one: for instance the hour, the day of the week, "
+    "a date or time is neither a number nor a category. Turn it into a number, such as the hour, the day of the week "
     "or the seconds since a fixed day"
 )
 

@@ -142,8 +142,8 @@ def ready_to_learn(clf: Any, classes: Any = None) -> Model:
         )
     for name, old in clf.__dict__.get("_begun_", {}).items():
         raise ValueError(
-            f"{name} was changed from {old!r} to {getattr(clf, name)!r} after learning began, and counts from the "
-            f"first row on: call fit to begin again with it, or set it back to go on learning"
+            f"{name} was changed from {old!r} to {getattr(clf, name)!r} after learning began, which takes "
+            f"effect with the next fit: call fit to start again with it, or set it back to go on learning"
         )
     return model
 

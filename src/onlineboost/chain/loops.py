@@ -17,6 +17,7 @@ from onlineboost._compile.jit import entry_kernel, unkept_kernel
 from onlineboost.contracts.booster import (
     BOOSTER,
     cast,
+    lesson,
     prepare,
     prepare_block,
     settle,
@@ -76,7 +77,7 @@ def _learn_block(handle, from_i, from_b, first_round):
             l = vote(booster, i, rows, b, t, place, work, n)
             update(booster, i, rows, b, y[b], weight[b], l, place, work, n)
             if w > 0.0:
-                teach(learner, i, rows, b, y[b], w, t, what, scratch)
+                teach(learner, i, rows, b, lesson(booster, i, rows, b, y[b], t), w, t, what, scratch)
             settle(booster, learner, i, rows, b, y[b], weight[b], w, scratch, work)
             if rows.again[b]:
                 forget(learner, i, rows, b)

@@ -81,6 +81,12 @@ def update(booster, i, rows, b, y, weight, l, place, work, n):
 
 
 @BOOSTER.optional
+def lesson(booster, i, rows, b, y, t):
+    """The label that learner i is taught for row b in round t. Called if its weight is above 0."""
+    return y
+
+
+@BOOSTER.optional
 def settle(booster, learner, i, rows, b, y, weight, learned, scratch, work):
     """Learner i has learned row b with weight `learned`. It may be asked again (`contracts.learner.ask`)."""
     return

@@ -20,11 +20,11 @@ said a label drawn from u^Y, in which a label of Y is gamma likelier than anothe
 
 psi_0 is linear between whole numbers, so psi_m is: a table over whole d has all of it, and nothing is drawn at random.
 
-What learners are taught.  c is a sum over l in Y of cost vectors c^l that are those of an example with the *one* label
-l, against the labels that are not in Y: c^l[l] = -w_l < 0, c^l[r] >= 0. Who has an edge over random on these examples,
-weighted by w_l, has it on the set. A learner is taught one of them, drawn with probability w_l / W, at the weight W, the
-sum of all w_l: that is the sum of the examples, on average. The draws of neighbouring learners are spread evenly, so
-that a chain is taught all of Y. Rows without a pair (no label, or all) have W = 0.
+What learners are taught.  c . h = max c - sum_l (max c - c[l]) h[l], so a learner is to say the labels that gain most
+over the worst one: it is taught the example (x, l) at the weight max c - c[l], for every l of Y. What labels that are
+not in Y would gain is left out, as in the authors' program. Rows without a pair (no label, or all) teach nothing.
+
+OnlineBMR's weights are over their mean so far, times TYPICAL, and at most MOST, as OnlineMBBM's are (`mbbm`).
 """
 
 from __future__ import annotations
@@ -36,15 +36,14 @@ import numpy as np
 
 from onlineboost._compile.fastmath import exp
 from onlineboost._compile.jit import bare_kernel, inlined_kernel, small_kernel
-from onlineboost._compile.random import LESSON, uniform
 from onlineboost.boosters.potentials.pairwise import walk_table
 from onlineboost.contracts.booster import BOOSTER, FIRST, WHOLE_CHAIN, booster
 from onlineboost.contracts.schema import Field, f8, whole
 
 ALPHA_BOUND = 2.0
 E_MOST = 300.0  # exp of a difference of votes is cut there
-TYPICAL, MOST = 0.5, 3.0  # weights of OnlineBMR's examples before scaling: the mean, and the largest
-GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+TYPICAL, MOST = 0.3, 3.0  # weights of OnlineBMR's examples before scaling: the mean, and the largest
+ROUNDING = 1e-12  # gains below are no more than that
 
 
 class OlmrNotes(NamedTuple):
@@ -52,6 +51,8 @@ class OlmrNotes(NamedTuple):
 
     relevant: np.ndarray  # bool (rows, k)
     cost: np.ndarray  # float64 (rows, k) c of the learner at work
+    gain: np.ndarray  # float64 (rows, k) w_l of what it has still to be taught
+    lesson: np.ndarray  # int64 (rows,) the label that it is taught next, -1: none so far
 
 
 @booster
@@ -65,17 +66,18 @@ class Olmr(NamedTuple):
     gamma: Annotated[float, Field(low=0.0, high=1.0)]  # of OnlineBMR; 0: Ada.OLMR
     k: Annotated[int, whole(1, 1 << 20)]  # labels that psi is for
     alpha: Annotated[np.ndarray, f8("learners")]
-    vote_cost: Annotated[np.ndarray, f8("learners")]  # sum_t c . h, times the example's weight
-    weights: Annotated[np.ndarray, f8("learners")]  # sum_t W, times the same
-    seen: Annotated[np.ndarray, f8("learners")]  # weight of all examples with a pair
+    vote_cost: Annotated[np.ndarray, f8("learners")]  # sum_t (c . h - mean of c), times the example's weight
+    weights: Annotated[np.ndarray, f8("learners")]  # sum_t (|Y| mean of c - sum of c over Y), times the same
+    asked: Annotated[np.ndarray, f8("learners")]  # sum_t of the gains of Y, times the same
+    seen: Annotated[np.ndarray, f8("learners")]  # weight of the examples with a pair
     psi: Annotated[np.ndarray | None, Field(shared=True, saved=False)]  # float64 (|Y|, m, N + d) for OnlineBMR
 
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> OlmrNotes:
         rows = 0 if weight is None else n
-        return OlmrNotes(np.zeros((rows, k), np.bool_), np.zeros((rows, k)))
+        return OlmrNotes(np.zeros((rows, k), np.bool_), *np.zeros((2, rows, k)), np.full(rows, -1))
 
     def edges(self, k: int) -> np.ndarray:
-        """-sum_t c . h / sum_t W: the gamma for which the weak learning condition holds with equality and S = 0."""
+        """The gamma for which the weak learning condition, sum_t c . h <= sum_t c . u^Y, holds with equality."""
         return -np.divide(self.vote_cost, self.weights, out=np.zeros(len(self.scale)), where=self.weights != 0.0)
 
     def with_labels(self, k: int) -> Any:
@@ -90,7 +92,7 @@ def new_olmr(seed: int, scale: np.ndarray, gamma: float) -> Olmr:
     """A whole chain at t = 1."""
     n = len(scale)
     alpha = np.full(n, 1.0 if gamma else 0.0)
-    return Olmr(seed, n, 0, np.array(scale, np.float64), gamma, 1, alpha, *np.zeros((3, n)), psi=None).completed()
+    return Olmr(seed, n, 0, np.array(scale, np.float64), gamma, 1, alpha, *np.zeros((4, n)), psi=None).completed()
 
 
 def pair_losses(n_learners: int, hinge: bool = True) -> np.ndarray:
@@ -132,7 +134,7 @@ def pair_costs(booster, i, s, relevant, k, cost):
     for l in range(k):
         cost[l] = 0.0
         n += relevant[l]
-    if n == 0 or n == k:
+    if not 0 < n < k:
         return
     share = 1.0 / (n * (k - n))
     for l in range(k):
@@ -154,44 +156,77 @@ def pair_costs(booster, i, s, relevant, k, cost):
 
 
 @small_kernel
-def asked_for(relevant, cost, k):
-    """W."""
-    total = 0.0
+def any_pair(relevant, k):
+    n = 0
     for l in range(k):
-        total -= cost[l] if relevant[l] else 0.0
+        n += relevant[l]
+    return 0 < n < k
+
+
+@small_kernel
+def worst_of(cost, k):
+    top = cost[0]
+    for l in range(1, k):
+        top = max(top, cost[l])
+    return top
+
+
+@small_kernel
+def asked_for(relevant, cost, k):
+    """The sum of the gains of Y."""
+    worst, total = worst_of(cost, k), 0.0
+    for l in range(k):
+        total += worst - cost[l] if relevant[l] else 0.0
     return total
 
 
 @inlined_kernel
 def prepare(booster, i, rows, b, y, work, n):
     """The costs of learner i; but for the first learner of a segment, `update` has had those of Ada.OLMR."""
-    if y >= 0 and (booster.gamma > 0.0 or i == 0):
-        pair_costs(booster, booster.offset + i, rows.s[b], rows.notes.relevant[b], rows.k, rows.notes.cost[b])
+    if y >= 0 and rows.notes.lesson[b] < 0:
+        notes, k = rows.notes, rows.k
+        if booster.gamma > 0.0 or i == 0:
+            pair_costs(booster, booster.offset + i, rows.s[b], notes.relevant[b], k, notes.cost[b])
+        worst = worst_of(notes.cost[b], k)
+        for l in range(k):
+            notes.gain[b, l] = worst - notes.cost[b, l] if notes.relevant[b, l] else 0.0
     return 0
+
+
+@small_kernel
+def next_lesson(gain, before, k):
+    for l in range(before + 1, k):
+        if gain[l] > ROUNDING:
+            return l
+    return -1
 
 
 @inlined_kernel
 def weigh(booster, i, rows, b, y, weight, place):
-    own = asked_for(rows.notes.relevant[b], rows.notes.cost[b], rows.k)
+    gain = rows.notes.gain[b]
+    l = next_lesson(gain, rows.notes.lesson[b], rows.k)
+    if l < 0:
+        return 0.0
     if booster.gamma == 0.0:
-        return weight * booster.scale[i] * own
-    mean = booster.weights[i] / max(booster.seen[i], 1.0)
-    return weight * booster.scale[i] * (min(TYPICAL * own / mean, MOST) if mean > 0.0 else TYPICAL * (own > 0.0))
+        return weight * booster.scale[i] * gain[l]
+    mean = booster.asked[i] / max(booster.seen[i], 1.0)
+    return weight * booster.scale[i] * (min(TYPICAL * gain[l] / mean, MOST) if mean > 0.0 else TYPICAL)
 
 
-@bare_kernel
-def lesson(booster, i, rows, b, y, t):
-    """A label of Y, drawn by its part of W."""
-    relevant, cost, k = rows.notes.relevant[b], rows.notes.cost[b], rows.k
-    u = uniform(booster.seed, LESSON, 0, t) + (booster.offset + i) * GOLDEN
-    left, last = (u - math.floor(u)) * asked_for(relevant, cost, k), y
-    for l in range(k):
-        if relevant[l] and cost[l] < 0.0:
-            left += cost[l]
-            last = l
-            if left < 0.0:
-                break
-    return last
+@inlined_kernel
+def lesson(booster, i, rows, b, y):
+    return next_lesson(rows.notes.gain[b], rows.notes.lesson[b], rows.k)
+
+
+@inlined_kernel
+def more(booster, i, rows, b):
+    notes = rows.notes
+    at = next_lesson(notes.gain[b], notes.lesson[b], rows.k)
+    notes.lesson[b] = at
+    if at >= 0 and next_lesson(notes.gain[b], at, rows.k) >= 0:
+        return True
+    notes.lesson[b] = -1
+    return False
 
 
 @inlined_kernel
@@ -218,7 +253,7 @@ def said_mass(work, n):
 
 @small_kernel
 def dot(cost, work, n):
-    """cost . h"""
+    """c . h; 0 if the learner has said nothing."""
     total = 0.0
     for j in range(n):
         total += cost[work.labels[j]] * work.p[j]
@@ -226,18 +261,31 @@ def dot(cost, work, n):
 
 
 @inlined_kernel
+def count_edge(booster, i, relevant, cost, weight, k, said):
+    mean, n, own = 0.0, 0, 0.0
+    for l in range(k):
+        mean += cost[l] / k
+        n += relevant[l]
+        own += cost[l] if relevant[l] else 0.0
+    booster.vote_cost[i] += weight * (said - mean)
+    booster.weights[i] += weight * (n * mean - own)
+
+
+@inlined_kernel
 def update(booster, i, rows, b, y, weight, l, place, work, n):
+    if rows.notes.lesson[b] >= 0:
+        return
     relevant, cost = rows.notes.relevant[b], rows.notes.cost[b]
-    own = asked_for(relevant, cost, rows.k)
-    if own > 0.0:
+    has_pairs = any_pair(relevant, rows.k)
+    if has_pairs:
         booster.seen[i] += weight
-        booster.weights[i] += weight * own
-        booster.vote_cost[i] += weight * dot(cost, work, n)
+        booster.asked[i] += weight * asked_for(relevant, cost, rows.k)
+        count_edge(booster, i, relevant, cost, weight, rows.k, dot(cost, work, n))
     cast(booster, i, rows, b, l, work, n)
-    if own > 0.0 and booster.gamma == 0.0:
+    if has_pairs and booster.gamma == 0.0:
         pair_costs(booster, booster.offset + i + 1, rows.s[b], relevant, rows.k, cost)
         step = 2.0 * math.sqrt(2.0 / (rows.t + b)) * weight * dot(cost, work, n)
         booster.alpha[i] = min(ALPHA_BOUND, max(-ALPHA_BOUND, booster.alpha[i] - step))
 
 
-BOOSTER.implement(Olmr, prepare, weigh, lesson, vote, cast, update)
+BOOSTER.implement(Olmr, prepare, weigh, lesson, more, vote, cast, update)

@@ -4,17 +4,19 @@ Expert i has the scores s^i, and a row costs it the rank loss: the share of the 
 label r, with s_l < s_r; s_l = s_r counts one half. Hedge weighs the experts by it, as in `hedge`.
 
 The scores s of the expert followed become probabilities that labels are relevant, each for itself. With z_l = s_l less
-the mean of s, over the running spread of such differences,
+the mean of s, over the running spread of such differences, and x_l = (1, z_l, max z):
 
-    q_l = 1 / (1 + exp(-(a + b z_l))),    b >= 0: the order of the labels stays that of the scores
-    (a, b) <- (a, b) - A^-1 sum_l (q_l - y_l) (1, z_l),    A <- f A + sum_l q_l (1 - q_l) (1, z_l) (1, z_l)^T
+    q_l = 1 / (1 + exp(-theta . x_l)),     theta[1] >= 0: the order of the labels stays that of the scores
+    A <- f A + (1 - f) I + sum_l q_l (1 - q_l) x_l x_l^T,     theta <- theta - A^-1 sum_l (q_l - y_l) x_l
 
-a logistic regression by Newton steps that forgets. The labels said are those with q_l > 1/2, or (`f1`) those above half
-of the micro F1 that this rule has reached so far: the threshold under which F1 is largest (Busa-Fekete et al. 2015).
+a logistic regression by online Newton steps that forgets. The labels said are those with q_l > 1/2, or those above half
+of the micro F1 that this very rule has reached so far: the threshold under which F1 is largest (Busa-Fekete, Szorenyi,
+Dembczynski, Huellermeier 2015).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -28,68 +30,80 @@ from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
 from onlineboost.contracts.schema import f8
 
-A, B, A_00, A_01, A_11, SQUARES, ROWS, HITS, SAID, RELEVANT = range(10)  # places in `fit`
-FIT = f8(10)  # what `fit` is in files
+THETA, CURVATURE = 0, 3  # places in `fit`: of theta, of A by rows,
+SQUARES, ROWS, HITS, SAID, RELEVANT = range(12, 17)  # and of sums that forget
+FIT = f8(17)  # what `fit` is in files
 FADE = 0.999  # f: what a row still counts one row later
-PRIOR = 1.0  # weight of the rows that `fit` begins with
-STEEPEST = 20.0  # bounds of a and b
+STEEPEST = 50.0  # bounds of theta
 E_MOST = 300.0  # exp of more is not asked for
 
 
 def new_fit() -> np.ndarray:
-    """Nothing has been learned."""
-    fit = np.zeros(10)
-    fit[[B, A_00, A_11, SQUARES, ROWS]] = 1.0, PRIOR, PRIOR, PRIOR, PRIOR
+    """Nothing has been learned: theta = (0, 1, 0), A = I."""
+    fit = np.zeros(17)
+    fit[[THETA + 1, CURVATURE, CURVATURE + 4, CURVATURE + 8, SQUARES, ROWS]] = 1.0
     return fit
 
 
 @small_kernel
-def middle(s):
-    total = 0.0
+def place_of(fit, s):
+    """The mean of s, the spread, and max z."""
+    total, top = 0.0, s[0]
     for l in range(s.size):
         total += s[l]
-    return total / max(s.size, 1)
+        top = max(top, s[l])
+    mean, spread = total / s.size, math.sqrt(fit[SQUARES] / fit[ROWS])
+    return mean, spread, (top - mean) / spread
 
 
 @bare_kernel
 def find_probabilities(fit, s, q):
-    mean, spread = middle(s), np.sqrt(fit[SQUARES] / fit[ROWS])
+    mean, spread, top = place_of(fit, s)
     for l in range(s.size):
-        z = (s[l] - mean) / spread
-        q[l] = 1.0 / (1.0 + exp(min(max(-fit[A] - fit[B] * z, -E_MOST), E_MOST)))
+        logit = fit[THETA] + fit[THETA + 1] * (s[l] - mean) / spread + fit[THETA + 2] * top
+        q[l] = 1.0 / (1.0 + exp(min(max(-logit, -E_MOST), E_MOST)))
+
+
+@small_kernel
+def newton_step(fit, g):
+    """theta less A^-1 g, by elimination; A is at least I."""
+    a, c, f = fit[CURVATURE], fit[CURVATURE + 4], fit[CURVATURE + 8]
+    b, d, e = fit[CURVATURE + 1], fit[CURVATURE + 2], fit[CURVATURE + 5]
+    c, e_1, g_1 = c - b * b / a, e - b * d / a, g[1] - g[0] * b / a
+    f, g_2 = f - d * d / a - e_1 * e_1 / c, g[2] - g[0] * d / a - g_1 * e_1 / c
+    x_2 = g_2 / f
+    x_1 = (g_1 - e_1 * x_2) / c
+    x_0 = (g[0] - b * x_1 - d * x_2) / a
+    fit[THETA] = min(STEEPEST, max(-STEEPEST, fit[THETA] - x_0))
+    fit[THETA + 1] = min(STEEPEST, max(0.0, fit[THETA + 1] - x_1))
+    fit[THETA + 2] = min(STEEPEST, max(-STEEPEST, fit[THETA + 2] - x_2))
 
 
 @bare_kernel
 def learn_fit(fit, s, relevant, q, weight):
     """The row with these scores, of which q was said, has the labels `relevant`."""
-    mean, spread = middle(s), np.sqrt(fit[SQUARES] / fit[ROWS])
+    mean, spread, top = place_of(fit, s)
     above = 0.5 * f1_of(fit)
-    g_0 = g_1 = h_00 = h_01 = h_11 = squares = 0.0
-    for name in (A_00, A_01, A_11, SQUARES, ROWS, HITS, SAID, RELEVANT):
-        fit[name] *= FADE
+    for place in range(CURVATURE, fit.size):
+        fit[place] *= FADE
+    for place in (CURVATURE, CURVATURE + 4, CURVATURE + 8, ROWS, SQUARES):
+        fit[place] += 1.0 - FADE
+    g_0 = g_1 = 0.0
     for l in range(s.size):
-        z, own = (s[l] - mean) / spread, q[l] * (1.0 - q[l])
-        y = 1.0 if relevant[l] else 0.0
-        g_0 += q[l] - y
-        g_1 += (q[l] - y) * z
-        h_00 += own
-        h_01 += own * z
-        h_11 += own * z * z
-        squares += (s[l] - mean) ** 2
+        z, own, y = (s[l] - mean) / spread, weight * q[l] * (1.0 - q[l]), 1.0 if relevant[l] else 0.0
+        g_0 += weight * (q[l] - y)
+        g_1 += weight * (q[l] - y) * z
+        for at, x in enumerate((1.0, z, top)):
+            fit[CURVATURE + at] += own * x
+            fit[CURVATURE + 3 + at] += own * z * x
+            fit[CURVATURE + 6 + at] += own * top * x
+        fit[SQUARES] += weight * (s[l] - mean) ** 2 / s.size
         said = 1.0 if q[l] > above else 0.0
         fit[HITS] += weight * said * y
         fit[SAID] += weight * said
         fit[RELEVANT] += weight * y
-    fit[A_00] += weight * h_00 + (1.0 - FADE) * PRIOR
-    fit[A_01] += weight * h_01
-    fit[A_11] += weight * h_11 + (1.0 - FADE) * PRIOR
-    fit[SQUARES] += weight * squares / s.size
     fit[ROWS] += weight
-    det = fit[A_00] * fit[A_11] - fit[A_01] ** 2
-    if det > 0.0:
-        a = fit[A] - weight * (fit[A_11] * g_0 - fit[A_01] * g_1) / det
-        b = fit[B] - weight * (fit[A_00] * g_1 - fit[A_01] * g_0) / det
-        fit[A], fit[B] = min(STEEPEST, max(-STEEPEST, a)), min(STEEPEST, max(0.0, b))
+    newton_step(fit, (g_0, g_1, g_0 * top))
 
 
 @small_kernel

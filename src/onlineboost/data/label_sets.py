@@ -29,7 +29,7 @@ class LabelSets:
 
     def read(self, labels: Labels) -> tuple[LabelCodes, dict[Any, int]]:
         """Codes of the sets, and new labels with the row in which each appears first. Changes nothing."""
-        flat = [*self.announced, *(label for row in self.rows for label in row)]
+        flat: list[Any] = [*self.announced, *(label for row in self.rows for label in row)]
         of_row = np.repeat(np.arange(len(self)), [len(row) for row in self.rows])
         at = np.concatenate([np.zeros(len(self.announced), np.intp), of_row])
         try:
@@ -39,7 +39,8 @@ class LabelSets:
         known = labels.names
         sets = np.zeros((len(self), len(known) + len(new)), np.bool_)
         last = np.zeros(len(self), np.int64)
-        np.maximum.at(last, at if len(self) else at[:0], found if len(self) else found[:0])
+        if len(self):
+            np.maximum.at(last, at, found)
         sets[of_row, found[len(self.announced) :]] = True
         codes = last.view(LabelCodes)
         codes.sets = sets
@@ -54,6 +55,8 @@ class LabelCodes(np.ndarray):
 
 def label_sets(Y: Any) -> LabelSets:
     """The labels of rows: an indicator (array, sparse matrix or frame), or a set, list or mapping for each row."""
+    if isinstance(Y, LabelSets):
+        return Y
     if Y is None:
         raise DataError("Y is None: give the labels of every row, as an indicator matrix or as sets")
     if hasattr(Y, "toarray"):
@@ -71,6 +74,8 @@ def labels_of(row: Any, where: str = "the row") -> list[Any]:
         return [label for label, own in row.items() if own]
     if isinstance(row, str | bytes) or not isinstance(row, Iterable):
         raise DataError(f"{where}: {row!r} is no set of labels: give a set, a list, or a mapping of label to bool")
+    if isinstance(row, set | frozenset):  # in an order that is the same in every process
+        return sorted(row, key=lambda label: (type(label).__name__, label if isinstance(label, int) else 0, str(label)))
     return list(dict.fromkeys(row))
 
 
@@ -81,3 +86,10 @@ def _of_indicator(table: np.ndarray, names: Sequence[Any]) -> LabelSets:
         raise DataError(f"row {row}: an indicator holds 0 and 1, got {table[row, column]!r} for {names[column]!r}")
     labels = object_array(names)
     return LabelSets([labels[own].tolist() for own in given == 1.0], names)
+
+
+def indicator(Y: Any, labels: Sequence[Any]) -> np.ndarray:
+    """Rows of labels, given as in `label_sets`, as an indicator (rows, labels) in this order; others are left out."""
+    sets, known = label_sets(Y), Labels(object_array(labels), fixed=False)
+    codes, _ = sets.read(known)
+    return codes.sets[:, : len(labels)]

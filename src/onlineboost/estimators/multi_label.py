@@ -15,7 +15,7 @@ from onlineboost.chain.model import Model
 from onlineboost.chain.ranking import Ranking
 from onlineboost.chain.segments import Segment
 from onlineboost.data.label_sets import LabelSets, label_sets, labels_of
-from onlineboost.data.labels import label_array
+from onlineboost.data.values import weights_of
 from onlineboost.estimators import memory, single_rows
 from onlineboost.estimators.booster import BoosterClassifier, only_tree, weak_learners
 from onlineboost.estimators.checks import ready
@@ -145,14 +145,31 @@ class MultiLabelBoost(BoosterClassifier):
         classes : array, optional
             All labels that will ever come, on the first call.
         """
-        super().partial_fit(X, Y, classes, sample_weight)
+        super().partial_fit(X, Y, classes, self._from_first_label(Y, classes, sample_weight))
         return self
 
     def test_then_train(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None, **asked: Any) -> Any:
         """`partial_fit` that returns the probabilities it gave each row just before learning it, as `predict_proba`."""
         if asked.get("sets") is not None:
             raise ValueError("prediction sets hold one label: MultiLabelBoost says a set of labels by itself")
-        return super().test_then_train(X, Y, classes, sample_weight, proba=True)[1]
+        weight = self._from_first_label(Y, classes, sample_weight)
+        return super().test_then_train(X, Y, classes, weight, proba=True)[1]
+
+    def learn_one(self, x: Input, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example: y is a set or list of labels, or {label: bool}."""
+        return self if "_model" not in self.__dict__ and not labels_of(y) else super().learn_one(x, y, weight)
+
+    def _from_first_label(self, Y: Any, classes: Any, sample_weight: Any) -> Any:
+        """Weights with which rows without a label are left out as long as no label is known."""
+        if "_model" in self.__dict__ or classes is not None:
+            return sample_weight
+        sets = label_sets(Y)
+        first = next((b for b, row in enumerate(sets.rows) if row), len(sets))
+        if not first or sets.announced:
+            return sample_weight
+        weight = weights_of(sample_weight, len(sets))
+        weight[:first] = 0.0
+        return weight
 
     def _labels_given(self, y: Any) -> Any:
         return label_sets(y)

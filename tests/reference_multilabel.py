@@ -143,7 +143,9 @@ class Fit:
         return [[1.0, (v - mean) / spread, (max(s) - mean) / spread] for v in s]
 
     def say(self, s):
-        return [1.0 / (1.0 + math.exp(-sum(a * b for a, b in zip(self.theta, x, strict=True)))) for x in self.features(s)]
+        return [
+            1.0 / (1.0 + math.exp(-sum(a * b for a, b in zip(self.theta, x, strict=True)))) for x in self.features(s)
+        ]
 
     def learn(self, s, relevant, weight):
         import numpy as np

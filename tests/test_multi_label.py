@@ -48,7 +48,7 @@ def in_blocks(clf, X, sets, weight, block):
     said = []
     for a in range(0, len(sets), block):
         part = slice(a, a + block)
-        q = clf.test_then_train(X[part], sets[part], sample_weight=weight[part])
+        q = clf.test_then_train(X[part], sets[part], sample_weight=weight[part], proba=True)[1]
         said += [dict(zip(clf.classes_.tolist(), row, strict=True)) for row in q.tolist()]
     return said
 
@@ -60,7 +60,9 @@ def state(clf):
 # --------------------------------------------------------------------------------------------------- the algorithms
 
 
-@pytest.mark.parametrize(("gamma", "rule"), [(None, "hedge"), (None, "best"), (None, "last"), (Fraction(1, 10), "last")])
+@pytest.mark.parametrize(
+    ("gamma", "rule"), [(None, "hedge"), (None, "best"), (None, "last"), (Fraction(1, 10), "last")]
+)
 def test_a_run_is_that_of_the_twin(gamma, rule):
     """What was said, alphas, edges, expert weights, every split and every mass of every tree."""
     X, sets, weight = stream(320, 3)
@@ -213,7 +215,14 @@ def test_an_error_leaves_it_as_it_was():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("gamma", 0.0), ("gamma", "auto"), ("threshold", 1.0), ("threshold", "F1"), ("combiner", "weighted"), ("learner", 3)],
+    [
+        ("gamma", 0.0),
+        ("gamma", "auto"),
+        ("threshold", 1.0),
+        ("threshold", "F1"),
+        ("combiner", "weighted"),
+        ("learner", 3),
+    ],
 )
 def test_a_bad_setting_is_named(name, value):
     X, sets, _ = stream(40)
@@ -302,7 +311,9 @@ def test_ranks_are_places():
     assert places.sum(axis=1) == pytest.approx(s.shape[1] * (s.shape[1] + 1) / 2)
     assert (places.argmin(axis=1) == s.argmax(axis=1)).all()
     own = indicator(sets, clf.classes_)
-    by_scores = np.mean([rank_loss(row.tolist(), set(np.flatnonzero(y))) for row, y in zip(s[-80:], own[-80:], strict=True)])
+    by_scores = np.mean(
+        [rank_loss(row.tolist(), set(np.flatnonzero(y))) for row, y in zip(s[-80:], own[-80:], strict=True)]
+    )
     assert by_scores < 0.4
 
 
@@ -332,9 +343,9 @@ def test_bounds_of_label_ranking():
     ranked = differences(n, p, q)
     lost = sum(share for d, share in ranked.items() if d < 0) + ranked[0] / 2
     assert bmr_error(n, 0.125, k, relevant, "rank") == pytest.approx(float(lost), abs=1e-14)
-    assert lost <= bmr_error(n, 0.125, k, relevant) <= (n + 1) * np.exp(-float(gamma) ** 2 * n / 2)
+    assert lost <= bmr_error(n, 0.125, k, relevant) <= (n + 1) * np.exp(-(float(gamma) ** 2) * n / 2)
     for bad in ((n, 0.1, 6, 6), (n, 1.0, 6, 2), (n, 0.1, 6, 2, "log")):
-        with pytest.raises(ValueError, match="relevant|gamma|loss"):
+        with pytest.raises(ValueError, match=r"relevant|gamma|loss"):
             bmr_error(*bad)
 
 

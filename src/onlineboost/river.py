@@ -153,16 +153,20 @@ if TYPE_CHECKING:  # for programs that read the code but do not run it
 class _MultiLabel(RiverClassifier, base.MultiLabelClassifier):
     """Labels are mappings {label: bool}, as in river; `predict_one` gives one, empty before anything is learned."""
 
-    def predict_one(self, x: Mapping[Any, Any], **_: Any) -> dict[Any, bool]:
+    def predict_one(self, x: Mapping[Any, Any], **_: Any) -> Any:
         said = self.estimator.predict_one(self._row(x))
         return {label: label in said for label in self.estimator.classes_.tolist()} if self._has_learned() else {}
 
-    def predict_proba_one(self, x: Mapping[Any, Any], **_: Any) -> dict[Any, dict[bool, float]]:
+    def predict_proba_one(self, x: Mapping[Any, Any], **_: Any) -> Any:
         found = self.estimator.predict_proba_one(self._row(x))
         return {label: {False: 1.0 - q, True: q} for label, q in found.items()}
 
     def predict_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        return self.predict_proba_many(X) > self.estimator.threshold_ if self._has_learned() else pd.DataFrame(index=X.index)
+        return (
+            self.predict_proba_many(X) > self.estimator.threshold_
+            if self._has_learned()
+            else pd.DataFrame(index=X.index)
+        )
 
 
 _CLASSIFIERS = {entry.class_name: _classifier(entry.name) for entry in ENTRIES}

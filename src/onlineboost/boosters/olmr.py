@@ -74,7 +74,8 @@ class Olmr(NamedTuple):
 
     def new_notes(self, n: int, k: int, weight: np.ndarray | None) -> OlmrNotes:
         rows = 0 if weight is None else n
-        return OlmrNotes(np.zeros((rows, k), np.bool_), *np.zeros((2, rows, k)), np.full(rows, -1))
+        cost, gain = np.zeros((2, rows, k))
+        return OlmrNotes(np.zeros((rows, k), np.bool_), cost, gain, np.full(rows, -1))
 
     def edges(self, k: int) -> np.ndarray:
         """The gamma for which the weak learning condition, sum_t c . h <= sum_t c . u^Y, holds with equality."""
@@ -91,8 +92,10 @@ class Olmr(NamedTuple):
 def new_olmr(seed: int, scale: np.ndarray, gamma: float) -> Olmr:
     """A whole chain at t = 1."""
     n = len(scale)
-    alpha = np.full(n, 1.0 if gamma else 0.0)
-    return Olmr(seed, n, 0, np.array(scale, np.float64), gamma, 1, alpha, *np.zeros((4, n)), psi=None).completed()
+    alpha, (vote_cost, weights, asked, seen) = np.full(n, 1.0 if gamma else 0.0), np.zeros((4, n))
+    return Olmr(
+        seed, n, 0, np.array(scale, np.float64), gamma, 1, alpha, vote_cost, weights, asked, seen, None
+    ).completed()
 
 
 def pair_losses(n_learners: int, hinge: bool = True) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Several labels per row: indicator matrices, sets and mappings to codes.
 
-A row of an indicator has a column for each label, which are the names of a frame, or numbers 0, 1, ... Columns that come
-later are labels that come later.
+An indicator has a column for each label, which are the names of a frame, or numbers 0, 1, ... Columns that come later
+are labels that come later.
 """
 
 from __future__ import annotations

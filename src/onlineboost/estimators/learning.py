@@ -81,13 +81,13 @@ def learn_block(
         if columns := model.encoder.new_columns(table):
             said = _learn_in_stages(clf, model, columns, (table, y, weight), interrupt, asked)
         else:
-            part = model.encoder.read(table), *clf._read_labels(model, y)
+            encoded, (codes, new) = model.encoder.read(table), clf._read_labels(model, y)
             if interrupt.pending is not None:
                 raise interrupt.pending
             clf._model = model
             if first and not len(y):
                 clf._set_classes(model, model.k)  # classes without a row
-            said = clf._model.labels.of(_learn(clf, *part, weight, interrupt, asked))
+            said = clf._model.labels.of(_learn(clf, encoded, codes, new, weight, interrupt, asked))
     clf._tell_learned(len(said))
     return said
 
@@ -135,8 +135,8 @@ def _learn_in_stages(
         if rows.start and (interrupt.pressed() or len(said) < rows.start):
             break
         note_columns(clf, memory.add_columns(model, new))
-        part = model.encoder.read(table[rows]), *clf._read_labels(model, y[rows])
-        said = np.concatenate([said, _learn(clf, *part, weight[rows], interrupt, asked)])
+        encoded, (codes, found) = model.encoder.read(table[rows]), clf._read_labels(model, y[rows])
+        said = np.concatenate([said, _learn(clf, encoded, codes, found, weight[rows], interrupt, asked)])
     return model.labels.of(said)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -56,7 +55,7 @@ class MultiLabelBoost(BoosterClassifier):
     Examples
     --------
     >>> from onlineboost import MultiLabelBoost
-    >>> X, Y = [[0.0], [1.0], [2.0]] * 50, [{"a"}, {"a", "b"}, set()] * 50
+    >>> X, Y = [[0.0], [1.0], [2.0]] * 50, [{"a"}, {"a", "b"}, {"b", "c"}] * 50
     >>> clf = MultiLabelBoost(n_learners=10).partial_fit(X, Y)
     >>> sorted(clf.predict_one([1.0]))
     ['a', 'b']
@@ -148,12 +147,29 @@ class MultiLabelBoost(BoosterClassifier):
         super().partial_fit(X, Y, classes, self._from_first_label(Y, classes, sample_weight))
         return self
 
-    def test_then_train(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None, **asked: Any) -> Any:
-        """`partial_fit` that returns the probabilities it gave each row just before learning it, as `predict_proba`."""
-        if asked.get("sets") is not None:
+    def test_then_train(
+        self,
+        X: Any,
+        Y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        proba: bool = False,
+        sets: float | None = None,
+    ) -> Any:
+        """`partial_fit` that returns the indicator of what it predicted for every example just before learning it.
+
+        With `proba`, probabilities come too: (indicator, array), both in the order of `classes_` after the call. A
+        label that was not known at a row has 0 there. The threshold "f1" is that of before the call.
+        """
+        if sets is not None:
             raise ValueError("prediction sets hold one label: MultiLabelBoost says a set of labels by itself")
+        self._check_settings()
+        above = self.threshold_ if "_model" in self.__dict__ else 0.5 if self.threshold == "f1" else self.threshold
         weight = self._from_first_label(Y, classes, sample_weight)
-        return super().test_then_train(X, Y, classes, weight, proba=True)[1]
+        q = super().test_then_train(X, Y, classes, weight, proba=True)[1]
+        said = (q > above).astype(np.int64)
+        return (said, q) if proba else said
 
     def learn_one(self, x: Input, y: Any, weight: float = 1.0) -> Self:
         """Learn one example: y is a set or list of labels, or {label: bool}."""

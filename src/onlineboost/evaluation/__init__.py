@@ -3,8 +3,9 @@
 `prequential` runs a model and gives a `Result`; labels come at once or late. `Metrics` counts metrics of any
 predictions, its `Ranking` is of the scores of one class, `interval` says how sure a mean is. `observe` keeps no row and
 gives a `Tally` of the same figures, and a small record for reports. `resumable` is a run with checkpoints, which
-survives a crash. `tune` chooses settings. `prequential_labels` and `LabelMetrics` are for rows with several labels. `MajorityClass` and `LastClass` are what any model should beat. `cut` makes
-blocks of rows in memory, `warm_up` compiles what a model needs before it is timed.
+survives a crash. `tune` chooses settings. `prequential_labels` and `LabelMetrics` are for rows with several labels.
+`MajorityClass` and `LastClass` are what any model should beat. `cut` makes blocks of rows in memory, `warm_up` compiles
+what a model needs before it is timed.
 
 In the order of the data: `runner` has the one loop that all of them go through, and the baselines, `sums` and
 `ranking` have what `metrics` counts of the predictions, `results` has the figures of a run, `ranks` those of several,

@@ -69,8 +69,8 @@ class LabelMetrics:
         self.rows += weight.sum()
         self._rank += weight @ rank_losses(Y, scores)
         self._depth += weight @ coverages(Y, scores)
-        self._wrong += weight @ (Y != said).mean(axis=1)
-        self._exact += weight @ (Y == said).all(axis=1)
+        self._wrong += weight @ (said != Y).mean(axis=1)
+        self._exact += weight @ (said == Y).all(axis=1)
         own = [weight @ (Y & said), weight @ said, weight @ Y]
         old = (np.pad(sums, (0, Y.shape[1] - len(sums))) for sums in (self._hits, self._said, self._own))
         self._hits, self._said, self._own = (a + b for a, b in zip(old, own, strict=True))
@@ -156,19 +156,18 @@ def prequential_labels(clf: Any, X: Any, Y: Any, *, block: int = 1000, tail: flo
     for start in range(0, len(X), block):
         part = slice(start, min(start + block, len(X)))
         x = X.iloc[part] if hasattr(X, "iloc") else X[part]
-        above = clf.threshold_ if start else 0.5
         begun = time.process_time()
-        q = clf.test_then_train(x, rows[part])
+        said, q = clf.test_then_train(x, rows[part], proba=True)
         run.seconds += time.process_time() - begun
         if len(q):  # the first rows are left out as long as none has a label
-            asked.append((clf.classes_.tolist(), q, above))
+            asked.append((clf.classes_.tolist(), said, q))
     labels = asked[-1][0] if asked else []
-    scores, said = np.zeros((2, sum(len(q) for _, q, _ in asked), len(labels)))
+    scores, sets = np.zeros((2, sum(len(q) for *_, q in asked), len(labels)))
     done = 0
-    for known, q, above in asked:
+    for known, said, q in asked:
         columns, at = [labels.index(label) for label in known], slice(done, done + len(q))
-        scores[at, columns], said[at, columns], done = q, q > above, at.stop
+        scores[at, columns], sets[at, columns], done = q, said, at.stop
     own, tail_rows = indicator(rows[len(X) - done :], labels), round(tail * len(X))
-    run.metrics.update(own, scores, said)
-    run.tail.update(own[-tail_rows:], scores[-tail_rows:], said[-tail_rows:])
+    run.metrics.update(own, scores, sets)
+    run.tail.update(own[-tail_rows:], scores[-tail_rows:], sets[-tail_rows:])
     return run

@@ -19,7 +19,7 @@ from onlineboost.data.errors import Remarks
 from onlineboost.data.frames import rows_of
 from onlineboost.data.labels import Labels
 from onlineboost.estimators import learning, memory, single_rows
-from onlineboost.estimators.checks import check_columns, check_labels, note_change, ready
+from onlineboost.estimators.checks import OneLabel, check_columns, note_change, ready
 from onlineboost.estimators.copies import Copies
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs
 from onlineboost.estimators.listening import Asked, check_coverage, joined_parts, with_sets
@@ -45,6 +45,7 @@ class OnlineClassifier(ClassifierMixin, Copies):
     sets: bool = False
 
     calibrate, restart = False, "never"  # of a classifier that has no such setting
+    _reading = OneLabel  # how labels are read
     _floor = 0.001  # of the probabilities that are calibrated; of shares of votes more: docs/measure.md
 
     def __new__(cls, *values: Any, **settings: Any) -> Self:
@@ -68,16 +69,6 @@ class OnlineClassifier(ClassifierMixin, Copies):
 
     def _check_new_classes(self, model: Model) -> None:
         """New classes ask for settings again, which may have been spoilt since the model began."""
-
-    def _labels_given(self, y: Any) -> Any:
-        """Labels as users give them, as one array."""
-        return check_labels(y, type(self).__name__)
-
-    def _read_labels(self, model: Model, y: Any) -> tuple[np.ndarray, dict[Any, int]]:
-        return model.labels.read(y)
-
-    def _read_label(self, model: Model, y: Any) -> tuple[np.ndarray, dict[Any, int]]:
-        return model.labels.read_one(y)
 
     def _set_classes(self, model: Model, k: int) -> None:
         """From here on there are k classes."""

@@ -58,7 +58,7 @@ def learn_block(
 ) -> np.ndarray:
     with Interrupt() as interrupt, clf._lock().writing(), as_before_on_error(clf):
         clf._check_settings()
-        y = clf._labels_given(y)
+        y = clf._reading.given(y, type(clf).__name__)
         if start_again:
             clf.__dict__.pop("_model", None), clf.__dict__.pop("_begun_", None)
             if "_pending" in clf.__dict__:
@@ -81,7 +81,7 @@ def learn_block(
         if columns := model.encoder.new_columns(table):
             said = _learn_in_stages(clf, model, columns, (table, y, weight), interrupt, asked)
         else:
-            encoded, (codes, new) = model.encoder.read(table), clf._read_labels(model, y)
+            encoded, (codes, new) = model.encoder.read(table), clf._reading.read(model.labels, y)
             if interrupt.pending is not None:
                 raise interrupt.pending
             clf._model = model
@@ -105,13 +105,13 @@ def learn_row(clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt) -> 
         else:
             model = ready_to_learn(clf)
         if type(x) is not Kept and (columns := model.encoder.new_columns_of_row(x)):
-            encoded, (codes, new) = model.with_columns(columns).read_row(x), clf._read_label(model, y)
+            encoded, (codes, new) = model.with_columns(columns).read_row(x), clf._reading.read_one(model.labels, y)
             memory.check_limit(model, [*new], columns, encoded, codes)  # errors before any change
             if model.chain.t >= SETTLED:
                 model.remarks |= perhaps_mistaken(columns, x, model.encoder.names)
             note_columns(clf, memory.add_columns(model, columns))
         encoded = model.encoder.read_kept(x) if type(x) is Kept else model.encoder.read_row(x)
-        codes, new = clf._read_label(model, y)
+        codes, new = clf._reading.read_one(model.labels, y)
         clf._model = model
         _learn(clf, encoded, codes, new, np.array([weight], np.float64), interrupt)
 
@@ -126,7 +126,7 @@ def _learn_in_stages(
 ) -> np.ndarray:
     """Learn a block in which new columns turn up: each is added just before the first row that has a value."""
     table, y, weight = block
-    encoded, (codes, labels) = model.with_columns(columns).read(table), clf._read_labels(model, y)
+    encoded, (codes, labels) = model.with_columns(columns).read(table), clf._reading.read(model.labels, y)
     memory.check_limit(model, [*labels], columns, encoded, codes)  # errors, before anything changes
     if interrupt.pending is not None:
         raise interrupt.pending
@@ -135,7 +135,7 @@ def _learn_in_stages(
         if rows.start and (interrupt.pressed() or len(said) < rows.start):
             break
         note_columns(clf, memory.add_columns(model, new))
-        encoded, (codes, found) = model.encoder.read(table[rows]), clf._read_labels(model, y[rows])
+        encoded, (codes, found) = model.encoder.read(table[rows]), clf._reading.read(model.labels, y[rows])
         said = np.concatenate([said, _learn(clf, encoded, codes, found, weight[rows], interrupt, asked)])
     return model.labels.of(said)
 

@@ -14,16 +14,33 @@ from onlineboost.chain.model import Model
 from onlineboost.chain.ranking import Ranking
 from onlineboost.chain.segments import Segment
 from onlineboost.data.label_sets import LabelSets, label_sets, labels_of
+from onlineboost.data.labels import Labels
 from onlineboost.data.values import weights_of
 from onlineboost.estimators import memory, single_rows
 from onlineboost.estimators.booster import BoosterClassifier, only_tree, weak_learners
-from onlineboost.estimators.checks import ready
+from onlineboost.estimators.checks import OneLabel, ready
 from onlineboost.estimators.memory import MemoryLimit
 from onlineboost.estimators.settings import COMBINERS, Names, Scale, scales, word
 from onlineboost.estimators.single_rows import Input
 from onlineboost.trees.state import Columns
 
 FOLLOWED = {name: COMBINERS[name] for name in ("hedge", "best", "last")}
+
+
+class SetOfLabels(OneLabel):
+    """How labels are read: any number for each row."""
+
+    @staticmethod
+    def given(y: Any, whose: str) -> Any:
+        return label_sets(y)
+
+    @staticmethod
+    def read(labels: Labels, y: LabelSets) -> tuple[np.ndarray, dict[Any, int]]:
+        return y.read(labels)
+
+    @staticmethod
+    def read_one(labels: Labels, y: Any) -> tuple[np.ndarray, dict[Any, int]]:
+        return LabelSets([labels_of(y)]).read(labels)
 
 
 class MultiLabelBoost(BoosterClassifier):
@@ -60,6 +77,8 @@ class MultiLabelBoost(BoosterClassifier):
     >>> sorted(clf.predict_one([1.0]))
     ['a', 'b']
     """
+
+    _reading = SetOfLabels
 
     def __init__(
         self,
@@ -186,16 +205,6 @@ class MultiLabelBoost(BoosterClassifier):
         weight = weights_of(sample_weight, len(sets))
         weight[:first] = 0.0
         return weight
-
-    def _labels_given(self, y: Any) -> Any:
-        return label_sets(y)
-
-    def _read_labels(self, model: Model, y: Any) -> tuple[np.ndarray, dict[Any, int]]:
-        own: LabelSets = y
-        return own.read(model.labels)
-
-    def _read_label(self, model: Model, y: Any) -> tuple[np.ndarray, dict[Any, int]]:
-        return LabelSets([labels_of(y)]).read(model.labels)
 
     # ------------------------------------------------------------------------------------------------ predicting
 

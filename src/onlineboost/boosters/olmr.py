@@ -51,7 +51,7 @@ class OlmrNotes(NamedTuple):
 
     relevant: np.ndarray  # bool (rows, k)
     cost: np.ndarray  # float64 (rows, k) c of the learner at work
-    gain: np.ndarray  # float64 (rows, k) w_l of what it has still to be taught
+    gain: np.ndarray  # float64 (rows, k) what labels of Y gain over the worst label
     lesson: np.ndarray  # int64 (rows,) the label that it is taught next, -1: none so far
 
 

@@ -80,6 +80,7 @@ class MultiLabelBoost(BoosterClassifier):
 
     _reading = SetOfLabels
 
+    # arguments: the settings of an estimator
     def __init__(
         self,
         n_learners: int = 100,

@@ -17,7 +17,7 @@ import counts
 import onlineboost
 from onlineboost._compile.cache import WITH_KERNELS
 from onlineboost._compile.numba_internals import SUPPORTED
-from onlineboost.registry import ENTRIES
+from onlineboost.registry import ALL
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "onlineboost"
@@ -179,7 +179,7 @@ def test_what_is_private_of_numba_is_used_in_one_module():
 
 
 def test_what_the_package_exports():
-    estimators = {entry.class_name for entry in ENTRIES}
+    estimators = {entry.class_name for entry in ALL}
     assert set(onlineboost.__all__) == estimators | {"load", "load_dataset", "prequential", "tune"}
     assert onlineboost.__all__ == sorted(onlineboost.__all__)
     for name in onlineboost.__all__:

@@ -16,7 +16,7 @@ FUNCTIONS = ["load", "load_dataset", "prequential", "tune"]
 
 
 def test_the_package_exports_all_estimators_and_four_functions():
-    classes = [entry.class_name for entry in registry.ENTRIES]
+    classes = [entry.class_name for entry in registry.ALL]
     assert onlineboost.__all__ == sorted([*classes, *FUNCTIONS])
     for name in onlineboost.__all__:
         assert getattr(onlineboost, name).__name__ == name
@@ -35,7 +35,7 @@ def test_type_checkers_are_told_the_same():
         )
         return {alias.asname or alias.name: line.module for line in branch.body for alias in line.names}
 
-    assert told(registry) == {entry.class_name: f"onlineboost.estimators.{entry.module}" for entry in registry.ENTRIES}
+    assert told(registry) == {entry.class_name: f"onlineboost.estimators.{entry.module}" for entry in registry.ALL}
     assert sorted(told(onlineboost)) == ["*", *FUNCTIONS]
     assert told(onlineboost)["*"] == "onlineboost.registry"
 

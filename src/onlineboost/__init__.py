@@ -10,7 +10,7 @@ what can be expected, `cluster` spreads a chain over machines, `paper` has the p
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from onlineboost.registry import ENTRIES as _ENTRIES
+from onlineboost.registry import ALL as _ALL
 
 if TYPE_CHECKING:  # for programs that read the code but do not run it
     from onlineboost.datasets import load_dataset as load_dataset
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # for programs that read the code but do not run it
 __version__ = "0.2.0.dev0"
 
 # Where each name lives. Loaded when first asked for: scikit-learn alone takes most of a second to import.
-_HOME = {entry.class_name: f"onlineboost.estimators.{entry.module}" for entry in _ENTRIES} | {
+_HOME = {entry.class_name: f"onlineboost.estimators.{entry.module}" for entry in _ALL} | {
     "load": "onlineboost.files.files",
     "load_dataset": "onlineboost.datasets",
     "prequential": "onlineboost.evaluation",

@@ -6,7 +6,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
-from onlineboost.registry import ENTRIES
+from onlineboost.registry import ALL, ENTRIES
 
 
 def names() -> tuple[str, ...]:
@@ -22,7 +22,7 @@ def names() -> tuple[str, ...]:
 
 def load(name: str) -> type[Any]:
     """The class with this command-line name; with ".paper" behind it, what its `paper` makes."""
-    for entry in ENTRIES:
+    for entry in ALL:
         if class_name := {entry.name: entry.class_name, f"{entry.name}.paper": entry.paper}.get(name):
             return getattr(import_module(f"onlineboost.estimators.{entry.module}"), class_name)  # type: ignore[no-any-return]
     raise ValueError(f"{name!r} is not a model; there are {', '.join(names())}")

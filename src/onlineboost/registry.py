@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # for programs that read the code but do not run it
     from onlineboost.estimators.baselines import OneVsAll as OneVsAll
     from onlineboost.estimators.baselines import OzaBoost as OzaBoost
     from onlineboost.estimators.hoeffding_tree import HoeffdingTree as HoeffdingTree
+    from onlineboost.estimators.multi_label import MultiLabelBoost as MultiLabelBoost
     from onlineboost.estimators.online_boost import OnlineBoostClassifier as OnlineBoostClassifier
     from onlineboost.estimators.online_mbbm import OnlineMBBM as OnlineMBBM
     from onlineboost.estimators.panel_members import EagerTrees as EagerTrees
@@ -106,6 +107,10 @@ ENTRIES = (
         is_member=True,
     ),
 )
+
+# Estimators whose labels are of another kind: in the package and in files, not on the command line.
+BESIDE = (Entry("multi-label", "MultiLabelBoost", "multi_label", "ranks labels where several are right"),)
+ALL = (*ENTRIES, *BESIDE)
 
 
 # ----------------------------------------------------------------------------------------- the words that settings take

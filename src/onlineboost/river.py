@@ -100,7 +100,7 @@ def _settings(kind: type) -> list[str]:
     return [name for name in inspect.signature(kind).parameters if name not in SET_HERE]
 
 
-def _classifier(name: str) -> type[RiverClassifier]:
+def _classifier(name: str, family: type[RiverClassifier] = RiverClassifier) -> type[RiverClassifier]:
     """The estimator with this name on the command line as a class of river's."""
     kind = lookup.load(name)
     parameters = inspect.signature(kind).parameters
@@ -115,7 +115,7 @@ def _classifier(name: str) -> type[RiverClassifier]:
     __init__.__signature__ = signature  # type: ignore[attr-defined]  # where river looks for the settings
     about = f"{kind.__name__} of this package as a classifier of river; see :class:`onlineboost.{kind.__name__}`."
     members = {"kind": kind, "__init__": __init__, "__doc__": about, "__module__": __name__}
-    return type(kind.__name__, (RiverClassifier,), members)
+    return type(kind.__name__, (family,), members)
 
 
 if TYPE_CHECKING:  # for programs that read the code but do not run it
@@ -135,6 +135,8 @@ if TYPE_CHECKING:  # for programs that read the code but do not run it
 
     class LeastSquares(_Static): ...
 
+    class MultiLabelBoost(_Static): ...
+
     class NearestNeighbours(_Static): ...
 
     class OneVsAll(_Static): ...
@@ -148,6 +150,26 @@ if TYPE_CHECKING:  # for programs that read the code but do not run it
     class RefittedTrees(_Static): ...
 
 
+class _MultiLabel(RiverClassifier, base.MultiLabelClassifier):
+    """Labels are mappings {label: bool}, as in river; `predict_one` gives one, empty before anything is learned."""
+
+    def predict_one(self, x: Mapping[Any, Any], **_: Any) -> Any:
+        said = self.estimator.predict_one(self._row(x))
+        return {label: label in said for label in self.estimator.classes_.tolist()} if self._has_learned() else {}
+
+    def predict_proba_one(self, x: Mapping[Any, Any], **_: Any) -> Any:
+        found = self.estimator.predict_proba_one(self._row(x))
+        return {label: {False: 1.0 - q, True: q} for label, q in found.items()}
+
+    def predict_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        return (
+            self.predict_proba_many(X) > self.estimator.threshold_
+            if self._has_learned()
+            else pd.DataFrame(index=X.index)
+        )
+
+
 _CLASSIFIERS = {entry.class_name: _classifier(entry.name) for entry in ENTRIES}
+_CLASSIFIERS["MultiLabelBoost"] = _classifier("multi-label", _MultiLabel)
 globals().update(_CLASSIFIERS)
 __all__ = ["RiverClassifier", *_CLASSIFIERS]

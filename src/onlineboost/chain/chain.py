@@ -243,7 +243,7 @@ class Chain:
 
     def is_traced(self, combiner: Combiner) -> bool:
         """Whether the votes after every learner have to be kept while a block is learned."""
-        return self.heard is not None and self.end.is_traced(combiner)
+        return (self.heard is not None or self.end.learns_from_trace) and self.end.is_traced(combiner)
 
     def enter(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, k: int, combiner: Combiner) -> Block:
         """A labelled block at the head of the chain; `t` and what is known of the columns have moved on."""

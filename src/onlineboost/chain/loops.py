@@ -17,6 +17,8 @@ from onlineboost._compile.jit import entry_kernel, unkept_kernel
 from onlineboost.contracts.booster import (
     BOOSTER,
     cast,
+    lesson,
+    more,
     prepare,
     prepare_block,
     settle,
@@ -59,10 +61,10 @@ def _learn_block(handle, from_i, from_b, first_round):
     learner, booster, rows, y, weight, scratch, work = handle.parts
     rows = in_round(rows, first_round)
     for i in range(from_i, booster.scale.size):
-        first = from_b if i == from_i else 0
-        find(learner, i, rows, first, scratch)
+        b = from_b if i == from_i else 0
+        find(learner, i, rows, b, scratch)
         prepare_block(booster, i, rows, y)
-        for b in range(first, rows.X.shape[0]):
+        while b < rows.X.shape[0]:
             if not is_ready(learner, i, b):
                 return i, b, 0, 0, 0
             t = rows.t + b
@@ -76,10 +78,13 @@ def _learn_block(handle, from_i, from_b, first_round):
             l = vote(booster, i, rows, b, t, place, work, n)
             update(booster, i, rows, b, y[b], weight[b], l, place, work, n)
             if w > 0.0:
-                teach(learner, i, rows, b, y[b], w, t, what, scratch)
+                teach(learner, i, rows, b, lesson(booster, i, rows, b, y[b]), w, t, what, scratch)
+            if more(booster, i, rows, b):
+                continue
             settle(booster, learner, i, rows, b, y[b], weight[b], w, scratch, work)
             if rows.again[b]:
                 forget(learner, i, rows, b)
+            b += 1
         settle_block(booster, i, rows, y, weight)
         if rows.trace.shape[0] > 0:
             keep_votes(rows, booster.offset + i)

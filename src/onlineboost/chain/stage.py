@@ -85,6 +85,7 @@ class End(Stage, ABC):
     name: str  # in model files
     takes_turns = False  # whether its segments know nothing of each other: they stay as they are
     follows_experts = True  # whether a prediction is that of an expert, or of several
+    learns_from_trace = False  # whether it needs the votes after every learner, if nobody asks
 
     @property
     @abstractmethod
@@ -119,6 +120,10 @@ class End(Stage, ABC):
 
     def begin(self) -> None:
         """A call of the user begins."""
+
+    def take_labels(self, codes: np.ndarray) -> np.ndarray:
+        """The codes of the labels of a call, as they were read; one for each row."""
+        return codes
 
     # ------------------------------------------------------------------------------------------- a block on its way
 

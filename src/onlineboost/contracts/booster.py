@@ -81,6 +81,18 @@ def update(booster, i, rows, b, y, weight, l, place, work, n):
 
 
 @BOOSTER.optional
+def lesson(booster, i, rows, b, y):
+    """The label that learner i is taught for row b, if its weight is above 0."""
+    return y
+
+
+@BOOSTER.optional
+def more(booster, i, rows, b):
+    """Whether learner i is to be asked and taught about row b once more, before the next row."""
+    return False
+
+
+@BOOSTER.optional
 def settle(booster, learner, i, rows, b, y, weight, learned, scratch, work):
     """Learner i has learned row b with weight `learned`. It may be asked again (`contracts.learner.ask`)."""
     return

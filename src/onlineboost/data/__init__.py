@@ -2,10 +2,10 @@
 
 In the order of the data: `files` reads a file or a pipe block by block (`text_files`: CSV and NDJSON), `table` is what
 comes out, and what a file format offers, `frames` makes the same of arrays and data frames, `values` says what a single
-value means, `encoder` and `labels` turn it into numbers (`places`: which nominal values are told apart, `columns`:
-which columns are meant, and those that turn up later), `errors` are the words for what is
-wrong, and warnings that point at the caller. Public are the names below. It may import `storage` and `_compile` only;
-all packages above it may import it.
+value means, `encoder` and `labels` turn it into numbers (`label_sets`: several labels per row, `places`: which nominal
+values are told apart, `columns`: which columns are meant, and those that turn up later), `errors` are the words for
+what is wrong, and warnings that point at the caller. Public are the names below. It may import `storage` and `_compile`
+only; all packages above it may import it.
 """
 
 from importlib import import_module

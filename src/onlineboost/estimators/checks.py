@@ -33,6 +33,21 @@ def check_labels(y: Any, whose: str) -> np.ndarray:
     return column_or_1d(y, warn=True)  # type: ignore[no-any-return]
 
 
+class OneLabel:
+    """How labels are read: one for each row."""
+
+    given = staticmethod(check_labels)
+
+    @staticmethod
+    def read(labels: Labels, y: Any) -> tuple[np.ndarray, dict[Any, int]]:
+        """Codes, and new labels: `Labels.read`."""
+        return labels.read(y)
+
+    @staticmethod
+    def read_one(labels: Labels, y: Any) -> tuple[np.ndarray, dict[Any, int]]:
+        return labels.read_one(y)
+
+
 def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
     """Names and number of the columns, as scikit-learn checks them; the encoder goes by names where there are any."""
     if isinstance(X, Table):

@@ -19,7 +19,7 @@ from onlineboost.data.errors import Remarks
 from onlineboost.data.frames import rows_of
 from onlineboost.data.labels import Labels
 from onlineboost.estimators import learning, memory, single_rows
-from onlineboost.estimators.checks import check_columns, note_change, ready
+from onlineboost.estimators.checks import OneLabel, check_columns, note_change, ready
 from onlineboost.estimators.copies import Copies
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs
 from onlineboost.estimators.listening import Asked, check_coverage, joined_parts, with_sets
@@ -45,6 +45,7 @@ class OnlineClassifier(ClassifierMixin, Copies):
     sets: bool = False
 
     calibrate, restart = False, "never"  # of a classifier that has no such setting
+    _reading = OneLabel  # how labels are read
     _floor = 0.001  # of the probabilities that are calibrated; of shares of votes more: docs/measure.md
 
     def __new__(cls, *values: Any, **settings: Any) -> Self:

@@ -58,7 +58,7 @@ def learn_block(
 ) -> np.ndarray:
     with Interrupt() as interrupt, clf._lock().writing(), as_before_on_error(clf):
         clf._check_settings()
-        y = check_labels(y, type(clf).__name__)
+        y = clf._reading.given(y, type(clf).__name__)
         if start_again:
             clf.__dict__.pop("_model", None), clf.__dict__.pop("_begun_", None)
             if "_pending" in clf.__dict__:
@@ -81,13 +81,13 @@ def learn_block(
         if columns := model.encoder.new_columns(table):
             said = _learn_in_stages(clf, model, columns, (table, y, weight), interrupt, asked)
         else:
-            part = model.encoder.read(table), *model.labels.read(y)
+            encoded, (codes, new) = model.encoder.read(table), clf._reading.read(model.labels, y)
             if interrupt.pending is not None:
                 raise interrupt.pending
             clf._model = model
             if first and not len(y):
                 clf._set_classes(model, model.k)  # classes without a row
-            said = clf._model.labels.of(_learn(clf, *part, weight, interrupt, asked))
+            said = clf._model.labels.of(_learn(clf, encoded, codes, new, weight, interrupt, asked))
     clf._tell_learned(len(said))
     return said
 
@@ -105,13 +105,13 @@ def learn_row(clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt) -> 
         else:
             model = ready_to_learn(clf)
         if type(x) is not Kept and (columns := model.encoder.new_columns_of_row(x)):
-            encoded, (codes, new) = model.with_columns(columns).read_row(x), model.labels.read_one(y)
+            encoded, (codes, new) = model.with_columns(columns).read_row(x), clf._reading.read_one(model.labels, y)
             memory.check_limit(model, [*new], columns, encoded, codes)  # errors before any change
             if model.chain.t >= SETTLED:
                 model.remarks |= perhaps_mistaken(columns, x, model.encoder.names)
             note_columns(clf, memory.add_columns(model, columns))
         encoded = model.encoder.read_kept(x) if type(x) is Kept else model.encoder.read_row(x)
-        codes, new = model.labels.read_one(y)
+        codes, new = clf._reading.read_one(model.labels, y)
         clf._model = model
         _learn(clf, encoded, codes, new, np.array([weight], np.float64), interrupt)
 
@@ -126,7 +126,7 @@ def _learn_in_stages(
 ) -> np.ndarray:
     """Learn a block in which new columns turn up: each is added just before the first row that has a value."""
     table, y, weight = block
-    encoded, (codes, labels) = model.with_columns(columns).read(table), model.labels.read(y)
+    encoded, (codes, labels) = model.with_columns(columns).read(table), clf._reading.read(model.labels, y)
     memory.check_limit(model, [*labels], columns, encoded, codes)  # errors, before anything changes
     if interrupt.pending is not None:
         raise interrupt.pending
@@ -135,8 +135,8 @@ def _learn_in_stages(
         if rows.start and (interrupt.pressed() or len(said) < rows.start):
             break
         note_columns(clf, memory.add_columns(model, new))
-        part = model.encoder.read(table[rows]), *model.labels.read(y[rows])
-        said = np.concatenate([said, _learn(clf, *part, weight[rows], interrupt, asked)])
+        encoded, (codes, found) = model.encoder.read(table[rows]), clf._reading.read(model.labels, y[rows])
+        said = np.concatenate([said, _learn(clf, encoded, codes, found, weight[rows], interrupt, asked)])
     return model.labels.of(said)
 
 
@@ -193,6 +193,7 @@ def _learn(
     model = clf._model
     model.chain.costs = for_experts(costs, model.labels)
     model.chain.end.begin()
+    codes = model.chain.end.take_labels(codes)
     if new:
         clf._check_new_classes(model)
         memory.check_limit(model, [*new], (), encoded, codes)

@@ -3,8 +3,9 @@
 `prequential` runs a model and gives a `Result`; labels come at once or late. `Metrics` counts metrics of any
 predictions, its `Ranking` is of the scores of one class, `interval` says how sure a mean is. `observe` keeps no row and
 gives a `Tally` of the same figures, and a small record for reports. `resumable` is a run with checkpoints, which
-survives a crash. `tune` chooses settings. `MajorityClass` and `LastClass` are what any model should beat. `cut` makes
-blocks of rows in memory, `warm_up` compiles what a model needs before it is timed.
+survives a crash. `tune` chooses settings. `prequential_labels` and `LabelMetrics` are for rows with several labels.
+`MajorityClass` and `LastClass` are what any model should beat. `cut` makes blocks of rows in memory, `warm_up` compiles
+what a model needs before it is timed.
 
 In the order of the data: `runner` has the one loop that all of them go through, and the baselines, `sums` and
 `ranking` have what `metrics` counts of the predictions, `audit` asks for which rows probabilities are wrong, `results`
@@ -14,6 +15,7 @@ functions for users. May be imported by `theory`, `report` and `cli`.
 
 from onlineboost.evaluation.audit import Audit, Gap
 from onlineboost.evaluation.metrics import Metrics
+from onlineboost.evaluation.multi_label import LabelMetrics, LabelRun, coverages, prequential_labels, rank_losses
 from onlineboost.evaluation.prequential import Record, Tuned, observe, prequential, tune, warm_up
 from onlineboost.evaluation.ranking import Alarms, Ranking
 from onlineboost.evaluation.results import Result, Tally, interval
@@ -24,6 +26,8 @@ __all__ = [
     "Alarms",
     "Audit",
     "Gap",
+    "LabelMetrics",
+    "LabelRun",
     "LastClass",
     "MajorityClass",
     "Metrics",
@@ -32,10 +36,13 @@ __all__ = [
     "Result",
     "Tally",
     "Tuned",
+    "coverages",
     "cut",
     "interval",
     "observe",
     "prequential",
+    "prequential_labels",
+    "rank_losses",
     "resumable",
     "tune",
     "warm_up",

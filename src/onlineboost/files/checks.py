@@ -166,6 +166,8 @@ def check_segment(segment: Any, holds: Holds, model: Model, classes: int) -> Non
     if hasattr(booster, "tables"):
         require(booster.tables.n_classes == max(classes, 2), "the potentials")
         require(booster.tables.n_learners == len(booster.scale), "the potentials")
+    if hasattr(booster, "psi"):
+        require(booster.k == max(classes, 1), "the potentials of the labels")
     LEARNERS[type(learners)](learners, holds, model, classes)
 
 

@@ -19,12 +19,12 @@ from onlineboost.contracts.state import StateError, copied, require
 from onlineboost.files.checks import check_model
 from onlineboost.files.fields import read_pending, write_pending
 from onlineboost.files.states import STATES, add_boosters, finish, quick_copy
-from onlineboost.registry import ENTRIES
+from onlineboost.registry import ALL
 from onlineboost.storage import CannotSave, DamagedModelFile, ForeignModelFile, ModelFileError
 from onlineboost.storage.container import read, replacing, write
 from onlineboost.storage.values import Reader, Writer, unknown
 
-NAMES = {entry.class_name: entry.name for entry in ENTRIES} | {e.paper: f"{e.name}.paper" for e in ENTRIES if e.paper}
+NAMES = {entry.class_name: entry.name for entry in ALL} | {e.paper: f"{e.name}.paper" for e in ALL if e.paper}
 OF_SCIKIT_LEARN = ("n_features_in_", "feature_names_in_")  # what it keeps in a fitted estimator
 NOT_SAVED = ("_model", "_pending", "_begun_", *OF_THIS_PROCESS)  # the first three by themselves
 SPARE = 1.5  # times what the last quick copy took: models grow

@@ -17,6 +17,7 @@ import numpy as np
 
 from onlineboost.boosters.mbbm import Mbbm
 from onlineboost.boosters.olm import Olm
+from onlineboost.boosters.olmr import Olmr
 from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
 from onlineboost.boosters.potentials.checks import LOSSES
@@ -29,6 +30,7 @@ from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
 from onlineboost.chain.model import HIGHEST, LOWEST, Model
 from onlineboost.chain.one_vs_all import OneVsAllEnd
 from onlineboost.chain.other_learners import ExternalLearners, MemberLearners
+from onlineboost.chain.ranking import FIT, Ranking
 from onlineboost.chain.restarts import Plan, Watch
 from onlineboost.chain.segments import PanelStage, Segment
 from onlineboost.chain.sets import Sets
@@ -69,6 +71,7 @@ HOLDS = {  # by the name of the estimator in the registry; of others see `holds`
     "adaboost-ova": Holds(("chain",), "olm", ("binary-trees",)),
     "best-tree": Holds(("independent",), "plain"),
     "hoeffding-tree": Holds(("chain",), "plain"),
+    "multi-label": Holds(("ranking",), "olmr"),
     "eager-trees": Holds(("chain",), "plain", ("members",), members=("eager-trees",)),
     "nearest-neighbours": Holds(("chain",), "plain", ("members",), members=("nearest-neighbours",)),
     "least-squares": Holds(("chain",), "plain", ("members",), members=("linear", "cosines")),
@@ -163,6 +166,7 @@ for name, kind in {"panel": Panel, **ALONE}.items():
 
 for kind in (Plain, Olm, Oza):
     STATES.add(kind.__name__.lower(), kind)
+STATES.add("olmr", Olmr, make=lambda given: Olmr(**given, psi=None))
 STATES.add("mbbm", Mbbm, make=lambda given: Mbbm(**given, cache=None))
 
 
@@ -203,7 +207,7 @@ def add_boosters() -> None:
 
 class _Segment:
     learners: TreeLearners | BinaryTreeLearners | ExternalLearners | MemberLearners
-    booster: Olm | Mbbm | Oza | Plain
+    booster: Olm | Mbbm | Oza | Plain | Olmr
 
 
 STATES.add("segment", Segment, _Segment, make=lambda given: Segment(given["learners"], loaded(given["booster"])))
@@ -232,6 +236,10 @@ class _Chain(_AnyChain):
     segments: list[Segment]
     log_v: Annotated[np.ndarray, f8("learners")]
     n_learners: Annotated[int, Field(size="learners")]
+
+
+class _Ranked(_Chain):
+    fit: Annotated[np.ndarray, FIT]
 
 
 class _OfClass(NamedTuple):
@@ -265,6 +273,17 @@ def _take_chain(chain: Chain) -> dict[str, Any]:
     """The fields of a chain that is one segment."""
     (log_v,) = chain.end.log_vs
     return {**_common(chain), "segments": chain.whole(), "log_v": log_v, "n_learners": chain.n_learners}
+
+
+def _take_ranked(chain: Chain) -> dict[str, Any]:
+    end: Any = chain.end
+    return {**_take_chain(chain), "fit": end.fit}
+
+
+def _make_ranked(given: dict[str, Any]) -> Chain:
+    chain: Any = _make_chain(Ranking, given)
+    chain.end.fit = given["fit"]
+    return chain
 
 
 def _take_one_vs_all(chain: Chain) -> dict[str, Any]:
@@ -311,6 +330,7 @@ def _make_stacked(given: dict[str, Any]) -> Chain:
 STATES.add("class-booster", _OfClass)
 STATES.add("chain", Hedge, _Chain, _take_chain, partial(_make_chain, Hedge))
 STATES.add("independent", BestLearner, _Chain, _take_chain, partial(_make_chain, BestLearner))
+STATES.add("ranking", Ranking, _Ranked, _take_ranked, _make_ranked)
 STATES.add("one-vs-all", OneVsAllEnd, _OneVsAll, _take_one_vs_all, _make_one_vs_all)
 STATES.add("panelled", Stacking, _Stacked, _take_stacked, _make_stacked)
 
@@ -318,7 +338,7 @@ STATES.add("panelled", Stacking, _Stacked, _take_stacked, _make_stacked)
 class _Model:
     encoder: Encoder
     labels: Labels
-    chain: Hedge | BestLearner | OneVsAllEnd | Stacking
+    chain: Hedge | BestLearner | OneVsAllEnd | Stacking | Ranking
     counts: Annotated[np.ndarray, f8("classes")]
     limit: int | None
     per_class: int

@@ -6,13 +6,14 @@ classes, N of learners, T of examples; gamma is an edge over random guessing, S 
 both), delta the probability that a bound fails. The files: `upper_bounds` (Theorems 1 and 3), `lower_bounds` (Theorem
 2), `planning` (the bounds solved for N and T), `weak_learning` (the edge of a learner, and learners sure to have one),
 `simulate` (boosters on votes with a given edge), `guarantee` (what is guaranteed for a run),
-`coverage` (of prediction sets), and `checks`. Users,
+`coverage` (of prediction sets), `label_ranking` (of several labels), and `checks`. Users,
 reports and the command line may import this package, the latter when a command needs it, since it takes scikit-learn
 along; nothing that it imports itself (estimators, chain, boosters, _compile) may.
 """
 
 from onlineboost.theory.coverage import coverage_bounds
 from onlineboost.theory.guarantee import Guarantee, LossGuarantee, NoGuarantee, guarantee, mixture_bound
+from onlineboost.theory.label_ranking import bmr_error, olmr_bound
 from onlineboost.theory.lower_bounds import (
     edge_of_votes,
     excess_of_votes,
@@ -83,6 +84,7 @@ __all__ = [
     "alpha_regret",
     "alpha_regrets",
     "best_expert_bound",
+    "bmr_error",
     "chernoff_error",
     "chernoff_learners",
     "coverage_bounds",
@@ -116,6 +118,7 @@ __all__ = [
     "olm_bound",
     "olm_examples",
     "olm_learners",
+    "olmr_bound",
     "paper_weight_bounds",
     "regret_bounds",
     "shrinking_edge",

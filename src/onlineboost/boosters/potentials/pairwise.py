@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from onlineboost._compile.jit import kernel
@@ -23,11 +25,15 @@ def gap_table(losses: Floats, n_classes: int, gamma: Floats) -> Floats:
     ``losses`` is G_0 = g for d = -N..N. A draw moves d up with probability p, down with q, or leaves it alone; p and q
     are those of gamma[m], from row m to row m + 1.
     """
+    return walk_table(losses, [vote_distribution(n_classes, edge) for edge in gamma.tolist()])
+
+
+def walk_table(losses: Floats, steps: Sequence[tuple[float, float]]) -> Floats:
+    """`gap_table` of draws that move d up with probability p and down with q; (p, q) of row m to row m + 1."""
     N = losses.size // 2
-    table = np.zeros((len(gamma) + 1, 2 * N + 1))
+    table = np.zeros((len(steps) + 1, 2 * N + 1))
     table[0] = losses
-    for m, edge in enumerate(gamma.tolist(), start=1):
-        p, q = vote_distribution(n_classes, edge)
+    for m, (p, q) in enumerate(steps, start=1):
         before = table[m - 1, m - 1 : 2 * N + 2 - m]
         table[m, m : 2 * N + 1 - m] = p * before[2:] + q * before[:-2] + (1.0 - p - q) * before[1:-1]
     return table

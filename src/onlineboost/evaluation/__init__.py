@@ -3,8 +3,9 @@
 `prequential` runs a model and gives a `Result`; labels come at once or late. `Metrics` counts metrics of any
 predictions, its `Ranking` is of the scores of one class, `interval` says how sure a mean is. `observe` keeps no row and
 gives a `Tally` of the same figures, and a small record for reports. `resumable` is a run with checkpoints, which
-survives a crash. `tune` chooses settings. `MajorityClass` and `LastClass` are what any model should beat. `cut` makes
-blocks of rows in memory, `warm_up` compiles what a model needs before it is timed.
+survives a crash. `tune` chooses settings. `BanditFeedback` shows a model only whether its actions are right,
+`ips_value` and `doubly_robust_value` say what another policy would have got. `MajorityClass` and `LastClass` are what
+any model should beat. `cut` makes blocks of rows in memory, `warm_up` compiles what a model needs before it is timed.
 
 In the order of the data: `runner` has the one loop that all of them go through, and the baselines, `sums` and
 `ranking` have what `metrics` counts of the predictions, `audit` asks for which rows probabilities are wrong, `results`
@@ -13,6 +14,7 @@ functions for users. May be imported by `theory`, `report` and `cli`.
 """
 
 from onlineboost.evaluation.audit import Audit, Gap
+from onlineboost.evaluation.bandit import BanditFeedback, Value, doubly_robust_value, ips_value
 from onlineboost.evaluation.metrics import Metrics
 from onlineboost.evaluation.prequential import Record, Tuned, observe, prequential, tune, warm_up
 from onlineboost.evaluation.ranking import Alarms, Ranking
@@ -23,6 +25,7 @@ from onlineboost.evaluation.runner import LastClass, MajorityClass, cut
 __all__ = [
     "Alarms",
     "Audit",
+    "BanditFeedback",
     "Gap",
     "LastClass",
     "MajorityClass",
@@ -32,8 +35,11 @@ __all__ = [
     "Result",
     "Tally",
     "Tuned",
+    "Value",
     "cut",
+    "doubly_robust_value",
     "interval",
+    "ips_value",
     "observe",
     "prequential",
     "resumable",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -106,11 +107,21 @@ class ActionGuarantee:
 
 def action_guarantee(clf: Any, mistakes: int, delta: float) -> ActionGuarantee | str:
     """Of a model that has learned from actions where labels stayed unknown; or why nothing is guaranteed."""
-    model = clf._fitted()
-    chain, acts = model.chain, model.acts
-    if acts[GUESSED]:
+    if clf._fitted().acts[GUESSED]:
         return "labels were drawn where actions were wrong: the theorem asks for the probability= of every action"
-    if not isinstance(clf, OnlineMBBM) or chain.panel is not None:
+    return _of_booster(clf, mistakes, delta)
+
+
+@singledispatch
+def _of_booster(clf: Any, mistakes: int, delta: float) -> ActionGuarantee | str:
+    return "of learning from actions, the theorem is about OnlineMBBM without a panel"
+
+
+@_of_booster.register
+def _(clf: OnlineMBBM, mistakes: int, delta: float) -> ActionGuarantee | str:
+    chain, acts = clf._fitted().chain, clf._fitted().acts
+    assert acts is not None
+    if chain.panel is not None:
         return "of learning from actions, the theorem is about OnlineMBBM without a panel"
     if acts[ROUNDS] != chain.t + acts[SKIPPED] or chain.mean_weight is not None:
         return "some rows were learned from labels, others from actions"
@@ -129,7 +140,7 @@ def action_guarantee(clf: Any, mistakes: int, delta: float) -> ActionGuarantee |
         mistakes=mistakes,
         wrong_actions=int(acts[ROUNDS] - acts[RIGHT]),
         gammas=(float(np.min(gammas)), float(np.max(gammas))),
-        potential=asymptotic_error(model.k, chain.n_learners, gammas),
+        potential=asymptotic_error(clf._fitted().k, chain.n_learners, gammas),
         lost=lost,
         lost_promised=found.promised,
         lost_bound=lost + freedman(float(acts[VARIANCE]), 1.0, math.log(1.0 / delta)) if known else math.inf,

@@ -3,8 +3,8 @@
     python benchmarks/optimality.py
     python benchmarks/optimality.py --classes 2,10 --gammas 0.05 --error 0.01
 
-Two tables in Markdown, as benchmarks/results/optimality.md has them. "Before" are the bounds from below of votes with edge 2 gamma,
-the paper's. S_2 is the excess loss of such votes, of all learners at once but with probability delta.
+Two tables in Markdown, as benchmarks/results/optimality.md has them. "Before" are the bounds from below of votes with
+edge 2 gamma, the paper's. S_2 is the excess loss of such votes, of all learners at once but with probability delta.
 """
 
 import math

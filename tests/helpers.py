@@ -305,6 +305,7 @@ def model_state(clf):
         "classes": labels.classes.tolist(),
         "counts": model.counts.tobytes(),
         "sets": None if model.sets is None else bits(model.sets),
+        "acts": None if model.acts is None else model.acts.tolist(),
         "chain": chain_state(model.chain, encoder.sizes),
     }
 

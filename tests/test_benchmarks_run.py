@@ -586,3 +586,10 @@ def test_rare_events_are_compared_seed_by_seed(tmp_path):
 def test_sets_stay_within_their_bounds_against_adversaries():
     told = run("sets", "--games", 1)
     assert "exceeded 0 times" in told, told
+
+
+def test_learning_from_actions_stands_beside_labels(tmp_path):
+    out = tmp_path / "out.jsonl"
+    told = run("bandit", "--streams", "balance", "--models", "olm", "--rows", 100, "--out", out).splitlines()
+    assert [line.split()[3:5] for line in told[1:]] == [["olm", "full"], ["olm", "bandit"], ["olm", "unbiased"]]
+    assert all(0.0 <= json.loads(line)["actions"] <= 1.0 for line in out.read_text().splitlines())

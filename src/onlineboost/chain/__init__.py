@@ -6,9 +6,9 @@ probabilities.
 `loops` are the one learning loop and the one predicting loop, `learners` the weak learners outside of kernels
 (`other_learners`: members of the panel, and learners of other packages), `experts` the arithmetic of Hedge, `rows`
 single rows, `threads` how cores share the work, `clipping` outliers in numeric columns, `weights` what examples
-count, `sets` prediction sets, `restarts` which learners start again, `reviews` how that is found out on the way,
-`gammas` the same for gammas that follow the learners' edges, `diary` what has happened, `memory_budget` how a limit
-is shared out, `pending` rows whose labels come late.
+count, `sets` prediction sets, `acting` actions and their outcomes, `restarts` which learners start again, `reviews` how
+that is found out on the way, `gammas` the same for gammas that follow the learners' edges, `diary` what has happened,
+`memory_budget` how a limit is shared out, `pending` rows whose labels come late.
 Private. Imports `trees`, `boosters`, `panel`, `contracts`, `data` and `_compile`; `explain`, `files`, `estimators` and
 all above may import it.
 """

@@ -128,6 +128,7 @@ class Model:
     calibration: np.ndarray | None = None  # what `calibrate` has learned; None: probabilities are as the chain says
     floor: float = 0.0  # of probabilities, for `calibrate`
     sets: Sets | None = None  # what prediction sets are made of, if there are to be any
+    acts: np.ndarray | None = None  # counts of the actions it has learned from, if there are any: `acting`
     warned: bool = False  # whether the user knows that it has reached its limit
     damage: str = ""  # what went wrong in the middle of a row, if anything did: it cannot be used any more
     compiled: bool = False  # whether its kernels are, in this process

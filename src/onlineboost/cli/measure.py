@@ -30,6 +30,7 @@ from onlineboost.cli.sources import Stream
 from onlineboost.cli.tables import print_accuracy, print_classes, print_metrics, print_rare
 from onlineboost.data.table import Block
 from onlineboost.evaluation import ranking
+from onlineboost.evaluation.bandit import BanditFeedback
 from onlineboost.evaluation.prequential import Record, Recorder, observe, warm_up
 from onlineboost.evaluation.results import Tally
 from onlineboost.evaluation.resumable import Checkpoints, Predictions, resumable
@@ -102,6 +103,8 @@ def _one_pass(
 ) -> list[Ran]:
     """Read the stream once: the first model runs over it, and the others, which are baselines, beside it."""
     name, model = names[0], make_model(names[0], **settings)
+    if stream.exploration is not None and name not in BASELINES:
+        model = BanditFeedback(model, stream.exploration, stream.unbiased)
     beside = {other: Recorder(make_model(other, **settings)) for other in names[1:]}
     blocks = _passing(stream.blocks(snapshots=drawn), beside.values())
     record: Record | None = None
@@ -110,7 +113,7 @@ def _one_pass(
         run = partial(observe, snapshots=drawn, delay=stream.delay, proba=stream.proba, sets=sets, progress=progress)
         tally, record = run(model, blocks, stream.classes)
         if keep.save is not None:
-            model.save(keep.save)
+            getattr(model, "model", model).save(keep.save)
     else:
         printed = Predictions(sys.stdout) if stream.is_live and keep.out is None else None
         model, tally = keep.run(model, stream, blocks, progress, printed)
@@ -140,6 +143,8 @@ def _figures(name: str, model: Any, tally: Tally, stream: Stream, settings: dict
         **{name: value for name, value in tally.metrics.as_dict().items() if name != "accuracy"},
         "metrics": tally.metrics,
     }
+    if isinstance(model, BanditFeedback):
+        out["actions_right"], model = model.accuracy, model.model
     if tally.coverage is not None:
         out |= {"sets": stream.sets, "coverage": tally.coverage, "mean_set_size": tally.mean_set_size}
     if "cost_matrix" in settings:
@@ -239,7 +244,7 @@ class Outputs:
             cluster=self._cluster(),
         )
         if self.save is not None:
-            model.save(self.save)
+            getattr(model, "model", model).save(self.save)
         return model, tally
 
     def _cluster(self) -> Callable[[Any], Any] | None:

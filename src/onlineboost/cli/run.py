@@ -77,6 +77,13 @@ OPTIONS = (  # that both commands have
     click.option("--jobs", default=1, show_default=True, help="Threads; -1: all cores. Same result."),
     click.option("--limit", type=click.IntRange(1), help="Stop after this number of examples."),
     click.option("--delay", type=click.IntRange(1), help="Labels come this number of examples after the prediction."),
+    click.option(
+        "--feedback",
+        type=click.Choice(("label", "bandit", "unbiased-bandit")),
+        default="label",
+        help="bandit: the model learns only whether its action was right; unbiased-bandit: and how likely it was.",
+    ),
+    click.option("--exploration", default="auto", help="Share of actions drawn at random, with --feedback bandit."),
     click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
     click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),
     click.option("--drop", multiple=True, help="A column of a file to leave out; can be repeated."),
@@ -169,6 +176,13 @@ def compare(models: str, others: tuple[str, ...], **options: Any) -> None:
         print_ranks(scores)
 
 
+def _exploration(feedback: str, exploration: str) -> float | str | None:
+    """--exploration, if it is asked for."""
+    if feedback == "label":
+        return None
+    return exploration if exploration == "auto" else number(exploration, "--exploration", "a share or auto")
+
+
 def _range(text: str) -> float | tuple[float, ...]:
     """--weight-scale as a number or a range."""
     ends = [number(part, "--weight-scale", "a number, LOW,HIGH or rising") for part in comma_separated(text)]
@@ -202,6 +216,10 @@ def _run(
         raise click.BadParameter("not with --save, --out, --checkpoint, --ray or a pipe", param_hint="--delay")
     measured = {"proba": not settings.pop("no_proba"), "per_class": settings.pop("per_class")}
     measured["sets"] = settings.pop("sets")
+    feedback = settings.pop("feedback")
+    measured |= {"exploration": _exploration(feedback, settings.pop("exploration")), "unbiased": feedback != "bandit"}
+    if measured["exploration"] is not None and (delay or measured["sets"] or (keep and not keep.only_saves)):
+        raise click.BadParameter("not with --delay, --sets, --out, --checkpoint or --ray", param_hint="--feedback")
     stream = Stream(source, target, seed, limit, columns, delay, **measured)
     settings = {name: value for name, value in settings.items() if value is not None} | {"seed": seed}
     if settings.get("gamma", "auto") not in ("auto", "adaptive"):

@@ -138,6 +138,8 @@ class Stream:
     proba: bool = True  # whether probabilities are measured
     per_class: bool = False  # whether each class is
     sets: float | None = None  # coverage of the prediction sets that are
+    exploration: float | str | None = None  # of actions, if only their outcomes are shown to the models
+    unbiased: bool = False  # whether their probabilities are, too
 
     def __post_init__(self) -> None:
         from onlineboost.data.errors import DataError, did_you_mean

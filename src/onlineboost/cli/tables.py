@@ -25,13 +25,16 @@ COMPACT: Any = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
 
 def print_accuracy(console: Console, rows: Sequence[Mapping[str, Any]], title: str) -> None:
     """Accuracy and time of every model; the best on the last fifth stands out."""
-    headings = ("model", "accuracy", "95 %", "last 20 %", "wall seconds", "per second")
+    acts = any("actions_right" in row for row in rows)
+    headings = ("model", "accuracy", "actions" if acts else "95 %", "last 20 %", "wall seconds", "per second")
     table = text_table(headings, left=("model",), title=title)
     table.columns[0].no_wrap = table.columns[2].no_wrap = True
     best = max(row["tail_accuracy"] for row in rows)
     for row in rows:
         style = "bold green" if row["tail_accuracy"] == best else ""
-        figures = (f"{row['accuracy']:.4f}", _ends(row["accuracy_interval"]), f"{row['tail_accuracy']:.4f}",
+        acted = f"{row['actions_right']:.4f}" if "actions_right" in row else ""
+        beside = acted if acts else _ends(row["accuracy_interval"])
+        figures = (f"{row['accuracy']:.4f}", beside, f"{row['tail_accuracy']:.4f}",
                    f"{row['seconds']:.2f}")  # fmt: skip
         table.add_row(row["model"], *figures, f"{row['examples_per_second']:,.0f}", style=style)
     console.print(table)

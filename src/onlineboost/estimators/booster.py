@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from onlineboost._compile.random import child_key
 from onlineboost.boosters.olm import Olm, new_olm
+from onlineboost.chain.acting import guesses
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.hedge import Hedge
@@ -47,7 +48,9 @@ class BoosterClassifier(OnlineClassifier):
     combiner: str
 
     def _combiner(self) -> Combiner:
-        return word("combiner", self.combiner, COMBINERS)
+        """Experts cannot be judged by labels that were drawn: all of them together are followed then."""
+        own = word("combiner", self.combiner, COMBINERS)
+        return Combiner.LAST if guesses(self.__dict__.get("_model")) else own
 
     @property
     def edges_(self) -> np.ndarray:

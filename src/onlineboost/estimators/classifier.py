@@ -18,7 +18,8 @@ from onlineboost.chain.threads import n_threads
 from onlineboost.data.errors import Remarks
 from onlineboost.data.frames import rows_of
 from onlineboost.data.labels import Labels
-from onlineboost.estimators import learning, memory, single_rows
+from onlineboost.estimators import acting, learning, memory, single_rows
+from onlineboost.estimators.acting import Acting
 from onlineboost.estimators.checks import OneLabel, check_columns, note_change, ready
 from onlineboost.estimators.copies import Copies
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs
@@ -33,7 +34,7 @@ from onlineboost.trees.state import Columns
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
-class OnlineClassifier(ClassifierMixin, Copies):
+class OnlineClassifier(ClassifierMixin, Acting, Copies):
     """What all classifiers share. A subclass has more settings, and says what its chain is and whom to follow."""
 
     class_weight: ClassWeight = None
@@ -97,7 +98,18 @@ class OnlineClassifier(ClassifierMixin, Copies):
         learning.learn_block(self, X, y, None, sample_weight, start_again=True)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    # arguments: those of scikit-learn, and what is known where labels are not
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        action: Any = None,
+        correct: Any = None,
+        probability: Any = None,
+    ) -> Self:
         """Learn a block of examples, in the order given. How a stream is cut into blocks makes no difference.
 
         Parameters
@@ -107,8 +119,12 @@ class OnlineClassifier(ClassifierMixin, Copies):
         classes : array, optional
             All labels that will ever come, on the first call; any other label is an error from then on.
             Without it the classes grow with the labels that are met.
+        action, correct, probability : arrays, optional
+            In place of y, where it stays unknown: the labels that were acted on, and whether each was right. For
+            `probability` see `learn_one`.
         """
-        learning.learn_block(self, X, y, classes, sample_weight)
+        outcome = acting.told(y, action, correct, probability, type(self).__name__)
+        learning.learn_block(self, X, y, classes, sample_weight, told=outcome)
         return self
 
     def test_then_train(
@@ -136,14 +152,6 @@ class OnlineClassifier(ClassifierMixin, Copies):
         more = [joined_parts(model, asked.shares)] if proba else []
         more += [] if sets is None else [joined_parts(model, asked.sets, np.bool_)]
         return (said, *more) if more else said
-
-    def learn_one(self, x: Input, y: Any, weight: float = 1.0) -> Self:
-        """Learn one example: x is a row in the order of the columns, or a mapping from their names.
-
-        A name that is left out is a missing value. A pandas Series and a named tuple count as mappings.
-        """
-        single_rows.learn_one(self, x, y, weight)
-        return self
 
     # ----------------------------------------------------------------------------------------------- predicting
 

@@ -55,9 +55,13 @@ def learn_block(
     *,
     start_again: bool = False,
     asked: Asked | None = None,
+    told: Any = None,
 ) -> np.ndarray:
+    """Learn rows and their labels; or, with `told` (`acting.Told`), what outcomes of actions say of them."""
     with Interrupt() as interrupt, clf._lock().writing(), as_before_on_error(clf):
         clf._check_settings()
+        if told is not None:
+            y, sample_weight = _as_rows(clf, X, classes, told, sample_weight)
         y = clf._reading.given(y, type(clf).__name__)
         if start_again:
             clf.__dict__.pop("_model", None), clf.__dict__.pop("_begun_", None)
@@ -88,15 +92,26 @@ def learn_block(
             if first and not len(y):
                 clf._set_classes(model, model.k)  # classes without a row
             said = clf._model.labels.of(_learn(clf, encoded, codes, new, weight, interrupt, asked))
+        if told is not None:
+            told.note(clf._model, len(said))
     clf._tell_learned(len(said))
     return said
 
 
-def learn_row(clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt) -> None:
+# arguments: those of `learn_one`
+def learn_row(
+    clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt, told: Any = None, classes: Any = None
+) -> None:
     with as_before_on_error(clf):
         clf._check_settings()
         check_weight(weight)
+        if told is not None:
+            begun = hasattr(clf, "_model")
+            table = None if begun else first_row(x, clf.columns, clf.categorical_features)
+            (y,), (weight,) = _as_rows(clf, table, classes, told, [weight])
         if weight == 0.0:
+            if told is not None:
+                told.note(clf._model, 0)
             return  # as if absent
         if not hasattr(clf, "_model"):
             table = first_row(x, clf.columns, clf.categorical_features)
@@ -114,6 +129,20 @@ def learn_row(clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt) -> 
         codes, new = clf._reading.read_one(model.labels, y)
         clf._model = model
         _learn(clf, encoded, codes, new, np.array([weight], np.float64), interrupt)
+        if told is not None:
+            told.note(clf._model, 1)
+
+
+def _as_rows(clf: Any, X: Any, classes: Any, told: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The labels and weights that outcomes of actions become. From here on there is a model, with all classes."""
+    if not hasattr(clf, "_model"):
+        check_columns(clf, X, reset=True)
+        clf._model = _begin(clf, rows_of(X), classes)
+        clf._set_classes(clf._model, clf._model.k)
+    model = ready_to_learn(clf, classes)
+    rows: tuple[np.ndarray, np.ndarray] = told.rows(model, sample_weight)
+    told.prepare(clf, model)
+    return rows
 
 
 def _learn_in_stages(
@@ -147,10 +176,14 @@ def as_before_on_error(clf: Any) -> Iterator[None]:
     Exceptions of signal handlers are deferred (`Interrupt`). One in mid-row marks the model as damaged (`_learn`).
     """
     before = dict(clf.__dict__)
+    model: Model | None = before.get("_model")
+    acting = None if model is None else (model.acts, model.chain.mean_weight)  # which `_as_rows` may change
     try:
         yield
     except BaseException:
         clf.__dict__ = before
+        if model is not None and acting is not None:
+            model.acts, model.chain.mean_weight = acting
         raise
 
 

@@ -175,7 +175,8 @@ class ReadWriteLock:
         if self._torn:
             raise RuntimeError(
                 "another thread was learning with this model when the process was forked, so the copy in this process "
-                "is half way through a block: fork between two calls that learn, or give the child a snapshot() made before"
+                "is half way through a block: fork between two calls that learn, or give the child a snapshot() made "
+                "before"
             )
         if me == self._writer or (writes and me in self._readers.values()):
             self._forget_those_that_have_ended()

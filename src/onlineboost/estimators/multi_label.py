@@ -17,6 +17,7 @@ from onlineboost.data.label_sets import LabelSets, label_sets, labels_of
 from onlineboost.data.labels import Labels
 from onlineboost.data.values import weights_of
 from onlineboost.estimators import memory, single_rows
+from onlineboost.estimators.acting import Act
 from onlineboost.estimators.booster import BoosterClassifier, only_tree, weak_learners
 from onlineboost.estimators.checks import OneLabel, ready
 from onlineboost.estimators.memory import MemoryLimit
@@ -152,7 +153,9 @@ class MultiLabelBoost(BoosterClassifier):
             self.__dict__.update({name: value for name, value in fresh.__dict__.items() if name not in settings})
         return self
 
-    def partial_fit(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn a block of examples, in the order given. How a stream is cut into blocks makes no difference.
 
         Parameters
@@ -191,7 +194,11 @@ class MultiLabelBoost(BoosterClassifier):
         said = (q > above).astype(np.int64)
         return (said, q) if proba else said
 
-    def learn_one(self, x: Input, y: Any, weight: float = 1.0) -> Self:
+    def act_one(self, x: Input, exploration: float | str = "auto", *, classes: Any = None) -> Act:
+        """There is no single label to take as an action."""
+        raise ValueError("MultiLabelBoost says a set of labels, none of which is an action: take another model")
+
+    def learn_one(self, x: Input, y: Any, weight: float = 1.0) -> Self:  # type: ignore[override]
         """Learn one example: y is a set or list of labels, or {label: bool}."""
         return self if "_model" not in self.__dict__ and not labels_of(y) else super().learn_one(x, y, weight)
 

@@ -4,8 +4,9 @@
 predictions, its `Ranking` is of the scores of one class, `interval` says how sure a mean is. `observe` keeps no row and
 gives a `Tally` of the same figures, and a small record for reports. `resumable` is a run with checkpoints, which
 survives a crash. `tune` chooses settings. `prequential_labels` and `LabelMetrics` are for rows with several labels.
-`MajorityClass` and `LastClass` are what any model should beat. `cut` makes blocks of rows in memory, `warm_up` compiles
-what a model needs before it is timed.
+`BanditFeedback` shows a model only whether its actions are right, `ips_value` and `doubly_robust_value` say what
+another policy would have got. `MajorityClass` and `LastClass` are what any model should beat. `cut` makes blocks of
+rows in memory, `warm_up` compiles what a model needs before it is timed.
 
 In the order of the data: `runner` has the one loop that all of them go through, and the baselines, `sums` and
 `ranking` have what `metrics` counts of the predictions, `audit` asks for which rows probabilities are wrong, `results`
@@ -14,6 +15,7 @@ functions for users. May be imported by `theory`, `report` and `cli`.
 """
 
 from onlineboost.evaluation.audit import Audit, Gap
+from onlineboost.evaluation.bandit import BanditFeedback, Value, doubly_robust_value, ips_value
 from onlineboost.evaluation.metrics import Metrics
 from onlineboost.evaluation.multi_label import LabelMetrics, LabelRun, coverages, prequential_labels, rank_losses
 from onlineboost.evaluation.prequential import Record, Tuned, observe, prequential, tune, warm_up
@@ -25,6 +27,7 @@ from onlineboost.evaluation.runner import LastClass, MajorityClass, cut
 __all__ = [
     "Alarms",
     "Audit",
+    "BanditFeedback",
     "Gap",
     "LabelMetrics",
     "LabelRun",
@@ -36,9 +39,12 @@ __all__ = [
     "Result",
     "Tally",
     "Tuned",
+    "Value",
     "coverages",
     "cut",
+    "doubly_robust_value",
     "interval",
+    "ips_value",
     "observe",
     "prequential",
     "prequential_labels",

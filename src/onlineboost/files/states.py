@@ -345,6 +345,7 @@ class _Model:
     warned: bool
     calibration: Annotated[np.ndarray | None, f8(3, since=2)]  # beta, its curvature, and the floor
     sets: Annotated[Sets | None, LATER]
+    acts: Annotated[np.ndarray | None, f8(5, since=2, low=0.0, high=1e300)]
 
 
 def _take_model(model: Model) -> dict[str, Any]:

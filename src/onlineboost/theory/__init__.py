@@ -5,12 +5,13 @@ the paper's: several of its constants do not follow from its proofs, and several
 classes, N of learners, T of examples; gamma is an edge over random guessing, S an excess loss (`measure_edge` measures
 both), delta the probability that a bound fails. The files: `upper_bounds` (Theorems 1 and 3), `lower_bounds` (Theorem
 2), `planning` (the bounds solved for N and T), `weak_learning` (the edge of a learner, and learners sure to have one),
-`simulate` (boosters on votes with a given edge), `guarantee` (what is guaranteed for a run),
-`coverage` (of prediction sets), `label_ranking` (of several labels), and `checks`. Users,
-reports and the command line may import this package, the latter when a command needs it, since it takes scikit-learn
-along; nothing that it imports itself (estimators, chain, boosters, _compile) may.
+`simulate` (boosters on votes with a given edge), `guarantee` (what is guaranteed for a run), `coverage` (of prediction
+sets), `label_ranking` (of several labels), `actions` (of learning from actions), and `checks`. Users, reports and the
+command line may import this package, the latter when a command needs it, since it takes scikit-learn along; nothing
+that it imports itself (estimators, chain, boosters, _compile) may.
 """
 
+from onlineboost.theory.actions import ActionGuarantee, action_bound
 from onlineboost.theory.coverage import coverage_bounds
 from onlineboost.theory.guarantee import Guarantee, LossGuarantee, NoGuarantee, guarantee, mixture_bound
 from onlineboost.theory.label_ranking import bmr_error, olmr_bound
@@ -73,6 +74,7 @@ from onlineboost.theory.weak_learning import (
 
 __all__ = [
     "MOST_EXACT",
+    "ActionGuarantee",
     "Edge",
     "Guarantee",
     "Link",
@@ -80,6 +82,7 @@ __all__ = [
     "NoGuarantee",
     "Outcome",
     "Simulation",
+    "action_bound",
     "adaptive_regret_bounds",
     "alpha_regret",
     "alpha_regrets",

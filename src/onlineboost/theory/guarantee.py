@@ -27,6 +27,7 @@ from onlineboost.estimators.online_boost import OnlineBoostClassifier
 from onlineboost.estimators.online_mbbm import OnlineMBBM
 from onlineboost.panel.columns import LIGHTEST
 from onlineboost.panel.combiner import FORECAST_NAMES
+from onlineboost.theory.actions import ActionGuarantee, action_guarantee
 from onlineboost.theory.checks import check_delta, check_numbers
 from onlineboost.theory.coverage import coverage_lines, covered
 from onlineboost.theory.upper_bounds import best_expert_bound, hedge_bound
@@ -253,7 +254,9 @@ def _says(bound: float, n: int) -> str:
     return f"at most {bound:,.0f}" if bound <= n else f"at most {bound:,.0f} (says nothing)"
 
 
-def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossGuarantee | NoGuarantee:
+def guarantee(
+    clf: Any, mistakes: int, delta: float = 0.05
+) -> Guarantee | LossGuarantee | ActionGuarantee | NoGuarantee:
     """What the theorems say of the run that a fitted booster has made.
 
     ``mistakes`` are those of predictions that were each made when all rows before had been learned, as
@@ -282,6 +285,9 @@ def guarantee(clf: Any, mistakes: int, delta: float = 0.05) -> Guarantee | LossG
         return NoGuarantee("no row has been learned" if not chain.t else "fewer than two classes are known")
     if len(model.counts) or clf.class_weight is not None or clf.cost_matrix is not None:
         return NoGuarantee("mistakes count by class_weight or cost_matrix, and in the theorems all count alike")
+    if model.acts is not None and model.k > 2:  # of two classes, an action tells the label
+        about = action_guarantee(clf, mistakes, delta)
+        return NoGuarantee(about) if isinstance(about, str) else about
     if mistakes > chain.t:
         raise ValueError(
             f"mistakes is {mistakes:,}, but the model has learned {chain.t:,} rows: count those of its own run, "

@@ -30,7 +30,7 @@ import click
 from onlineboost import AdaBoostOLM, load
 from onlineboost.service.follower import warm_up
 from onlineboost.service.replay import Replay
-from onlineboost.service.server import run
+from onlineboost.service.server import Listen, run
 from onlineboost.service.service import Options, create
 
 CLIENTS, CHECK = 8, 20
@@ -113,8 +113,7 @@ class Nursery:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # it says again and again that the disk is full
             ready = partial(os.write, tell)
-            more: Any = {"token": None, "most_body": 1_000_000, "sources": ()}
-            run(self.folder, Options(), "127.0.0.1", 0, ready=lambda url: ready(url.encode() + b"\n"), **more)
+            run(self.folder, Options(), Listen(), (), lambda url: ready(url.encode() + b"\n"))
         finally:
             os._exit(0)
 

@@ -31,8 +31,9 @@ pytest.importorskip("msgspec")
 pytest.importorskip("uvicorn")
 
 from onlineboost.service import follower
+from onlineboost.service.access import LOCAL, Access
 from onlineboost.service.brokers import source
-from onlineboost.service.http import LOCAL, Application
+from onlineboost.service.http import Application
 from onlineboost.service.log import Entry, Log, connect, oldest
 from onlineboost.service.replay import Replay
 from onlineboost.service.service import Options, Service, create
@@ -62,7 +63,8 @@ class Client:
 
     def __init__(self, service, **options):
         self.service = service
-        self.app = Application(service, **({"token": None, "most_body": 1_000_000, "hosts": LOCAL} | options))
+        access = {"token": None, "hosts": LOCAL} | options
+        self.app = Application(service, Access(**access), 1_000_000)
 
     def ask(self, path, given=None, method=None, **headers):
         """(status, what came back)."""

@@ -18,6 +18,7 @@ import click
 from onlineboost import lookup
 from onlineboost.cli.main import make_model, text_table, visible
 
+FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 FOLDER = click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 NEEDED = ("msgspec", "uvicorn", "httptools")
 MB = 1_000_000
@@ -38,7 +39,7 @@ def _check_installed() -> None:
 @click.option("--learners", type=click.IntRange(1), help="Number of weak learners of a new FOLDER's model.")
 @click.option(
     "--start-from",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=FILE,
     help="A saved model that a new FOLDER begins with.",
 )
 @click.option(
@@ -60,6 +61,9 @@ def _check_installed() -> None:
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
 @click.option("--token", envvar="ONLINEBOOST_TOKEN", help="What clients have to send; or set ONLINEBOOST_TOKEN.")
+@click.option("--tls-certificate", type=FILE, help="PEM file of a certificate: HTTPS. With its --tls-key.")
+@click.option("--tls-key", type=FILE, help="PEM file of the key of the certificate.")
+@click.option("--most-rate", type=click.FloatRange(0, min_open=True), help="Requests a second of one address, at most.")
 @click.option("--most-body", default=16, show_default=True, type=click.IntRange(1), help="MB of a request, at most.")
 @click.option(
     "--most-waiting",
@@ -94,6 +98,9 @@ def serve(
     host: str,
     port: int,
     token: str | None,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    most_rate: float | None,
     most_body: int,
     most_waiting: int,
     behind: int,
@@ -109,7 +116,7 @@ def serve(
     """
     _check_installed()
     from onlineboost.service.brokers import source
-    from onlineboost.service.server import run
+    from onlineboost.service.server import Listen, run
     from onlineboost.service.service import Options, lock
     from onlineboost.service.sources import Demo, Source
 
@@ -117,21 +124,20 @@ def serve(
         raise click.BadParameter(
             f"{host} can be reached by others: give a --token, which they have to send", param_hint="--host"
         )
+    if (tls_certificate is None) != (tls_key is None):
+        raise click.BadParameter("it takes both --tls-certificate and --tls-key", param_hint="--tls-certificate")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     _open(folder, model, learners, start_from)
     lock(folder).close()  # an error if another process serves it
     for shadow in shadows:
         _add_shadow(folder, shadow)
     read: list[Source] = [source(given, target) for given in sources]
-    options, more = Options(most_waiting, behind, keep), [Demo()] if demo else []
+    listen = Listen(host, port, token, most_body * MB, most_rate or 0.0, tls_certificate, tls_key)
     run(
         folder,
-        options,
-        host,
-        port,
-        token=token,
-        most_body=most_body * MB,
-        sources=[*read, *more],
+        Options(most_waiting, behind, keep),
+        listen,
+        [*read, Demo()] if demo else read,
         ready=lambda url: click.echo(f"Serving {visible(str(folder))} on {url}", err="-" in sources),
     )
 
@@ -159,6 +165,7 @@ def _open(folder: Path, model: str | None, learners: int | None, start_from: Pat
     from onlineboost.files.files import load
     from onlineboost.service.follower import BEGIN
     from onlineboost.service.service import MAIN, create
+    from onlineboost.storage.container import PART
 
     made = make_model(model or "online-boost", seed=0, jobs=1, learners=learners)
     models = sorted(folder.glob(f"*/{BEGIN}"), key=lambda path: path.parent.name != MAIN)
@@ -168,7 +175,7 @@ def _open(folder: Path, model: str | None, learners: int | None, start_from: Pat
                 f"{folder} has a model already, which is {found!r}: leave --model and --learners out. `onlineboost "
                 f"replay {folder} --model ...` tells how another one would do on the same events"
             )
-    elif folder.exists() and any(folder.iterdir()):
+    elif folder.exists() and any(path.is_file() for path in folder.rglob("*") if not path.match(PART)):
         raise ValueError(f"{folder} is neither empty nor was it made by `onlineboost serve`: name another folder")
     else:
         create(folder, load(start_from) if start_from is not None else made)

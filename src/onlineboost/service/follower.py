@@ -14,6 +14,7 @@ prediction waits for the block at hand, some milliseconds at most.
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,7 @@ from onlineboost.service.log import AT_ONCE, Learnable, Log, after, connect
 from onlineboost.service.messages import Prediction, decode
 from onlineboost.service.monitor import Monitor
 from onlineboost.storage import ModelFileError
-from onlineboost.storage.container import read
+from onlineboost.storage.container import PART, read
 
 logger = logging.getLogger("onlineboost.service")
 
@@ -127,17 +128,27 @@ def begin(folder: Path, clf: Any, place: int = 0) -> None:
 
 def place_of(path: Path) -> int:
     """The place of a model in a file, which is not read as a whole."""
-    return int(read(path, mapped=True)[0]["more"]["place"])
+    return int(read(path, mapped=True)[0]["more"].get("place", 0))
 
 
 def open_model(folder: Path) -> tuple[Any, dict[str, Any]]:
     """The last good model in a folder, and what was saved with it."""
     if (folder / NOW).exists():
         try:
-            return load_with_more(folder / NOW)
+            return _open(folder / NOW)
         except ModelFileError as error:
             logger.warning("%s. The log is learned again from %s", error, BEGIN)
-    return load_with_more(folder / BEGIN)
+    return _open(folder / BEGIN)
+
+
+def _open(path: Path) -> tuple[Any, dict[str, Any]]:
+    clf, more = load_with_more(path)
+    if "place" not in more:
+        raise ModelFileError(
+            f"{path} was not written by the service: it does not say how far in the log it is. To begin with a model "
+            f"of your own: onlineboost serve NEW_FOLDER --start-from FILE"
+        )
+    return clf, more
 
 
 def believed(clf: Any) -> list[tuple[str, float]]:
@@ -174,7 +185,7 @@ class Follower:
 
     def __init__(self, folder: Path, log: Log) -> None:
         self.folder, self.name, self.log = folder, folder.name, log
-        for left in folder.glob(".onlineboost-*.part"):  # of a process that was killed while it wrote a snapshot
+        for left in folder.glob(PART):  # of a process that was killed while it wrote a snapshot
             left.unlink()
         self.clf, more = open_model(folder)
         self.place: int = more["place"]
@@ -184,6 +195,7 @@ class Follower:
         self.kept = self.place  # the place of the last snapshot
         self.kept_at = time.time()
         self.error = ""  # why it does not learn any more; "": it does
+        self.read_error = ""  # why the log cannot be read at present
         self.snapshot_error = ""
         self.busy = 0.0  # seconds of learning since the last snapshot
         self._counted = 0.0  # when the monitor counted last
@@ -231,16 +243,20 @@ class Follower:
     def _run(self) -> None:
         with closing(connect(self.log.path)) as db:
             while not self._stopping and not self.error:
-                more = False
+                found: list[Learnable] = []
                 try:
                     found = after(db, self.place) if self.behind else []
-                    more = len(found) == AT_ONCE
+                    self.read_error = ""
+                except sqlite3.Error as error:  # nothing was learned: it is tried again
+                    self.read_error = str(error)
+                more = len(found) == AT_ONCE
+                try:
                     while found and not self._stopping:
                         found = found[self._learn(found) :]
                     due = self.busy > MOST_REPLAY or (self.moves and self.place > self.begun)
                     if due and (self._writing is None or not self._writing.is_alive()):
                         self._snapshot()
-                except Exception as error:  # the log cannot be read, or an error struck in the middle of a row
+                except Exception as error:  # in the middle of a row
                     logger.exception("%s has stopped learning", self.name)
                     self.error = f"{type(error).__name__}: {error}"
                 if not more:
@@ -248,16 +264,19 @@ class Follower:
                         self._counted = time.monotonic()
                         self.monitor.count(self.place)
                     with self.log.grown:
-                        if not self.behind and not self._stopping:
+                        if (self.read_error or not self.behind) and not self._stopping:
                             self.log.grown.wait(LOOK)
 
     def _learn(self, found: list[Learnable]) -> int:
         """Learn the first of these events: as many as keep predictions waiting for some milliseconds; their number."""
         size = max(1, min(len(found), int(LONGEST / self._seconds)))
         began = time.perf_counter()
+        told = False
         for event, label, shares, refused in learn(self.clf, found[:size]):
             if refused:
-                logger.warning("%s: the event at place %d cannot be learned: %s", self.name, event.place, refused)
+                if not told:  # all are among the dead letters
+                    logger.warning("%s: the event at place %d cannot be learned: %s", self.name, event.place, refused)
+                told = True
                 self.log.post(self.log.bury, f"{self.name}: place {event.place}", event.row, refused)
             else:
                 self.monitor.add(event, label, shares)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from onlineboost import __version__
 from onlineboost.service.messages import Ask, Problem, checked
@@ -28,7 +28,7 @@ class Tensor(Struct):
     """Values of a column, or of all."""
 
     name: str
-    shape: list[int]
+    shape: Annotated[list[int], Meta(max_length=8)]
     datatype: str
     data: list[Any] | None = None
     parameters: dict[str, Any] = {}

@@ -15,6 +15,7 @@ import logging
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -124,7 +125,7 @@ class Log:
         self.dropped = 0  # events that were dropped before their labels came
         self.error = ""  # why the last transaction failed; "": it did not
         self.grown = threading.Condition()  # told when there is more to be learned
-        self.waits: list[float] = []  # seconds that the last transactions took
+        self.waits: deque[float] = deque(maxlen=1000)  # seconds that the last transactions took
         self._work: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Promise | None] | None]
         self._work = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
@@ -185,6 +186,9 @@ class Log:
         """An entry whose id is there."""
         query = "SELECT row, label, place, said FROM events WHERE id = ?"
         row, label, place, said = self._db.execute(query, (entry.id,)).fetchone()
+        if row == entry.row and label is None and entry.label is not None:  # the event, and now its label
+            (receipt,) = self.label([(str(entry.id), entry.label, entry.weight)])
+            return receipt, said
         same = row == entry.row and entry.label in (None, label)
         return Receipt("repeated" if same else "conflict", place, entry.id), said
 
@@ -217,14 +221,17 @@ class Log:
         self.dead += self._db.execute(query, (what, time.time(), body, reason)).rowcount
 
     def forget(self, before: float, learned: int) -> int:
-        """Delete some events that came `before` a time, those with places up to `learned` alone; their number."""
+        """Delete some events (with places up to `learned` alone) and dead letters from `before` a time: how many."""
         first = f"SELECT seq, at, place FROM events WHERE place IS NULL OR place <= ? ORDER BY seq LIMIT {AT_ONCE}"
         found = [(seq, place) for seq, at, place in self._db.execute(first, (learned,)) if at < before]
         self._db.execute("INSERT OR REPLACE INTO numbers VALUES ('last place', ?)", (self.last_place,))
+        letters = f"SELECT what FROM dead_letters WHERE at < ? LIMIT {AT_ONCE}"
+        gone = self._db.execute(f"DELETE FROM dead_letters WHERE what IN ({letters})", (before,)).rowcount
+        self.dead -= gone
         self._db.executemany("DELETE FROM events WHERE seq = ?", [(seq,) for seq, _ in found])
         lost = sum(place is None for _, place in found)
         self.waiting, self.dropped = self.waiting - lost, self.dropped + lost
-        return len(found)
+        return len(found) + gone
 
     def mark(self, name: str, value: int) -> None:
         """How far a source has been read: in the same transaction as what was read."""
@@ -251,13 +258,13 @@ class Log:
 
     def _transact(self, work: list[Any]) -> tuple[list[Any], Exception | None]:
         """What each piece of work returns, or the error for which none of it was done."""
-        before, began = (self.last_place, self.waiting, self.dropped), time.perf_counter()
+        before, began = (self.last_place, self.waiting, self.dropped, self.dead), time.perf_counter()
         try:
             self._db.execute("BEGIN IMMEDIATE")
             results = [piece(*args) for piece, args, _ in work]
             self._db.execute("COMMIT")
         except Exception as error:
-            self.last_place, self.waiting, self.dropped = before
+            self.last_place, self.waiting, self.dropped, self.dead = before
             if self._db.in_transaction:
                 self._db.rollback()
             if not isinstance(error, sqlite3.Error):
@@ -267,7 +274,7 @@ class Log:
                 f"nothing was written: {error}. Make room on the disk, or look at it; then try again"
             )
         self.error = ""
-        self.waits = [*self.waits[-999:], time.perf_counter() - began]
+        self.waits.append(time.perf_counter() - began)
         if self.last_place > before[0]:
             with self.grown:
                 self.grown.notify_all()

@@ -100,9 +100,9 @@ class Problem(Struct, omit_defaults=True):
 
 
 class Line(Struct, forbid_unknown_fields=True):
-    """What a source has: an example, or an event whose label is still to come."""
+    """What a source has: an example, an event whose label is still to come, or (without a row) the label of one."""
 
-    row: Row
+    row: Row | None = None
     label: Label | None = None
     id: Id | None = None
     weight: Weight = 1.0

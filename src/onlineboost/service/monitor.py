@@ -54,7 +54,7 @@ class Monitor:
                     self._add((self.answered,), *map(list, zip(*told, strict=True)))
             now = time.time()
             if self.last.rows and (
-                not self.curve or (now - self.curve[-1][0] >= self.every and place > self.curve[-1][1])
+                not self.curve or (abs(now - self.curve[-1][0]) >= self.every and place > self.curve[-1][1])
             ):
                 self.curve.append([now, place, *(getattr(self.last, figure) for figure in FIGURES)])
                 if len(self.curve) > POINTS:

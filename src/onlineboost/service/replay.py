@@ -29,6 +29,8 @@ class Replay:
         """Learn all that is in the log, or up to the place of the snapshot; figures."""
         to = last_place(self.path)
         if to_snapshot:
+            if not self.snapshot.exists():
+                raise DataError(f"{self.snapshot}: there is no snapshot yet; there is one when the service is stopped")
             self.saved, more = load_with_more(self.snapshot)
             to = more["place"]
         for event, label, shares, refused in replay(self.path, self.clf, self.place, to):

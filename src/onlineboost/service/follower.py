@@ -245,7 +245,7 @@ class Follower:
             while not self._stopping and not self.error:
                 found: list[Learnable] = []
                 try:
-                    found = after(db, self.place) if self.behind else []
+                    found = self.log.next(db, self.place) if self.behind else []
                     self.read_error = ""
                 except sqlite3.Error as error:  # nothing was learned: it is tried again
                     self.read_error = str(error)

@@ -115,7 +115,7 @@ def run(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with closing(_listening(listen.host, listen.port)) as listening, Service(folder, options) as service:
         service.start()
-        access = Access(listen.token, LOCAL if listen.token is None else (), listen.most_rate)
+        access = Access(listen.token, (*LOCAL, listen.host) if listen.token is None else (), listen.most_rate)
         app = Application(service, access, listen.most_body)
         config = uvicorn.Config(
             app,

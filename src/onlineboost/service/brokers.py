@@ -79,7 +79,7 @@ class Nats:
         from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
         # Connected anew by the one who runs it, from what is in the log: what was on its way meanwhile is not lost.
-        connection = await nats.connect(f"nats://{self.server}", allow_reconnect=False)
+        connection = await nats.connect(f"nats://{self.server}", allow_reconnect=False, error_cb=_leave)
 
         async def tell(said: list[Prediction]) -> None:
             for one in said:
@@ -103,6 +103,10 @@ class Nats:
                 await take(service, read, self.name, numbers[-1], tell if self.to else None)
         finally:
             await connection.close()
+
+
+async def _leave(error: Exception) -> None:
+    """Errors are raised, and told by the one who runs it."""
 
 
 PACKAGES: dict[str, tuple[str, Callable[[str, str, str], Source]]] = {

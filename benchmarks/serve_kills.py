@@ -102,13 +102,15 @@ class Broker:
     """A topic that has more and more events; `close` ends that."""
 
     def __init__(self, kind: str, folder: Path) -> None:
-        self.number, self.stopping = 0, threading.Event()
+        self.number, self.stopping, self.going = 0, threading.Event(), threading.Event()
         self.produce, self.end, url = (kafka if kind == "kafka" else nats)(folder)
         self.source = source(url, "")
         self.thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
         while not self.stopping.wait(0.02):
+            if not self.going.is_set():
+                continue
             self.produce(
                 [
                     json.dumps(dict(zip(("row", "label"), event(OF_BROKER + at), strict=True))).encode()
@@ -281,6 +283,8 @@ def main(kills: int, full: int, seed: int, folder: Path | None, broker: str | No
         with_full = set(draw.sample(range(1, kills), min(full, kills - 1)))
         while done < kills:
             threads = clients.run()
+            if topic:
+                topic.going.set()
             for _ in range(min(CHECK, kills - done)):
                 largest = max((path.stat().st_size for path in live.glob("events.db*")), default=0)
                 began = time.perf_counter()
@@ -293,6 +297,9 @@ def main(kills: int, full: int, seed: int, folder: Path | None, broker: str | No
             clients.stopping.set()
             for thread in threads:
                 thread.join()
+            if topic:
+                topic.going.clear()
+                time.sleep(1.0)  # what is being sent
             produced = topic.number if topic else 0
             until = time.monotonic() + 60.0
             while time.monotonic() < until and (read(live) < produced or behind(clients.port)):

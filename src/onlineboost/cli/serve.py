@@ -42,6 +42,7 @@ def _check_installed() -> None:
     type=FILE,
     help="A saved model that a new FOLDER begins with.",
 )
+@click.option("--sets", is_flag=True, help="A new FOLDER's model can tell prediction sets (see docs/sets.md).")
 @click.option(
     "--shadow",
     "shadows",
@@ -64,6 +65,17 @@ def _check_installed() -> None:
 @click.option("--tls-certificate", type=FILE, help="PEM file of a certificate: HTTPS. With its --tls-key.")
 @click.option("--tls-key", type=FILE, help="PEM file of the key of the certificate.")
 @click.option("--most-rate", type=click.FloatRange(0, min_open=True), help="Requests a second of one address, at most.")
+@click.option(
+    "--webhook", metavar="URL", help="Is sent JSON when accuracy falls, the stream changes, or something is wrong."
+)
+@click.option("--json-logs", is_flag=True, help="Log lines of JSON, on stderr.")
+@click.option(
+    "--ask",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0, 1, max_open=True),
+    help="Share of the events whose labels are asked for: those that help most.",
+)
 @click.option("--most-body", default=16, show_default=True, type=click.IntRange(1), help="MB of a request, at most.")
 @click.option(
     "--most-waiting",
@@ -91,6 +103,7 @@ def serve(
     model: str | None,
     learners: int | None,
     start_from: Path | None,
+    sets: bool,
     shadows: tuple[str, ...],
     sources: tuple[str, ...],
     target: str,
@@ -101,6 +114,9 @@ def serve(
     tls_certificate: Path | None,
     tls_key: Path | None,
     most_rate: float | None,
+    webhook: str | None,
+    json_logs: bool,
+    ask: float,
     most_body: int,
     most_waiting: int,
     behind: int,
@@ -126,23 +142,34 @@ def serve(
         )
     if (tls_certificate is None) != (tls_key is None):
         raise click.BadParameter("it takes both --tls-certificate and --tls-key", param_hint="--tls-certificate")
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-    _open(folder, model, learners, start_from)
+    if webhook is not None and not webhook.startswith(("http://", "https://")):
+        raise click.BadParameter(f"{webhook!r} is no address of the web", param_hint="--webhook")
+    _log(json_logs)
+    _open(folder, model, learners, start_from, sets)
     lock(folder).close()  # an error if another process serves it
     for shadow in shadows:
-        _add_shadow(folder, shadow)
+        _add_shadow(folder, shadow, sets)
     read: list[Source] = [source(given, target) for given in sources]
-    listen = Listen(host, port, token, most_body * MB, most_rate or 0.0, tls_certificate, tls_key)
+    listen = Listen(host, port, token, most_body * MB, most_rate or 0.0, tls_certificate, tls_key, webhook)
     run(
         folder,
-        Options(most_waiting, behind, keep),
+        Options(most_waiting, behind, ask, keep),
         listen,
         [*read, Demo()] if demo else read,
         ready=lambda url: click.echo(f"Serving {visible(str(folder))} on {url}", err="-" in sources),
     )
 
 
-def _add_shadow(folder: Path, given: str) -> None:
+def _log(as_json: bool) -> None:
+    from onlineboost.service.watch import JsonLines
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[handler])
+    logging.getLogger("onlineboost.service").setLevel(logging.INFO if as_json else logging.NOTSET)
+
+
+def _add_shadow(folder: Path, given: str, sets: bool) -> None:
     """A challenger, unless it is there."""
     from onlineboost.service.service import create
 
@@ -150,7 +177,7 @@ def _add_shadow(folder: Path, given: str) -> None:
     if name not in lookup.names() or (learners and not learners.isdecimal()):
         raise click.BadParameter(f"{given!r} is no model: they are {', '.join(lookup.names())}", param_hint="--shadow")
     of = int(learners) if learners else None
-    create(folder, make_model(name, seed=0, jobs=1, learners=of), given.replace(":", "-"))
+    create(folder, make_model(name, seed=0, jobs=1, learners=of, sets=sets or None), given.replace(":", "-"))
 
 
 def _is_loopback(host: str) -> bool:
@@ -160,17 +187,17 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _open(folder: Path, model: str | None, learners: int | None, start_from: Path | None) -> None:
+def _open(folder: Path, model: str | None, learners: int | None, start_from: Path | None, sets: bool) -> None:
     """Make the folder, unless it is there; then it says which model it has."""
     from onlineboost.files.files import load
     from onlineboost.service.follower import BEGIN
     from onlineboost.service.service import MAIN, create
     from onlineboost.storage.container import PART
 
-    made = make_model(model or "online-boost", seed=0, jobs=1, learners=learners)
+    made = make_model(model or "online-boost", seed=0, jobs=1, learners=learners, sets=sets or None)
     models = sorted(folder.glob(f"*/{BEGIN}"), key=lambda path: path.parent.name != MAIN)
     if models:
-        if (model or learners) and repr(found := load(models[0])) != repr(made):
+        if (model or learners or sets) and repr(found := load(models[0])) != repr(made):
             raise ValueError(
                 f"{folder} has a model already, which is {found!r}: leave --model and --learners out. `onlineboost "
                 f"replay {folder} --model ...` tells how another one would do on the same events"

@@ -22,6 +22,7 @@ from onlineboost.service.access import LOCAL, Access
 from onlineboost.service.http import Application
 from onlineboost.service.service import Options, Service
 from onlineboost.service.sources import Source
+from onlineboost.service.watch import Watch
 
 logger = logging.getLogger("onlineboost.service")
 
@@ -104,6 +105,7 @@ class Listen:
     most_rate: float = 0.0  # requests a second of an address; 0: any
     certificate: Path | None = None  # for TLS
     key: Path | None = None
+    webhook: str | None = None  # where notices go
 
 
 def run(
@@ -138,7 +140,8 @@ def run(
         signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
         scheme = "http" if listen.certificate is None else "https"
         ready(f"{scheme}://{shown}:{number}/" + (f"?token={listen.token}" if listen.token else ""))
-        server.run(sockets=[listening])
+        with Watch(service, listen.webhook):
+            server.run(sockets=[listening])
 
 
 def _check_certificate(listen: Listen) -> None:

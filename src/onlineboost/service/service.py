@@ -44,6 +44,7 @@ from onlineboost.service.messages import (
     decode_stored,
     encode,
 )
+from onlineboost.service.query import Query
 from onlineboost.storage.container import replacing
 
 logger = logging.getLogger("onlineboost.service")
@@ -77,6 +78,7 @@ class Options:
 
     most_waiting: int = 10_000_000  # events that wait for their labels; the oldest are dropped beyond
     behind: int = 10_000  # events that the model may be behind; examples that come then have to wait, or are refused
+    ask: float = 0.0  # share of the events whose labels are asked for
     keep: float = 90.0  # days after which events are forgotten, with their labels or without
 
 
@@ -94,6 +96,7 @@ class Service:
             self._opened = opened.pop_all()
         self.started = time.time()
         self.source_errors: dict[str, str] = {}  # of those that are not read at present, by name
+        self.query = Query(options.ask) if options.ask else None
         self.recent: list[dict[str, Any]] = []  # the last events, for the page
         self.prefix, self._given = secrets.token_hex(4), 0
         self._stopped = threading.Event()
@@ -148,7 +151,7 @@ class Service:
         return self._predict(asked, clf)
 
     def _predict(self, asked: Sequence[Ask | Event], clf: Any) -> list[Prediction]:
-        if len(asked) >= BLOCK and not any(ask.explain for ask in asked):
+        if len(asked) >= BLOCK and not any(ask.explain or ask.sets for ask in asked):
             found = follower.predict_block(clf, [ask.row for ask in asked])
             if found is not None:
                 return found
@@ -160,9 +163,12 @@ class Service:
             found = follower.predict(clf, ask.row)
             if ask.explain and found.probabilities:
                 found.explanation = why(clf.explain(ask.row))
+            if ask.sets is not None:
+                found.set = clf.predict_set_one(ask.row, ask.sets)
             return found
         except UNFIT as error:
-            raise Refused(str(error), at) from None
+            more = "" if getattr(clf, "sets", True) or ask.sets is None else ". Serve a new folder with --sets"
+            raise Refused(f"{error}{more}", at) from None
 
     # ---------------------------------------------------------------------------------------------------- learning
 
@@ -191,6 +197,7 @@ class Service:
                 stored = decode_stored(said)
                 out[at].label, out[at].probabilities = stored.label, stored.probabilities
             elif receipt.status == "accepted":
+                out[at].wanted = self.query is not None and self.query.wants(out[at].probabilities)
                 self._show(events[at], out[at])
         return out
 
@@ -276,6 +283,7 @@ class Service:
 
     def _show(self, event: Event, said: Prediction) -> None:
         shown = {"at": time.time(), "id": said.id, "row": event.row, "label": said.label, "p": said.probabilities}
+        shown["wanted"] = said.wanted
         self.recent = [shown, *self.recent[:19]]
 
     def promote(self, name: str) -> None:
@@ -288,6 +296,7 @@ class Service:
         with replacing(self.folder / "answers") as file:
             file.write(name.encode())
         self.answering = chosen
+        logger.info("%s answers from now on", name, extra={"data": {"kind": "promoted", "model": name}})
 
     def status(self) -> dict[str, Any]:
         """What there is to know, for the page and for machines."""

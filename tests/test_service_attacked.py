@@ -90,6 +90,11 @@ def test_a_key_that_is_too_long_is_refused(client):
     assert client.ask("/learn", given, idempotency_key="k" * 180)[0] == 200
 
 
+def test_a_body_that_is_compressed_is_refused(client):
+    assert client.ask("/predict", {"row": row(1)}, content_encoding="gzip")[0] == 415
+    assert client.ask("/predict", {"row": row(1)}, content_encoding="identity")[0] == 200
+
+
 def test_more_requests_than_an_address_may_send(client):
     app = Application(client.service, Access(None, LOCAL, 5.0), 1000)
     limited = Client(client.service)

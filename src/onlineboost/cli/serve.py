@@ -43,6 +43,14 @@ def _check_installed() -> None:
     help="A saved model that a new FOLDER begins with.",
 )
 @click.option("--sets", is_flag=True, help="A new FOLDER's model can tell prediction sets (see docs/sets.md).")
+@click.option("--key", metavar="COLUMN", help="A new FOLDER has a model for each value of this column, too.")
+@click.option(
+    "--most-keys",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Values of the --key column with a model, at most; all models together have 1 GB.",
+)
 @click.option(
     "--shadow",
     "shadows",
@@ -104,6 +112,8 @@ def serve(
     learners: int | None,
     start_from: Path | None,
     sets: bool,
+    key: str | None,
+    most_keys: int,
     shadows: tuple[str, ...],
     sources: tuple[str, ...],
     target: str,
@@ -145,7 +155,7 @@ def serve(
     if webhook is not None and not webhook.startswith(("http://", "https://")):
         raise click.BadParameter(f"{webhook!r} is no address of the web", param_hint="--webhook")
     _log(json_logs)
-    _open(folder, model, learners, start_from, sets)
+    _open(folder, model, learners, start_from, sets, key, most_keys)
     lock(folder).close()  # an error if another process serves it
     for shadow in shadows:
         _add_shadow(folder, shadow, sets)
@@ -187,25 +197,40 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _open(folder: Path, model: str | None, learners: int | None, start_from: Path | None, sets: bool) -> None:
+def _open(
+    folder: Path,
+    model: str | None,
+    learners: int | None,
+    start_from: Path | None,
+    sets: bool,
+    key: str | None,
+    most_keys: int,
+) -> None:
     """Make the folder, unless it is there; then it says which model it has."""
-    from onlineboost.files.files import load
+    from onlineboost.files.files import load, load_with_more
     from onlineboost.service.follower import BEGIN
+    from onlineboost.service.keyed import Keyed
     from onlineboost.service.service import MAIN, create
     from onlineboost.storage.container import PART
 
     made = make_model(model or "online-boost", seed=0, jobs=1, learners=learners, sets=sets or None)
+    if key is not None:
+        made.set_params(memory_limit=1000 * MB // (most_keys + 1))
     models = sorted(folder.glob(f"*/{BEGIN}"), key=lambda path: path.parent.name != MAIN)
     if models:
-        if (model or learners or sets) and repr(found := load(models[0])) != repr(made):
+        found, more = load_with_more(models[0])
+        by = more.get("keyed", {}).get("column")
+        if ((model or learners or sets) and repr(found) != repr(made)) or (key is not None and key != by):
             raise ValueError(
-                f"{folder} has a model already, which is {found!r}: leave --model and --learners out. `onlineboost "
-                f"replay {folder} --model ...` tells how another one would do on the same events"
+                f"{folder} has a model already, which is {found!r}{f' for each {by}' if by else ''}: leave --model, "
+                f"--learners, --sets and --key out. `onlineboost replay {folder} --model ...` tells how another one "
+                f"would do on the same events"
             )
     elif folder.exists() and any(path.is_file() for path in folder.rglob("*") if not path.match(PART)):
         raise ValueError(f"{folder} is neither empty nor was it made by `onlineboost serve`: name another folder")
     else:
-        create(folder, load(start_from) if start_from is not None else made)
+        keyed = None if key is None else Keyed(key, most_keys, made)
+        create(folder, load(start_from) if start_from is not None else made, keyed=keyed)
 
 
 @click.command()

@@ -28,6 +28,7 @@ from sklearn.base import clone
 from onlineboost.data.labels import object_array
 from onlineboost.data.table import Table
 from onlineboost.files.files import Room, frozen, load_with_more, take
+from onlineboost.service.keyed import Keyed
 from onlineboost.service.log import AT_ONCE, Learnable, Log, after, connect
 from onlineboost.service.messages import Prediction, decode
 from onlineboost.service.monitor import Monitor
@@ -92,15 +93,15 @@ class Learned(NamedTuple):
     refused: str  # why it cannot be learned; "": it was
 
 
-def learn(clf: Any, events: Sequence[Learnable]) -> list[Learned]:
+def learn(clf: Any, events: Sequence[Learnable], keyed: Keyed | None = None) -> list[Learned]:
     """Predict each event, then learn it. As a block if that makes no difference, otherwise one by one."""
     rows, labels = [decode(event.row) for event in events], [decode(event.label) for event in events]
-    if len(events) >= LEAST_BLOCK and (table := table_of(clf, rows)) is not None:
+    if keyed is None and len(events) >= LEAST_BLOCK and (table := table_of(clf, rows)) is not None:
         weights = np.array([event.weight for event in events])
         with suppress(ValueError, TypeError):  # the model is as it was: one by one it will show which of them it is
             _, p = clf.test_then_train(table, object_array(labels), sample_weight=weights, proba=True)
             return _learned_block(clf, events, labels, p)
-    return [_learn_one(clf, *each) for each in zip(events, rows, labels, strict=True)]
+    return [_learn_one(clf, keyed, *each) for each in zip(events, rows, labels, strict=True)]
 
 
 def _learned_block(clf: Any, events: Sequence[Learnable], labels: Sequence[Any], p: np.ndarray) -> list[Learned]:
@@ -111,19 +112,26 @@ def _learned_block(clf: Any, events: Sequence[Learnable], labels: Sequence[Any],
     return [Learned(event, str(y), q, "") for event, y, q in zip(events, labels, told, strict=True)]
 
 
-def _learn_one(clf: Any, event: Learnable, row: Any, label: Any) -> Learned:
+def _learn_one(clf: Any, keyed: Keyed | None, event: Learnable, row: Any, label: Any) -> Learned:
     try:
-        shares = clf.predict_proba_one(row)
+        shares = (clf if keyed is None else keyed.pick(clf, row)).predict_proba_one(row)
         clf.learn_one(row, label, event.weight)
+        if keyed is not None:
+            keyed.learn(row, label, event.weight)
         return Learned(event, str(label), {str(name): p for name, p in shares.items()}, "")
     except (ValueError, TypeError) as error:  # the model is as it was
         return Learned(event, str(label), {}, str(error))
 
 
-def begin(folder: Path, clf: Any, place: int = 0) -> None:
+def begin(folder: Path, clf: Any, place: int = 0, keyed: Keyed | None = None) -> None:
     """A new follower, which begins with this model after this place."""
     folder.mkdir(parents=True, exist_ok=True)
-    take(clf, {"place": place}).write(folder / BEGIN)
+    take(clf, {"place": place, **values_of(keyed)}).write(folder / BEGIN)
+
+
+def values_of(keyed: Keyed | None) -> dict[str, Any]:
+    """What is saved with a model that has others beside it."""
+    return {} if keyed is None else {"keyed": keyed.as_values()}
 
 
 def place_of(path: Path) -> int:
@@ -172,11 +180,11 @@ def warm_up(clf: Any) -> None:
     twin.explain({"number": 1.0, "word": "a"})
 
 
-def replay(path: Path, clf: Any, place: int, to: int) -> Iterator[Learned]:
+def replay(path: Path, clf: Any, place: int, to: int, keyed: Keyed | None = None) -> Iterator[Learned]:
     """Let a model that is at a `place` of the log learn it up to another place."""
     with closing(connect(path)) as db:
         while place < to and (found := after(db, place, min(AT_ONCE, to - place))):
-            yield from learn(clf, found)
+            yield from learn(clf, found, keyed)
             place = found[-1].place
 
 
@@ -188,6 +196,7 @@ class Follower:
         for left in folder.glob(PART):  # of a process that was killed while it wrote a snapshot
             left.unlink()
         self.clf, more = open_model(folder)
+        self.keyed = Keyed.of_values(more.get("keyed"))
         self.place: int = more["place"]
         self.monitor = Monitor.of_values(more.get("monitor"))
         self.begun = place_of(folder / BEGIN)  # where a replay begins
@@ -210,6 +219,10 @@ class Follower:
         """Events on disk that have not been learned yet."""
         return self.log.last_place - self.place
 
+    def pick(self, row: Any) -> Any:
+        """The model that answers a row."""
+        return self.clf if self.keyed is None else self.keyed.pick(self.clf, row)
+
     def start(self) -> None:
         self._thread.start()
 
@@ -219,6 +232,8 @@ class Follower:
         about: dict[str, Any] = {"name": self.name, "kind": kind, "parts": [], "happened": []}
         about |= {"place": self.place, "behind": self.behind, "begun": self.begun, "error": self.error}
         about |= {"snapshot": {"place": self.kept, "at": self.kept_at, "error": self.snapshot_error}}
+        if self.keyed is not None:
+            about["keys"] = {"column": self.keyed.column, "models": len(self.keyed.models), "error": self.keyed.error}
         if "_model" in clf.__dict__:
             with clf._lock().reading():
                 about["parts"] = believed(clf)
@@ -272,7 +287,7 @@ class Follower:
         size = max(1, min(len(found), int(LONGEST / self._seconds)))
         began = time.perf_counter()
         told = False
-        for event, label, shares, refused in learn(self.clf, found[:size]):
+        for event, label, shares, refused in learn(self.clf, found[:size], self.keyed):
             if refused:
                 if not told:  # all are among the dead letters
                     logger.warning("%s: the event at place %d cannot be learned: %s", self.name, event.place, refused)
@@ -289,7 +304,7 @@ class Follower:
     def _snapshot(self) -> None:
         """Begin to write the model as it is now: a quick copy, which another thread brings to disk."""
         self.monitor.count(self.place)
-        place, more = self.place, {"place": self.place, "monitor": self.monitor.as_values()}
+        place, more = self.place, {"place": self.place, "monitor": self.monitor.as_values()} | values_of(self.keyed)
         copy = frozen(self.clf, self._room)
         self.busy = 0.0
 

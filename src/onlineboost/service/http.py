@@ -150,6 +150,8 @@ class Application:
             raise Wrong(422, Problem(str(refused), refused.row, refused.column)) from None
 
     async def _body(self, headers: dict[bytes, bytes], receive: Any) -> bytes:
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise Wrong(415, Problem("send the body as it is, without Content-Encoding"))
         try:
             if int(headers.get(b"content-length", b"0")) > self.most_body:
                 raise self._too_large()

@@ -28,6 +28,7 @@ ERRORS = {
     "408": "The body did not come in time.",
     "409": "There is an event of this id with another row or label.",
     "413": "The body is too large.",
+    "415": "The body is in an encoding or a format that is not read here.",
     "422": "The body is not what is wanted; row and column say where.",
     "429": "The model is too far behind: try again in a second.",
     "507": "The disk is full: nothing was written.",

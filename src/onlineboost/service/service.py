@@ -29,6 +29,7 @@ from onlineboost.estimators.checks import check_row
 from onlineboost.explain.views import Explanation
 from onlineboost.service import follower
 from onlineboost.service.follower import Follower
+from onlineboost.service.keyed import Keyed
 from onlineboost.service.log import Entry, Log, oldest
 from onlineboost.service.messages import (
     Ask,
@@ -143,19 +144,19 @@ class Service:
 
     # ------------------------------------------------------------------------------------------------- predictions
 
-    async def predict(self, asked: Sequence[Ask | Event], clf: Any = None) -> list[Prediction]:
+    async def predict(self, asked: Sequence[Ask | Event], by: Follower | None = None) -> list[Prediction]:
         """What the model that answers says, or another one."""
-        clf = self.answering.clf if clf is None else clf
+        by = self.answering if by is None else by
         if len(asked) > LONG:
-            return await asyncio.to_thread(self._predict, asked, clf)
-        return self._predict(asked, clf)
+            return await asyncio.to_thread(self._predict, asked, by)
+        return self._predict(asked, by)
 
-    def _predict(self, asked: Sequence[Ask | Event], clf: Any) -> list[Prediction]:
-        if len(asked) >= BLOCK and not any(ask.explain or ask.sets for ask in asked):
-            found = follower.predict_block(clf, [ask.row for ask in asked])
+    def _predict(self, asked: Sequence[Ask | Event], by: Follower) -> list[Prediction]:
+        if by.keyed is None and len(asked) >= BLOCK and not any(ask.explain or ask.sets for ask in asked):
+            found = follower.predict_block(by.clf, [ask.row for ask in asked])
             if found is not None:
                 return found
-        return [self._answer(clf, ask, at) for at, ask in enumerate(asked)]
+        return [self._answer(by.pick(ask.row), ask, at) for at, ask in enumerate(asked)]
 
     @staticmethod
     def _answer(clf: Any, ask: Ask | Event, at: int) -> Prediction:
@@ -245,7 +246,7 @@ class Service:
         id, row = line.id or key, encode(line.row)
         if label is not None:
             return Entry(id, row, label, line.weight), None
-        found = follower.predict(clf, line.row)
+        found = follower.predict(self.answering.pick(line.row), line.row)
         found.id = id
         return Entry(id, row, None, 1.0, encode([found.label, found.probabilities])), found
 
@@ -369,10 +370,10 @@ def why(found: Explanation) -> Why:
     return Why(found.runner_up, {**found.margins, **found.other_margins}, found.paths)
 
 
-def create(folder: Path, clf: Any, name: str = MAIN) -> None:
+def create(folder: Path, clf: Any, name: str = MAIN, keyed: Keyed | None = None) -> None:
     """A model that follows the log of a folder from where it begins, unless there is one of this name."""
     folder.mkdir(parents=True, exist_ok=True)
     os.chmod(folder, 0o700)
     if not (folder / name / follower.BEGIN).exists():
         begun = min(map(follower.place_of, folder.glob(f"*/{follower.BEGIN}")), default=0)
-        follower.begin(folder / name, clf, begun)
+        follower.begin(folder / name, clf, begun, keyed)

@@ -15,6 +15,7 @@ from onlineboost.service.service import Service
 logger = logging.getLogger("onlineboost.service")
 
 EVERY = 10.0  # seconds between looks
+QUIET = 600.0  # seconds between two notices of a model that the stream has changed, at least
 TIMEOUT = 5.0  # seconds for a webhook to answer
 MOST_NOTICES = 100  # that wait for a webhook that does not answer
 CHANGES = ("restart", "new panel")  # kinds of events of a model that say that the stream has changed
@@ -44,6 +45,7 @@ class Watch:
         self._problems: set[str] = set()
         self._fallen: set[str] = set()
         self._rows = {name: self._changes(name)[0] for name in service.followers}  # up to which changes were told
+        self._quiet: dict[str, float] = {}  # until when no more changes of a model are told
         self._failing = False
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
@@ -74,9 +76,10 @@ class Watch:
         self._problems = problems
         for name, each in self.service.followers.items():
             row, texts = self._changes(name)
-            if texts:
-                self._tell("change", f"{name}: the stream has changed: {'; '.join(texts)}", name)
-            self._rows[name] = row
+            if texts and time.monotonic() >= self._quiet.get(name, 0.0):
+                self._tell("change", f"{name}: the stream may have changed: {'; '.join(texts)}", name)
+                self._quiet[name] = time.monotonic() + QUIET
+                self._rows[name] = row
             fell = each.monitor.fell(name in self._fallen)
             if fell is not None and name not in self._fallen:
                 now, before = fell

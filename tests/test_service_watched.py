@@ -7,10 +7,15 @@ import logging
 import random
 import re
 import shutil
+import socket
 import subprocess
 import threading
+import time
+import urllib.request
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from click.testing import CliRunner
@@ -24,7 +29,7 @@ from onlineboost.service.follower import Learnable
 from onlineboost.service.monitor import Monitor
 from onlineboost.service.query import Query
 from onlineboost.service.watch import JsonLines, Watch
-from test_service import example, row, serving
+from test_service import Process, example, row, serving
 
 pytestmark = pytest.mark.compiled
 DEPLOY = Path(__file__).parents[1] / "docs" / "deploy"
@@ -143,6 +148,8 @@ def test_a_webhook_is_told_in_order_and_again_if_it_did_not_answer(tmp_path, cap
 
 def test_a_change_of_the_stream_is_told_once(tmp_path):
     class Changed:
+        n_learners = 10
+
         def __init__(self):
             self._model, self.events_ = None, []
 
@@ -151,12 +158,17 @@ def test_a_change_of_the_stream_is_told_once(tmp_path):
 
         watch, each = Watch(client.service, "http://127.0.0.1:9/"), client.service.answering
         clf, each.clf = each.clf, Changed()
-        each.clf.events_ = [Event(5, "new class", ("ok",)), Event(700, "restart", (3,))]
+        each.clf.events_ = [
+            Event(5, "new class", ("ok",)),
+            Event(700, "restart", (9,)),
+            Event(800, "restart", (3, 4, 7)),
+        ]
         watch.look()
         watch.look()
         each.clf = clf
     assert [(notice["kind"], notice["model"]) for notice in watch.unsent] == [("change", "main")]
-    assert "learner 3 restarted" in watch.unsent[0]["text"]
+    assert "learners 3, 4, 7 restarted" in watch.unsent[0]["text"]
+    assert "row 700" not in watch.unsent[0]["text"]  # the last one alone
     assert "class" not in watch.unsent[0]["text"]
 
 
@@ -214,3 +226,41 @@ def test_promtool_accepts_metrics_alerts_and_queries(tmp_path):
     file.write_text(json.dumps({"groups": [{"name": "asked", "rules": rules}]}))
     done = subprocess.run([promtool, "check", "rules", str(file)], text=True, capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_prometheus_answers_all_queries(tmp_path):
+    """It scrapes a service on which a stream runs; each query of the dashboard finds something."""
+    prometheus = shutil.which("prometheus")
+    if prometheus is None:
+        pytest.skip("there is no prometheus here")
+    served = Process(tmp_path / "live", "--model", "hoeffding-tree", "--demo")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    scrape = {"job_name": "live", "static_configs": [{"targets": [f"127.0.0.1:{served.port}"]}]}
+    rules = [str(DEPLOY / "alerts.yml")]
+    config = {"global": {"scrape_interval": "1s"}, "rule_files": rules, "scrape_configs": [scrape]}
+    (tmp_path / "prometheus.yml").write_text(json.dumps(config))
+    options = f"--config.file={tmp_path}/prometheus.yml --storage.tsdb.path={tmp_path}/tsdb"
+    options += f" --web.listen-address=127.0.0.1:{port}"
+    process = subprocess.Popen([prometheus, *options.split()], stderr=subprocess.DEVNULL)
+    try:
+        dashboard = json.loads((DEPLOY / "grafana.json").read_text())
+        left = {target["expr"] for panel in dashboard["panels"] for target in panel["targets"]}
+        until = time.monotonic() + 60.0
+        while left:
+            assert time.monotonic() < until, left
+            served.ask("/predict", {"row": []})  # one that is refused
+            served.ask("/predict", {"row": {"x1": 1.0}})
+            time.sleep(1.0)
+            with suppress(OSError):
+                for query in sorted(left):
+                    url = f"http://127.0.0.1:{port}/api/v1/query?{urlencode({'query': query})}"
+                    with urllib.request.urlopen(url, timeout=10) as answer:
+                        said = json.load(answer)
+                    assert said["status"] == "success"
+                    left -= {query} if said["data"]["result"] else set()
+    finally:
+        process.terminate()
+        process.wait()
+        served.end()

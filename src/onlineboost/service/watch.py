@@ -18,7 +18,7 @@ EVERY = 10.0  # seconds between looks
 QUIET = 600.0  # seconds between two notices of a model that the stream has changed, at least
 TIMEOUT = 5.0  # seconds for a webhook to answer
 MOST_NOTICES = 100  # that wait for a webhook that does not answer
-CHANGES = ("restart", "new panel")  # kinds of events of a model that say that the stream has changed
+PART = 0.25  # of the learners that restart at once when the stream has changed; the last few do so now and then anyway
 
 
 class JsonLines(logging.Formatter):
@@ -95,7 +95,8 @@ class Watch:
         clf = self.service.followers[name].clf
         known = getattr(self, "_rows", {}).get(name, 0)
         events = clf.events_ if "_model" in clf.__dict__ else []
-        found = [event for event in events if event.kind in CHANGES]
+        least = PART * getattr(clf, "n_learners", 1)
+        found = [e for e in events if e.kind == "new panel" or (e.kind == "restart" and len(e.what) >= least)]
         return max((event.row for event in found), default=0), [str(e) for e in found if e.row > known][-5:]
 
     def _tell(self, kind: str, text: str, model: str | None = None) -> None:

@@ -78,7 +78,7 @@ class Nats:
         import nats
         from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
-        # Connected anew by the one who runs it, from what is in the log: what was on its way meanwhile is not lost.
+        # After a loss it is run again, and reads on from what is in the log: messages on their way then are not lost.
         connection = await nats.connect(f"nats://{self.server}", allow_reconnect=False, error_cb=_leave)
 
         async def tell(said: list[Prediction]) -> None:

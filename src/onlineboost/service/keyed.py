@@ -1,8 +1,8 @@
 """One model for each value of a column (a customer, a machine), beside the model that learns all events.
 
-A row is answered by the model of its key once that has learned `LEAST` events, until then by the one of all. There are
-at most so many keys: the one that learned longest ago goes. Their memory limits add up to one. All that follows
-from the events alone, so a replay has the same models.
+A row is answered by the model of its key once that has learned `LEAST` events, until then by the one of all. There is
+a limit to the number of keys: the one that learned longest ago goes. Their memory limits add up to one. Everything
+depends on the events alone, so a replay has the same models.
 """
 
 from __future__ import annotations

@@ -272,6 +272,23 @@ def test_a_log_that_cannot_be_read_for_a_while_is_read_later(tmp_path, monkeypat
             time.sleep(0.01)
 
 
+def test_nothing_is_asked_of_the_log_while_the_disk_takes_its_time(tmp_path):
+    """A follower that asked again and again meanwhile would cost more than what it learns."""
+    with serving(tmp_path / "live", HoeffdingTree()) as client:
+        log, asked = client.service.log, []
+        read_next = log.next
+        log.next = lambda db, place: asked.append(place) or read_next(db, place)
+
+        def slowly():
+            log.add([Entry(None, b'{"length": 1.0}', b'"ok"')])
+            time.sleep(0.3)
+
+        log.call(log.add, [Entry(None, b'{"length": 1.0}', b'"ok"')])
+        log.call(slowly)  # the follower is awake, since it has learned the first
+        client.learned(2)
+    assert len(asked) <= 4
+
+
 def test_what_is_learned_from_memory_is_what_is_in_the_file(tmp_path, monkeypatch):
     """Small and large rows, events whose labels come later, transactions that fail, few of them in memory."""
     monkeypatch.setattr("onlineboost.service.log.TAIL", 20)

@@ -217,7 +217,7 @@ class Follower:
     @property
     def behind(self) -> int:
         """Events on disk that have not been learned yet."""
-        return self.log.last_place - self.place
+        return self.log.on_disk - self.place
 
     def pick(self, row: Any) -> Any:
         """The model that answers a row."""

@@ -123,6 +123,9 @@ class Log:
         self.path, self.most_waiting = path, most_waiting
         self._db = connect(path, write=True)
         self.last_place, self.waiting = self._last_place(), self._one("SELECT count(*) FROM events WHERE place IS NULL")
+        self.on_disk = (
+            self.last_place
+        )  # of those that were committed; `last_place` is ahead of it for the time of a sync
         self.dead = self._one("SELECT count(*) FROM dead_letters")
         self.dropped = 0  # events that were dropped before their labels came
         self.error = ""  # why the last transaction failed; "": it did not
@@ -298,6 +301,7 @@ class Log:
                     self._tail.clear()
                 else:
                     self._tail.extend(self._fresh)
+                self.on_disk = self.last_place
                 self.grown.notify_all()
             self._fresh.clear()
         return results, None

@@ -31,8 +31,9 @@ pytest.importorskip("msgspec")
 pytest.importorskip("uvicorn")
 
 from onlineboost.service import follower
+from onlineboost.service.access import LOCAL, Access
 from onlineboost.service.brokers import source
-from onlineboost.service.http import LOCAL, Application
+from onlineboost.service.http import Application
 from onlineboost.service.log import Entry, Log, connect, oldest
 from onlineboost.service.replay import Replay
 from onlineboost.service.service import Options, Service, create
@@ -62,7 +63,8 @@ class Client:
 
     def __init__(self, service, **options):
         self.service = service
-        self.app = Application(service, **({"token": None, "most_body": 1_000_000, "hosts": LOCAL} | options))
+        access = {"token": None, "hosts": LOCAL} | options
+        self.app = Application(service, Access(**access), 1_000_000)
 
     def ask(self, path, given=None, method=None, **headers):
         """(status, what came back)."""
@@ -736,7 +738,9 @@ class Process:
             "0",
             *options,
         ]
-        self.more = more
+        self.more, self.host = more, "127.0.0.1"
+        if "--host" in options:
+            self.host = options[options.index("--host") + 1]
         self.start()
 
     def start(self):
@@ -749,7 +753,7 @@ class Process:
         self.port = int(line.split(":")[-1].split("/")[0])
 
     def ask(self, path, given, timeout=20.0):
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)) as connection:
+        with closing(http.client.HTTPConnection(self.host, self.port, timeout=timeout)) as connection:
             connection.request("POST" if given is not None else "GET", path, given and json.dumps(given))
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read())
@@ -764,7 +768,8 @@ class Process:
 def test_kill_9_under_load_loses_nothing_and_learns_nothing_twice(tmp_path):
     """Clients send each event until it is acknowledged; the process is killed while they do."""
     folder, draw = tmp_path / "live", random.Random(0)
-    served = Process(folder, "--model", "adaboost-olm", "--learners", "3")
+    host = f"127.0.0.{2 + os.getpid() % 200}" if sys.platform == "linux" else "127.0.0.1"  # nobody else gets its port
+    served = Process(folder, "--model", "adaboost-olm", "--learners", "3", "--host", host)
     todo, acknowledged, turn, given_up = iter(range(600)), [], threading.Lock(), threading.Event()
 
     def send():

@@ -125,8 +125,8 @@ class Pending:
         if prefix == self._prefix() and number.isdecimal() and int(number) < self.given:
             raise DataError(f"ticket {ticket!r} has been used (or was dropped long ago): a row is learned once")
         raise DataError(
-            f"ticket {ticket!r} is unknown: no row waits under it. Its label was given before; or this model is a copy, "
-            f"or comes from a file, that does not have the row: then predict the row again"
+            f"ticket {ticket!r} is unknown: no row waits under it. Its label was given before; or this model is a "
+            f"copy, or comes from a file, that does not have the row: then predict the row again"
         )
 
     def emptied(self) -> Pending:

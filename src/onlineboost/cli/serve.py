@@ -18,6 +18,7 @@ import click
 from onlineboost import lookup
 from onlineboost.cli.main import make_model, text_table, visible
 
+FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 FOLDER = click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 NEEDED = ("msgspec", "uvicorn", "httptools")
 MB = 1_000_000
@@ -38,8 +39,17 @@ def _check_installed() -> None:
 @click.option("--learners", type=click.IntRange(1), help="Number of weak learners of a new FOLDER's model.")
 @click.option(
     "--start-from",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=FILE,
     help="A saved model that a new FOLDER begins with.",
+)
+@click.option("--sets", is_flag=True, help="A new FOLDER's model can tell prediction sets (see docs/sets.md).")
+@click.option("--key", metavar="COLUMN", help="A new FOLDER has a model for each value of this column, too.")
+@click.option(
+    "--most-keys",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Values of the --key column with a model, at most; all models together have 1 GB.",
 )
 @click.option(
     "--shadow",
@@ -60,6 +70,20 @@ def _check_installed() -> None:
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
 @click.option("--token", envvar="ONLINEBOOST_TOKEN", help="What clients have to send; or set ONLINEBOOST_TOKEN.")
+@click.option("--tls-certificate", type=FILE, help="PEM file of a certificate: HTTPS. With its --tls-key.")
+@click.option("--tls-key", type=FILE, help="PEM file of the key of the certificate.")
+@click.option("--most-rate", type=click.FloatRange(0, min_open=True), help="Requests a second of one address, at most.")
+@click.option(
+    "--webhook", metavar="URL", help="Is sent JSON when accuracy falls, the stream changes, or something is wrong."
+)
+@click.option("--json-logs", is_flag=True, help="Log lines of JSON, on stderr.")
+@click.option(
+    "--ask",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0, 1, max_open=True),
+    help="Share of the events whose labels are asked for: those that help most.",
+)
 @click.option("--most-body", default=16, show_default=True, type=click.IntRange(1), help="MB of a request, at most.")
 @click.option(
     "--most-waiting",
@@ -87,6 +111,9 @@ def serve(
     model: str | None,
     learners: int | None,
     start_from: Path | None,
+    sets: bool,
+    key: str | None,
+    most_keys: int,
     shadows: tuple[str, ...],
     sources: tuple[str, ...],
     target: str,
@@ -94,6 +121,12 @@ def serve(
     host: str,
     port: int,
     token: str | None,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    most_rate: float | None,
+    webhook: str | None,
+    json_logs: bool,
+    ask: float,
     most_body: int,
     most_waiting: int,
     behind: int,
@@ -109,7 +142,7 @@ def serve(
     """
     _check_installed()
     from onlineboost.service.brokers import source
-    from onlineboost.service.server import run
+    from onlineboost.service.server import Listen, run
     from onlineboost.service.service import Options, lock
     from onlineboost.service.sources import Demo, Source
 
@@ -117,26 +150,36 @@ def serve(
         raise click.BadParameter(
             f"{host} can be reached by others: give a --token, which they have to send", param_hint="--host"
         )
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-    _open(folder, model, learners, start_from)
+    if (tls_certificate is None) != (tls_key is None):
+        raise click.BadParameter("it takes both --tls-certificate and --tls-key", param_hint="--tls-certificate")
+    if webhook is not None and not webhook.startswith(("http://", "https://")):
+        raise click.BadParameter(f"{webhook!r} is no address of the web", param_hint="--webhook")
+    _log(json_logs)
+    _open(folder, model, learners, start_from, sets, key, most_keys)
     lock(folder).close()  # an error if another process serves it
     for shadow in shadows:
-        _add_shadow(folder, shadow)
+        _add_shadow(folder, shadow, sets)
     read: list[Source] = [source(given, target) for given in sources]
-    options, more = Options(most_waiting, behind, keep), [Demo()] if demo else []
+    listen = Listen(host, port, token, most_body * MB, most_rate or 0.0, tls_certificate, tls_key, webhook)
     run(
         folder,
-        options,
-        host,
-        port,
-        token=token,
-        most_body=most_body * MB,
-        sources=[*read, *more],
+        Options(most_waiting, behind, ask, keep),
+        listen,
+        [*read, Demo()] if demo else read,
         ready=lambda url: click.echo(f"Serving {visible(str(folder))} on {url}", err="-" in sources),
     )
 
 
-def _add_shadow(folder: Path, given: str) -> None:
+def _log(as_json: bool) -> None:
+    from onlineboost.service.watch import JsonLines
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[handler])
+    logging.getLogger("onlineboost.service").setLevel(logging.INFO if as_json else logging.NOTSET)
+
+
+def _add_shadow(folder: Path, given: str, sets: bool) -> None:
     """A challenger, unless it is there."""
     from onlineboost.service.service import create
 
@@ -144,7 +187,7 @@ def _add_shadow(folder: Path, given: str) -> None:
     if name not in lookup.names() or (learners and not learners.isdecimal()):
         raise click.BadParameter(f"{given!r} is no model: they are {', '.join(lookup.names())}", param_hint="--shadow")
     of = int(learners) if learners else None
-    create(folder, make_model(name, seed=0, jobs=1, learners=of), given.replace(":", "-"))
+    create(folder, make_model(name, seed=0, jobs=1, learners=of, sets=sets or None), given.replace(":", "-"))
 
 
 def _is_loopback(host: str) -> bool:
@@ -154,24 +197,40 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _open(folder: Path, model: str | None, learners: int | None, start_from: Path | None) -> None:
+def _open(
+    folder: Path,
+    model: str | None,
+    learners: int | None,
+    start_from: Path | None,
+    sets: bool,
+    key: str | None,
+    most_keys: int,
+) -> None:
     """Make the folder, unless it is there; then it says which model it has."""
-    from onlineboost.files.files import load
+    from onlineboost.files.files import load, load_with_more
     from onlineboost.service.follower import BEGIN
+    from onlineboost.service.keyed import Keyed
     from onlineboost.service.service import MAIN, create
+    from onlineboost.storage.container import PART
 
-    made = make_model(model or "online-boost", seed=0, jobs=1, learners=learners)
+    made = make_model(model or "online-boost", seed=0, jobs=1, learners=learners, sets=sets or None)
+    if key is not None:
+        made.set_params(memory_limit=1000 * MB // (most_keys + 1))
     models = sorted(folder.glob(f"*/{BEGIN}"), key=lambda path: path.parent.name != MAIN)
     if models:
-        if (model or learners) and repr(found := load(models[0])) != repr(made):
+        found, more = load_with_more(models[0])
+        by = more.get("keyed", {}).get("column")
+        if ((model or learners or sets) and repr(found) != repr(made)) or (key is not None and key != by):
             raise ValueError(
-                f"{folder} has a model already, which is {found!r}: leave --model and --learners out. `onlineboost "
-                f"replay {folder} --model ...` tells how another one would do on the same events"
+                f"{folder} has a model already, which is {found!r}{f' for each {by}' if by else ''}: leave --model, "
+                f"--learners, --sets and --key out. `onlineboost replay {folder} --model ...` tells how another one "
+                f"would do on the same events"
             )
-    elif folder.exists() and any(folder.iterdir()):
+    elif folder.exists() and any(path.is_file() for path in folder.rglob("*") if not path.match(PART)):
         raise ValueError(f"{folder} is neither empty nor was it made by `onlineboost serve`: name another folder")
     else:
-        create(folder, load(start_from) if start_from is not None else made)
+        keyed = None if key is None else Keyed(key, most_keys, made)
+        create(folder, load(start_from) if start_from is not None else made, keyed=keyed)
 
 
 @click.command()

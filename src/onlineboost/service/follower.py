@@ -14,6 +14,7 @@ prediction waits for the block at hand, some milliseconds at most.
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -27,11 +28,12 @@ from sklearn.base import clone
 from onlineboost.data.labels import object_array
 from onlineboost.data.table import Table
 from onlineboost.files.files import Room, frozen, load_with_more, take
+from onlineboost.service.keyed import Keyed
 from onlineboost.service.log import AT_ONCE, Learnable, Log, after, connect
 from onlineboost.service.messages import Prediction, decode
 from onlineboost.service.monitor import Monitor
 from onlineboost.storage import ModelFileError
-from onlineboost.storage.container import read
+from onlineboost.storage.container import PART, read
 
 logger = logging.getLogger("onlineboost.service")
 
@@ -91,15 +93,15 @@ class Learned(NamedTuple):
     refused: str  # why it cannot be learned; "": it was
 
 
-def learn(clf: Any, events: Sequence[Learnable]) -> list[Learned]:
+def learn(clf: Any, events: Sequence[Learnable], keyed: Keyed | None = None) -> list[Learned]:
     """Predict each event, then learn it. As a block if that makes no difference, otherwise one by one."""
     rows, labels = [decode(event.row) for event in events], [decode(event.label) for event in events]
-    if len(events) >= LEAST_BLOCK and (table := table_of(clf, rows)) is not None:
+    if keyed is None and len(events) >= LEAST_BLOCK and (table := table_of(clf, rows)) is not None:
         weights = np.array([event.weight for event in events])
         with suppress(ValueError, TypeError):  # the model is as it was: one by one it will show which of them it is
             _, p = clf.test_then_train(table, object_array(labels), sample_weight=weights, proba=True)
             return _learned_block(clf, events, labels, p)
-    return [_learn_one(clf, *each) for each in zip(events, rows, labels, strict=True)]
+    return [_learn_one(clf, keyed, *each) for each in zip(events, rows, labels, strict=True)]
 
 
 def _learned_block(clf: Any, events: Sequence[Learnable], labels: Sequence[Any], p: np.ndarray) -> list[Learned]:
@@ -110,34 +112,51 @@ def _learned_block(clf: Any, events: Sequence[Learnable], labels: Sequence[Any],
     return [Learned(event, str(y), q, "") for event, y, q in zip(events, labels, told, strict=True)]
 
 
-def _learn_one(clf: Any, event: Learnable, row: Any, label: Any) -> Learned:
+def _learn_one(clf: Any, keyed: Keyed | None, event: Learnable, row: Any, label: Any) -> Learned:
     try:
-        shares = clf.predict_proba_one(row)
+        shares = (clf if keyed is None else keyed.pick(clf, row)).predict_proba_one(row)
         clf.learn_one(row, label, event.weight)
+        if keyed is not None:
+            keyed.learn(row, label, event.weight)
         return Learned(event, str(label), {str(name): p for name, p in shares.items()}, "")
     except (ValueError, TypeError) as error:  # the model is as it was
         return Learned(event, str(label), {}, str(error))
 
 
-def begin(folder: Path, clf: Any, place: int = 0) -> None:
+def begin(folder: Path, clf: Any, place: int = 0, keyed: Keyed | None = None) -> None:
     """A new follower, which begins with this model after this place."""
     folder.mkdir(parents=True, exist_ok=True)
-    take(clf, {"place": place}).write(folder / BEGIN)
+    take(clf, {"place": place, **values_of(keyed)}).write(folder / BEGIN)
+
+
+def values_of(keyed: Keyed | None) -> dict[str, Any]:
+    """What is saved with a model that has others beside it."""
+    return {} if keyed is None else {"keyed": keyed.as_values()}
 
 
 def place_of(path: Path) -> int:
     """The place of a model in a file, which is not read as a whole."""
-    return int(read(path, mapped=True)[0]["more"]["place"])
+    return int(read(path, mapped=True)[0]["more"].get("place", 0))
 
 
 def open_model(folder: Path) -> tuple[Any, dict[str, Any]]:
     """The last good model in a folder, and what was saved with it."""
     if (folder / NOW).exists():
         try:
-            return load_with_more(folder / NOW)
+            return _open(folder / NOW)
         except ModelFileError as error:
             logger.warning("%s. The log is learned again from %s", error, BEGIN)
-    return load_with_more(folder / BEGIN)
+    return _open(folder / BEGIN)
+
+
+def _open(path: Path) -> tuple[Any, dict[str, Any]]:
+    clf, more = load_with_more(path)
+    if "place" not in more:
+        raise ModelFileError(
+            f"{path} was not written by the service: it does not say how far in the log it is. To begin with a model "
+            f"of your own: onlineboost serve NEW_FOLDER --start-from FILE"
+        )
+    return clf, more
 
 
 def believed(clf: Any) -> list[tuple[str, float]]:
@@ -161,11 +180,11 @@ def warm_up(clf: Any) -> None:
     twin.explain({"number": 1.0, "word": "a"})
 
 
-def replay(path: Path, clf: Any, place: int, to: int) -> Iterator[Learned]:
+def replay(path: Path, clf: Any, place: int, to: int, keyed: Keyed | None = None) -> Iterator[Learned]:
     """Let a model that is at a `place` of the log learn it up to another place."""
     with closing(connect(path)) as db:
         while place < to and (found := after(db, place, min(AT_ONCE, to - place))):
-            yield from learn(clf, found)
+            yield from learn(clf, found, keyed)
             place = found[-1].place
 
 
@@ -174,9 +193,10 @@ class Follower:
 
     def __init__(self, folder: Path, log: Log) -> None:
         self.folder, self.name, self.log = folder, folder.name, log
-        for left in folder.glob(".onlineboost-*.part"):  # of a process that was killed while it wrote a snapshot
+        for left in folder.glob(PART):  # of a process that was killed while it wrote a snapshot
             left.unlink()
         self.clf, more = open_model(folder)
+        self.keyed = Keyed.of_values(more.get("keyed"))
         self.place: int = more["place"]
         self.monitor = Monitor.of_values(more.get("monitor"))
         self.begun = place_of(folder / BEGIN)  # where a replay begins
@@ -184,6 +204,7 @@ class Follower:
         self.kept = self.place  # the place of the last snapshot
         self.kept_at = time.time()
         self.error = ""  # why it does not learn any more; "": it does
+        self.read_error = ""  # why the log cannot be read at present
         self.snapshot_error = ""
         self.busy = 0.0  # seconds of learning since the last snapshot
         self._counted = 0.0  # when the monitor counted last
@@ -196,7 +217,11 @@ class Follower:
     @property
     def behind(self) -> int:
         """Events on disk that have not been learned yet."""
-        return self.log.last_place - self.place
+        return self.log.on_disk - self.place
+
+    def pick(self, row: Any) -> Any:
+        """The model that answers a row."""
+        return self.clf if self.keyed is None else self.keyed.pick(self.clf, row)
 
     def start(self) -> None:
         self._thread.start()
@@ -207,6 +232,8 @@ class Follower:
         about: dict[str, Any] = {"name": self.name, "kind": kind, "parts": [], "happened": []}
         about |= {"place": self.place, "behind": self.behind, "begun": self.begun, "error": self.error}
         about |= {"snapshot": {"place": self.kept, "at": self.kept_at, "error": self.snapshot_error}}
+        if self.keyed is not None:
+            about["keys"] = {"column": self.keyed.column, "models": len(self.keyed.models), "error": self.keyed.error}
         if "_model" in clf.__dict__:
             with clf._lock().reading():
                 about["parts"] = believed(clf)
@@ -231,16 +258,20 @@ class Follower:
     def _run(self) -> None:
         with closing(connect(self.log.path)) as db:
             while not self._stopping and not self.error:
-                more = False
+                found: list[Learnable] = []
                 try:
-                    found = after(db, self.place) if self.behind else []
-                    more = len(found) == AT_ONCE
+                    found = self.log.next(db, self.place) if self.behind else []
+                    self.read_error = ""
+                except sqlite3.Error as error:  # nothing was learned: it is tried again
+                    self.read_error = str(error)
+                more = len(found) == AT_ONCE
+                try:
                     while found and not self._stopping:
                         found = found[self._learn(found) :]
                     due = self.busy > MOST_REPLAY or (self.moves and self.place > self.begun)
                     if due and (self._writing is None or not self._writing.is_alive()):
                         self._snapshot()
-                except Exception as error:  # the log cannot be read, or an error struck in the middle of a row
+                except Exception as error:  # in the middle of a row
                     logger.exception("%s has stopped learning", self.name)
                     self.error = f"{type(error).__name__}: {error}"
                 if not more:
@@ -248,16 +279,19 @@ class Follower:
                         self._counted = time.monotonic()
                         self.monitor.count(self.place)
                     with self.log.grown:
-                        if not self.behind and not self._stopping:
+                        if (self.read_error or not self.behind) and not self._stopping:
                             self.log.grown.wait(LOOK)
 
     def _learn(self, found: list[Learnable]) -> int:
         """Learn the first of these events: as many as keep predictions waiting for some milliseconds; their number."""
         size = max(1, min(len(found), int(LONGEST / self._seconds)))
         began = time.perf_counter()
-        for event, label, shares, refused in learn(self.clf, found[:size]):
+        told = False
+        for event, label, shares, refused in learn(self.clf, found[:size], self.keyed):
             if refused:
-                logger.warning("%s: the event at place %d cannot be learned: %s", self.name, event.place, refused)
+                if not told:  # all are among the dead letters
+                    logger.warning("%s: the event at place %d cannot be learned: %s", self.name, event.place, refused)
+                told = True
                 self.log.post(self.log.bury, f"{self.name}: place {event.place}", event.row, refused)
             else:
                 self.monitor.add(event, label, shares)
@@ -270,7 +304,7 @@ class Follower:
     def _snapshot(self) -> None:
         """Begin to write the model as it is now: a quick copy, which another thread brings to disk."""
         self.monitor.count(self.place)
-        place, more = self.place, {"place": self.place, "monitor": self.monitor.as_values()}
+        place, more = self.place, {"place": self.place, "monitor": self.monitor.as_values()} | values_of(self.keyed)
         copy = frozen(self.clf, self._room)
         self.busy = 0.0
 

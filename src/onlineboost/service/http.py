@@ -3,52 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import re
 import resource
 import sys
 import time
-from bisect import bisect_left
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
 from onlineboost.service import inference
+from onlineboost.service.access import JSON, Access, Answer, Wrong
 from onlineboost.service.log import CannotWrite
 from onlineboost.service.messages import Ask, Event, Example, Late, Problem, Promotion, checked, encode
-from onlineboost.service.outside import BUCKETS, description, prometheus
+from onlineboost.service.outside import Histogram, description, prometheus
 from onlineboost.service.service import Busy, Refused, Service
 
 logger = logging.getLogger("onlineboost.service")
 
-JSON, LINES, PLAIN = b"application/json", b"application/x-ndjson", b"text/plain; version=0.0.4; charset=utf-8"
+LINES, PLAIN = b"application/x-ndjson", b"text/plain; version=0.0.4; charset=utf-8"
 POLICY = b"default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; img-src data:"
 SLOWEST = 30.0  # seconds that a body may take to come
-LOCAL = ("localhost", "127.0.0.1", "::1")
-COOKIE = "onlineboost"
-
-
-class Answer(NamedTuple):
-    """What goes back."""
-
-    status: int
-    body: bytes
-    kind: bytes = JSON
-    more: tuple[tuple[bytes, bytes], ...] = ()
-
-
-class Wrong(Exception):
-    """A request that cannot be answered, and why."""
-
-    def __init__(self, status: int, problem: Problem) -> None:
-        super().__init__(problem.error)
-        self.status, self.problem = status, problem
+MOST_KEY = 180  # bytes of an Idempotency-Key
 
 
 class Many(NamedTuple):
@@ -59,30 +37,11 @@ class Many(NamedTuple):
     work: Callable[[Sequence[Any]], Awaitable[list[Any]]]
 
 
-class Histogram:
-    """How long requests took."""
-
-    def __init__(self) -> None:
-        self.counts, self.sum = [0] * (len(BUCKETS) + 1), 0.0
-        self.last: deque[float] = deque(maxlen=1000)
-
-    def add(self, seconds: float) -> None:
-        self.counts[bisect_left(BUCKETS, seconds)] += 1
-        self.sum += seconds
-        self.last.append(seconds)
-
-    def summary(self) -> dict[str, float]:
-        """Requests so far, and percentiles of the last ones in seconds."""
-        last = sorted(self.last)
-        return {"count": sum(self.counts), "p50": last[len(last) // 2], "p99": last[int(0.99 * len(last))]}
-
-
 class Application:
     """What uvicorn calls for every request."""
 
-    def __init__(self, service: Service, *, token: str | None, most_body: int, hosts: Sequence[str] = ()) -> None:
-        self.service, self.token, self.most_body, self.hosts = service, token, most_body, {*hosts}
-        self._good_hosts: set[bytes] = set()
+    def __init__(self, service: Service, access: Access, most_body: int) -> None:
+        self.service, self.access, self.most_body = service, access, most_body
         self.times: dict[str, Histogram] = {}
         self.statuses: dict[tuple[str, int], int] = {}
         self.many = {
@@ -107,7 +66,7 @@ class Application:
         if scope["type"] == "http":
             began = time.perf_counter()
             try:
-                if scope["path"] == "/live" and self._check(scope, dict(scope["headers"])) is None:
+                if scope["path"] == "/live" and self.access.check(scope, dict(scope["headers"])) is None:
                     return await self._stream(receive, send)
                 answer = await self.answer(scope, receive)
             except Wrong as wrong:
@@ -133,7 +92,7 @@ class Application:
 
     async def answer(self, scope: Any, receive: Any) -> Answer:
         headers, path = dict(scope["headers"]), scope["path"]
-        came_in = self._check(scope, headers)
+        came_in = self.access.check(scope, headers)
         if came_in is not None:
             return came_in
         if scope["method"] in ("GET", "HEAD") and path in self.gets:
@@ -180,7 +139,7 @@ class Application:
         """The Open Inference Protocol."""
         body = await self._body(headers, receive) if method == "POST" else b""
         given = headers.get(b"inference-header-content-length", b"")
-        length = int(given) if given.isdigit() else None
+        length = int(given) if given.isdigit() and len(given) < 20 else None
         try:
             return Answer(200, encode(await inference.answer(self.service, method, path, body, length)))
         except inference.Unfit as unfit:
@@ -190,35 +149,9 @@ class Application:
         except Refused as refused:
             raise Wrong(422, Problem(str(refused), refused.row, refused.column)) from None
 
-    def _check(self, scope: Any, headers: dict[bytes, bytes]) -> Answer | None:
-        """Whether this request may come in: neither another page in the same browser nor who has no token may."""
-        host = headers.get(b"host", b"")
-        if self.hosts and host not in self._good_hosts:
-            name = host.decode("latin-1")
-            if urlsplit(f"//{name}").hostname not in self.hosts:
-                raise Wrong(403, Problem(f"the host {name!r} is not served, but {', '.join(sorted(self.hosts))}"))
-            self._good_hosts = {*list(self._good_hosts)[:99], host}
-        origin = headers.get(b"origin")
-        if origin is not None and origin.partition(b"://")[2] != host:
-            raise Wrong(403, Problem("requests of other pages are not answered"))
-        if self.token is None or scope["path"] == "/health":
-            return None
-        given = headers.get(b"authorization", b"").decode("latin-1").removeprefix("Bearer ")
-        if not given and b"cookie" in headers:
-            given = _cookie(headers[b"cookie"].decode("latin-1"))
-        if hmac.compare_digest(given.encode(), self.token.encode()):
-            return None
-        asked = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if (
-            scope["method"] == "GET"
-            and scope["path"] == "/"
-            and hmac.compare_digest(asked.encode(), self.token.encode())
-        ):
-            cookie = f"{COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/".encode()
-            return Answer(303, b"", more=((b"location", b"/"), (b"set-cookie", cookie)))
-        raise Wrong(401, Problem("send the token: Authorization: Bearer TOKEN; for the page, open /?token=TOKEN"))
-
     async def _body(self, headers: dict[bytes, bytes], receive: Any) -> bytes:
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise Wrong(415, Problem("send the body as it is, without Content-Encoding"))
         try:
             if int(headers.get(b"content-length", b"0")) > self.most_body:
                 raise self._too_large()
@@ -231,6 +164,8 @@ class Application:
         parts, size, more = [], 0, True
         while more:
             message = await receive()
+            if message["type"] == "http.disconnect":  # what has come may be a part of the lines
+                raise Wrong(400, Problem("the connection was closed before the whole body was there"))
             parts.append(message.get("body", b""))
             size, more = size + len(parts[-1]), message.get("more_body", False)
             if size > self.most_body:
@@ -317,9 +252,11 @@ def _many(item: Any, work: Callable[[Any], Awaitable[list[Any]]]) -> Many:
 def _name(items: list[Any], key: bytes | None) -> None:
     """Items without an id get one from the key of a request that may be sent again."""
     if key:
+        if len(key) > MOST_KEY:
+            raise Wrong(400, Problem(f"an Idempotency-Key may have {MOST_KEY} characters, and this has {len(key):,}"))
         for at, item in enumerate(items):
             if getattr(item, "id", "") is None:
-                item.id = f"{key.decode('latin-1')[:180]}/{at}"
+                item.id = f"{key.decode('latin-1')}/{at}"
 
 
 def _told(error: msgspec.DecodeError) -> tuple[int, Problem]:
@@ -336,14 +273,6 @@ def _told(error: msgspec.DecodeError) -> tuple[int, Problem]:
 
 
 _promotion = checked(msgspec.json.Decoder(Promotion).decode)
-
-
-def _cookie(text: str) -> str:
-    try:
-        found = SimpleCookie(text).get(COOKIE)
-        return found.value if found is not None else ""
-    except CookieError:
-        return ""
 
 
 def wrong_headers(status: int) -> tuple[tuple[bytes, bytes], ...]:

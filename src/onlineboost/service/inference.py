@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from onlineboost import __version__
+from onlineboost.service.follower import Follower
 from onlineboost.service.messages import Ask, Problem, checked
 from onlineboost.service.service import Service
 
@@ -28,16 +29,23 @@ class Tensor(Struct):
     """Values of a column, or of all."""
 
     name: str
-    shape: list[int]
+    shape: Annotated[list[int], Meta(max_length=8)]
     datatype: str
     data: list[Any] | None = None
     parameters: dict[str, Any] = {}
+
+
+class Wanted(Struct):
+    """An output that is asked for."""
+
+    name: str
 
 
 class Infer(Struct):
     """A request; what else is in it makes no difference here."""
 
     inputs: list[Tensor]
+    outputs: list[Wanted] = []
     id: str = ""
 
 
@@ -63,11 +71,12 @@ async def answer(service: Service, method: str, path: str, body: bytes, json_byt
         raise Unfit(404, f"{path} is not in the protocol")
     if found["model"] not in service.followers:
         raise Unfit(404, f"there is no model {found['model']!r}: they are {', '.join(service.followers)}")
-    clf = service.followers[found["model"]].clf
+    by = service.followers[found["model"]]
+    clf = by.clf
     if found["what"] == "/infer":
         if method != "POST":
             raise Unfit(405, "infer takes POST")
-        return await _answer_infer(service, clf, found["model"], body, json_bytes)
+        return await _answer_infer(service, by, found["model"], body, json_bytes)
     if "_model" not in clf.__dict__:
         if found["what"]:
             raise Unfit(503, "nothing has been learned yet")
@@ -84,23 +93,28 @@ async def answer(service: Service, method: str, path: str, body: bytes, json_byt
     return about | {"inputs": inputs, "outputs": outputs}
 
 
-async def _answer_infer(service: Service, clf: Any, model: str, body: bytes, json_bytes: int | None) -> dict[str, Any]:
+async def _answer_infer(
+    service: Service, by: Follower, model: str, body: bytes, json_bytes: int | None
+) -> dict[str, Any]:
     given = _infer(body[:json_bytes] if json_bytes is not None else body)
     at = len(body) if json_bytes is None else json_bytes
     columns = []
     for tensor in given.inputs:
         data, at = _values(tensor, body, at)
         columns.append((tensor, data))
+    clf = by.clf
     names = () if "_model" not in clf.__dict__ else clf._model.encoder.names
-    said = await service.predict([Ask(row) for row in _rows(columns, names)], clf)
+    said = await service.predict([Ask(row) for row in _rows(columns, names)], by)
     if said and not said[0].probabilities:
         raise Unfit(503, "nothing has been learned yet")
-    classes = list(said[0].probabilities) if said else []
-    p = [value for one in said for value in one.probabilities.values()]
+    classes = list(dict.fromkeys(name for one in said for name in one.probabilities))  # models of keys know their own
+    p = [one.probabilities.get(name, 0.0) for one in said for name in classes]
     labels = [str(one.label) for one in said]
     outputs: list[dict[str, Any]] = [{"name": "label", "datatype": "BYTES", "shape": [len(said)], "data": labels}]
     outputs.append({"name": "probabilities", "datatype": "FP64", "shape": [len(said), len(classes)], "data": p})
     outputs.append({"name": "classes", "datatype": "BYTES", "shape": [len(classes)], "data": classes})
+    wanted = {output.name for output in given.outputs} or {output["name"] for output in outputs}
+    outputs = [output for output in outputs if output["name"] in wanted]
     return {"model_name": model, "model_version": "1", "id": given.id, "outputs": outputs}
 
 

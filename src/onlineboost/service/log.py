@@ -15,8 +15,10 @@ import logging
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -28,6 +30,7 @@ logger = logging.getLogger("onlineboost.service")
 
 GROUP = 512  # pieces of work in a transaction, at most
 AT_ONCE = 256  # events that are read, or deleted, at once
+TAIL, LARGE = 1024, 16_384  # last events that are kept in memory, and bytes of a row from which on it is not
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (
     seq INTEGER PRIMARY KEY,        -- in the order in which they came
@@ -120,11 +123,16 @@ class Log:
         self.path, self.most_waiting = path, most_waiting
         self._db = connect(path, write=True)
         self.last_place, self.waiting = self._last_place(), self._one("SELECT count(*) FROM events WHERE place IS NULL")
+        self.on_disk = (
+            self.last_place
+        )  # of those that were committed; `last_place` is ahead of it for the time of a sync
         self.dead = self._one("SELECT count(*) FROM dead_letters")
         self.dropped = 0  # events that were dropped before their labels came
         self.error = ""  # why the last transaction failed; "": it did not
         self.grown = threading.Condition()  # told when there is more to be learned
-        self.waits: list[float] = []  # seconds that the last transactions took
+        self._tail: deque[Learnable] = deque(maxlen=TAIL)  # the last events: to read them from the file takes longer
+        self._fresh: list[Learnable] = []  # those of the transaction at hand
+        self.waits: deque[float] = deque(maxlen=1000)  # seconds that the last transactions took
         self._work: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Promise | None] | None]
         self._work = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
@@ -155,6 +163,14 @@ class Log:
     def post(self, work: Callable[..., Any], *args: Any) -> None:
         self._work.put((work, args, None))
 
+    def next(self, db: sqlite3.Connection, place: int) -> list[Learnable]:
+        """`after`, from memory if they are there."""
+        with self.grown:
+            if self._tail and self._tail[0].place <= place + 1:
+                first = place + 1 - self._tail[0].place
+                return list(islice(self._tail, first, first + AT_ONCE))
+        return after(db, place)
+
     def close(self) -> None:
         """When all that was asked for is written."""
         self._work.put(None)
@@ -174,6 +190,7 @@ class Log:
                     self.waiting += 1
                 else:
                     self.last_place = place
+                    self._fresh.append(Learnable(place, row, label, weight, None))  # type: ignore[arg-type]
                 out.append((Receipt("accepted", place, id), said))
             else:
                 out.append(self._met(entry))
@@ -185,6 +202,8 @@ class Log:
         """An entry whose id is there."""
         query = "SELECT row, label, place, said FROM events WHERE id = ?"
         row, label, place, said = self._db.execute(query, (entry.id,)).fetchone()
+        if row == entry.row and label is None and entry.label is not None:  # the event, and now its label
+            return self._label(str(entry.id), entry.label, entry.weight), said
         same = row == entry.row and entry.label in (None, label)
         return Receipt("repeated" if same else "conflict", place, entry.id), said
 
@@ -197,19 +216,23 @@ class Log:
 
     def label(self, labels: Sequence[tuple[str, bytes, float]]) -> list[Receipt]:
         """What has become of each label."""
-        out = []
-        for id, label, weight in labels:
-            query = "UPDATE events SET label = ?, weight = ?, place = ? WHERE id = ? AND place IS NULL"
-            if self._db.execute(query, (label, weight, self.last_place + 1, id)).rowcount:
-                self.last_place, self.waiting = self.last_place + 1, self.waiting - 1
-                out.append(Receipt("accepted", self.last_place, id))
-                continue
-            found = self._db.execute("SELECT label, place FROM events WHERE id = ?", (id,)).fetchone()
-            if found is None:
-                out.append(Receipt("unknown", None, id))
-            else:
-                out.append(Receipt("repeated" if found[0] == label else "conflict", found[1], id))
-        return out
+        return [self._label(*each) for each in labels]
+
+    def _label(self, id: str, label: bytes, weight: float) -> Receipt:
+        query = "SELECT seq, row, label, place, said FROM events WHERE id = ?"
+        found = self._db.execute(query, (id,)).fetchone()
+        if found is None:
+            return Receipt("unknown", None, id)
+        seq, row, own, place, said = found
+        if place is not None:
+            return Receipt("repeated" if own == label else "conflict", place, id)
+        place = self.last_place + 1
+        self._db.execute(
+            "UPDATE events SET label = ?, weight = ?, place = ? WHERE seq = ?", (label, weight, place, seq)
+        )
+        self.last_place, self.waiting = place, self.waiting - 1
+        self._fresh.append(Learnable(place, row, label, weight, said))
+        return Receipt("accepted", place, id)
 
     def bury(self, what: str, body: bytes, reason: str) -> None:
         """Something that cannot be learned, to be looked at: a dead letter."""
@@ -217,14 +240,17 @@ class Log:
         self.dead += self._db.execute(query, (what, time.time(), body, reason)).rowcount
 
     def forget(self, before: float, learned: int) -> int:
-        """Delete some events that came `before` a time, those with places up to `learned` alone; their number."""
+        """Delete some events (with places up to `learned` alone) and dead letters from `before` a time: how many."""
         first = f"SELECT seq, at, place FROM events WHERE place IS NULL OR place <= ? ORDER BY seq LIMIT {AT_ONCE}"
         found = [(seq, place) for seq, at, place in self._db.execute(first, (learned,)) if at < before]
         self._db.execute("INSERT OR REPLACE INTO numbers VALUES ('last place', ?)", (self.last_place,))
+        letters = f"SELECT what FROM dead_letters WHERE at < ? LIMIT {AT_ONCE}"
+        gone = self._db.execute(f"DELETE FROM dead_letters WHERE what IN ({letters})", (before,)).rowcount
+        self.dead -= gone
         self._db.executemany("DELETE FROM events WHERE seq = ?", [(seq,) for seq, _ in found])
         lost = sum(place is None for _, place in found)
         self.waiting, self.dropped = self.waiting - lost, self.dropped + lost
-        return len(found)
+        return len(found) + gone
 
     def mark(self, name: str, value: int) -> None:
         """How far a source has been read: in the same transaction as what was read."""
@@ -251,13 +277,14 @@ class Log:
 
     def _transact(self, work: list[Any]) -> tuple[list[Any], Exception | None]:
         """What each piece of work returns, or the error for which none of it was done."""
-        before, began = (self.last_place, self.waiting, self.dropped), time.perf_counter()
+        before, began = (self.last_place, self.waiting, self.dropped, self.dead), time.perf_counter()
         try:
             self._db.execute("BEGIN IMMEDIATE")
             results = [piece(*args) for piece, args, _ in work]
             self._db.execute("COMMIT")
         except Exception as error:
-            self.last_place, self.waiting, self.dropped = before
+            self.last_place, self.waiting, self.dropped, self.dead = before
+            self._fresh.clear()
             if self._db.in_transaction:
                 self._db.rollback()
             if not isinstance(error, sqlite3.Error):
@@ -267,10 +294,16 @@ class Log:
                 f"nothing was written: {error}. Make room on the disk, or look at it; then try again"
             )
         self.error = ""
-        self.waits = [*self.waits[-999:], time.perf_counter() - began]
-        if self.last_place > before[0]:
+        self.waits.append(time.perf_counter() - began)
+        if self._fresh:
             with self.grown:
+                if max(len(event.row) for event in self._fresh) > LARGE:
+                    self._tail.clear()
+                else:
+                    self._tail.extend(self._fresh)
+                self.on_disk = self.last_place
                 self.grown.notify_all()
+            self._fresh.clear()
         return results, None
 
     @staticmethod

@@ -20,6 +20,7 @@ Row = Annotated[dict[str, Any] | list[Any], Meta(extra_json_schema=ROW)]
 Label = Annotated[str, Meta(min_length=1)] | int | bool
 Id = Annotated[str, Meta(min_length=1, max_length=200, description="Your own; text. The same one again is a repeat.")]
 Weight = Annotated[float, Meta(gt=0.0, le=MOST_WEIGHT, description="How much the example counts.")]
+Sets = Annotated[float, Meta(gt=0.0, lt=1.0, description="Share of the rows whose label is to be in their set.")]
 Status = Literal["accepted", "repeated", "unknown", "conflict"]
 
 
@@ -28,6 +29,7 @@ class Ask(Struct, forbid_unknown_fields=True):
 
     row: Row
     explain: bool = False
+    sets: Sets | None = None
 
 
 class Example(Struct, forbid_unknown_fields=True):
@@ -45,6 +47,7 @@ class Event(Struct, forbid_unknown_fields=True):
     row: Row
     id: Id | None = None
     explain: bool = False
+    sets: Sets | None = None
 
 
 class Late(Struct, forbid_unknown_fields=True):
@@ -77,6 +80,8 @@ class Prediction(Struct, omit_defaults=True):
     id: str | None = None  # of an event
     status: Status | None = None  # of an event
     explanation: Why | None = None
+    set: list[Label] | None = None  # the prediction set, the likeliest first
+    wanted: bool = False  # of an event: its label would help
 
 
 class Receipt(Struct, omit_defaults=True):
@@ -100,9 +105,9 @@ class Problem(Struct, omit_defaults=True):
 
 
 class Line(Struct, forbid_unknown_fields=True):
-    """What a source has: an example, or an event whose label is still to come."""
+    """What a source has: an example, an event whose label is still to come, or (without a row) the label of one."""
 
-    row: Row
+    row: Row | None = None
     label: Label | None = None
     id: Id | None = None
     weight: Weight = 1.0

@@ -19,6 +19,7 @@ POINTS = 600  # of a curve; if there are more, every second one goes
 EVERY = 1.0  # seconds between points, at least
 FLUSH = 256  # events that are counted at once
 KEPT = 30_000  # events of which is known whether they were predicted right, to compare models
+FAR, LEAST_FALL = 4.0, 0.02  # standard errors, and points, that accuracy has to fall by to be told
 FIGURES = ("accuracy", "log_loss", "balanced_accuracy")
 
 
@@ -54,7 +55,7 @@ class Monitor:
                     self._add((self.answered,), *map(list, zip(*told, strict=True)))
             now = time.time()
             if self.last.rows and (
-                not self.curve or (now - self.curve[-1][0] >= self.every and place > self.curve[-1][1])
+                not self.curve or (abs(now - self.curve[-1][0]) >= self.every and place > self.curve[-1][1])
             ):
                 self.curve.append([now, place, *(getattr(self.last, figure) for figure in FIGURES)])
                 if len(self.curve) > POINTS:
@@ -81,6 +82,21 @@ class Monitor:
         rows = np.array([len(part) for part in parts], np.float64)
         low, high = interval(np.array([part.mean() for part in parts]), rows)
         return {"events": len(more), "more": float(more.mean()), "low": low, "high": high}
+
+    def fell(self, already: bool = False) -> tuple[float, float] | None:
+        """The accuracy on the last events and on those before, if it is lower by more than chance; None: it is not.
+
+        If it was `already`, it has to be nearly as before to count as not.
+        """
+        with self._lock:
+            right = self.right[np.argsort(self.places, kind="stable")][np.count_nonzero(self.places == 0) :]
+        before, now = right[:-WINDOW], right[-WINDOW:]
+        if len(before) < WINDOW:
+            return None
+        p = float(before.mean())
+        chance = FAR * float(np.sqrt(max(p * (1.0 - p), 1.0 / len(before)) / WINDOW))
+        least = max(LEAST_FALL, chance) * (0.5 if already else 1.0)
+        return (float(now.mean()), p) if now.mean() < p - least else None
 
     def figures(self) -> dict[str, Any]:
         """For the page and for machines."""

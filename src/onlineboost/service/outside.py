@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
@@ -26,6 +28,7 @@ ERRORS = {
     "408": "The body did not come in time.",
     "409": "There is an event of this id with another row or label.",
     "413": "The body is too large.",
+    "415": "The body is in an encoding or a format that is not read here.",
     "422": "The body is not what is wanted; row and column say where.",
     "429": "The model is too far behind: try again in a second.",
     "507": "The disk is full: nothing was written.",
@@ -86,6 +89,24 @@ def _answer(text: str, schema: Any) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------------- Prometheus
+
+
+class Histogram:
+    """How long requests took."""
+
+    def __init__(self) -> None:
+        self.counts, self.sum = [0] * (len(BUCKETS) + 1), 0.0
+        self.last: deque[float] = deque(maxlen=1000)
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.sum += seconds
+        self.last.append(seconds)
+
+    def summary(self) -> dict[str, float]:
+        """Requests so far, and percentiles of the last ones in seconds."""
+        last = sorted(self.last)
+        return {"count": sum(self.counts), "p50": last[len(last) // 2], "p99": last[int(0.99 * len(last))]}
 
 
 def prometheus(status: Mapping[str, Any], times: Mapping[str, Any], statuses: Mapping[tuple[str, int], int]) -> str:

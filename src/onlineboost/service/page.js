@@ -33,7 +33,7 @@ function bar(value, most) {
 
 // Lines over x. series: [{name, colour, points: [[x, y], ...]}]; marks: [x, ...]
 function chart(label, series, { low, high, show, along, marks = [], diagonal = false }) {
-  const W = 560, H = 190, left = 46, right = 10, top = 10, bottom = 24;
+  const W = innerWidth < 600 ? 340 : 560, H = 190, left = 46, right = 10, top = 10, bottom = 24;
   const all = series.flatMap((one) => one.points.filter((p) => Number.isFinite(p[1])));
   if (all.length < 1) return element("p", { class: "soft" }, text("Nothing to show yet."));
   const xs = all.map((p) => p[0]), ys = all.map((p) => p[1]);
@@ -96,7 +96,8 @@ function draw(now) {
   const times = (path) => now.requests[path] ? number(1000 * now.requests[path].p99, 1) + " ms" : "–";
   $("state").className = now.problems.length ? "bad" : "ok";
   put("state", text(now.problems.length ? "problem" : "live"));
-  put("kind", text(`${model.name}: ${model.kind}`));
+  const keys = model.keys ? `, and one for each ${model.keys.column}: ${number(model.keys.models)}${model.keys.error ? "; " + model.keys.error : ""}` : "";
+  put("kind", text(`${model.name}: ${model.kind}${keys}`));
   put("problems", ...now.problems.map((told) => element("li", {}, text(told))));
   const tiles = [[percent(last.accuracy), "right, last 1,000 events"], [percent(last.balanced_accuracy), "balanced over classes"],
     [number(last.log_loss, 3), "log loss"], [percent(model.answered.accuracy), "right when it was answered"],
@@ -145,7 +146,7 @@ function draw(now) {
     const best = event.label === null ? 0 : event.p[event.label === true ? "True" : event.label === false ? "False" : String(event.label)];
     const button = element("button", { "data-key": "why " + event.id }, text("why"));
     button.onclick = () => explain(event);
-    return [clock(event.at), event.id, event.label === null ? "–" : event.label, percent(best), bar(best, 1), element("small", {}, text(JSON.stringify(event.row).replaceAll(",", ", "))), button];
+    return [clock(event.at), event.id, (event.label === null ? "–" : event.label) + (event.wanted ? ", label wanted" : ""), percent(best), bar(best, 1), element("small", {}, text(JSON.stringify(event.row).replaceAll(",", ", "))), button];
   }), [3])));
   put("happened", model.happened.length ? table(["what"], model.happened.slice().reverse().map(([, told]) => [told]), [])
     : element("p", { class: "soft" }, text("Nothing yet: no class, column or part of the model is new.")));

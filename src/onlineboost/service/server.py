@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from onlineboost.service.http import LOCAL, Application
+from onlineboost.data.errors import DataError
+from onlineboost.service.access import LOCAL, Access
+from onlineboost.service.http import Application
 from onlineboost.service.service import Options, Service
 from onlineboost.service.sources import Source
+from onlineboost.service.watch import Watch
 
 logger = logging.getLogger("onlineboost.service")
 
 SWITCH = 0.001  # seconds after which a thread that runs Python lets another one have its turn
-MOST_CONNECTIONS = 2048
+MOST_CONNECTIONS, OTHER_FILES = 2048, 100
+SLOWEST = 30.0  # seconds that the head of a request may take to come
+AGAIN = 5.0  # seconds after which a source that could not be read is tried again
 GRACE = 5  # seconds that requests have to end
 
 
@@ -36,11 +46,24 @@ class Server(uvicorn.Server):
         self.reading = [asyncio.create_task(self._read(source)) for source in self.sources]
 
     async def _read(self, source: Source) -> None:
-        try:
-            await source.run(self.app.service)
-        except Exception as error:
-            logger.exception("a source has ended")
-            self.app.service.source_errors.append(f"{type(source).__name__}: {error}")
+        """Read a source; when that fails, tell, and try again."""
+        errors = self.app.service.source_errors
+        while True:
+            task = asyncio.create_task(source.run(self.app.service))
+            try:
+                await asyncio.wait((task,), timeout=AGAIN)
+                if not task.done():
+                    errors.pop(source.name, None)
+                return await task
+            except asyncio.CancelledError:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                raise
+            except Exception as error:
+                if errors.get(source.name) != str(error):
+                    logger.warning("%s cannot be read, tried again every %g seconds: %s", source.name, AGAIN, error)
+                errors[source.name] = str(error)
+            await asyncio.sleep(AGAIN)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.app.stopping.set()
@@ -50,51 +73,104 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
+class Protocol(HttpToolsProtocol):
+    """Closes a connection whose request line and headers take too long to come."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.slow = self.loop.call_later(SLOWEST, transport.close)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.slow.cancel()
+        self.slow = self.loop.call_later(SLOWEST, self.transport.close)
+
+    def on_headers_complete(self) -> None:
+        self.slow.cancel()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.slow.cancel()
+        super().connection_lost(exc)
+
+
+@dataclass
+class Listen:
+    """Where a service listens, to whom, and to how much."""
+
+    host: str = "127.0.0.1"
+    port: int = 0  # any that is free
+    token: str | None = None
+    most_body: int = 16_000_000  # bytes
+    most_rate: float = 0.0  # requests a second of an address; 0: any
+    certificate: Path | None = None  # for TLS
+    key: Path | None = None
+    webhook: str | None = None  # where notices go
+
+
 def run(
-    folder: Path,
-    options: Options,
-    host: str,
-    port: int,
-    *,
-    token: str | None,
-    most_body: int,
-    sources: Sequence[Source],
-    ready: Callable[[str], None],
+    folder: Path, options: Options, listen: Listen, sources: Sequence[Source], ready: Callable[[str], None]
 ) -> None:
     """Serve a folder until a signal comes."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-    except OSError as error:
-        listening.close()
-        raise OSError(error.errno, error.strerror, f"{host}:{port}") from None
+    _check_certificate(listen)
     sys.setswitchinterval(SWITCH)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    service = Service(folder, options)
-    try:
+    with closing(_listening(listen.host, listen.port)) as listening, Service(folder, options) as service:
         service.start()
-        hosts = LOCAL if token is None else ()
-        app = Application(service, token=token, most_body=most_body, hosts=hosts)
+        access = Access(listen.token, (*LOCAL, listen.host) if listen.token is None else (), listen.most_rate)
+        app = Application(service, access, listen.most_body)
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=Protocol,
             ws="none",
             lifespan="off",
             log_level="warning",
+            log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=MOST_CONNECTIONS,
+            limit_concurrency=_most_connections(),
             timeout_graceful_shutdown=GRACE,
+            ssl_certfile=listen.certificate,
+            ssl_keyfile=listen.key,
         )
         name, number = listening.getsockname()[:2]
         shown = f"[{name}]" if ":" in name else name
         listening.listen(1024)
         server = Server(config, app, sources)
         signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
-        ready(f"http://{shown}:{number}/" + (f"?token={token}" if token else ""))
-        server.run(sockets=[listening])
-    finally:
-        service.stop()
+        scheme = "http" if listen.certificate is None else "https"
+        ready(f"{scheme}://{shown}:{number}/" + (f"?token={listen.token}" if listen.token else ""))
+        with Watch(service, listen.webhook):
+            server.run(sockets=[listening])
+
+
+def _check_certificate(listen: Listen) -> None:
+    if listen.certificate is not None:
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(listen.certificate, listen.key)
+        except OSError as error:
+            raise DataError(
+                f"{listen.certificate} with {listen.key} cannot be used for TLS: {error}. Name two files in the format "
+                f"PEM, a certificate and its key"
+            ) from None
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
         listening.close()
+        raise OSError(error.errno, error.strerror, f"{host}:{port}") from None
+    return listening
+
+
+def _most_connections() -> int:
+    """As many as leave some of the files that a process may have open; it may have as many as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + OTHER_FILES
+    if 0 <= soft < wanted:
+        soft = wanted if hard < 0 else min(hard, wanted)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(1, MOST_CONNECTIONS if soft < 0 else min(MOST_CONNECTIONS, soft - OTHER_FILES))

@@ -19,27 +19,33 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from onlineboost.data.errors import DataError
+from onlineboost.service.log import CannotWrite
 from onlineboost.service.messages import Event, Example, Late, Read, encode
-from onlineboost.service.service import Busy, Service
+from onlineboost.service.service import Busy, Service, Tell
 
 AT_ONCE = 256  # rows
 PAUSE = 0.2  # seconds after which a file is looked at again
+NO_ROOM = 1.0  # seconds after which it is tried again to write
 DEMO_RATE, DEMO_ROWS = 200, 10_000  # events a second; rows after which the stream changes
 
 
 class Source(Protocol):
-    """Something that a service reads until it ends or is cancelled."""
+    """Something that a service reads until it ends or is cancelled. After an error it is run again: it goes on."""
+
+    name: str
 
     async def run(self, service: Service) -> None: ...
 
 
-async def take(service: Service, read: list[Read], name: str, place: int) -> list[Any]:
-    """Have what was read on disk, with the place in the source; wait as long as the model is too far behind."""
+async def take(service: Service, read: list[Read], name: str, place: int, tell: Tell | None = None) -> list[Any]:
+    """Have what was read on disk, with the place in the source; wait as long as there is no room on disk or in time."""
     while True:
         try:
-            return await service.take(read, name, place)
+            return await service.take(read, name, place, tell)
         except Busy:
             continue
+        except CannotWrite:  # /health tells
+            await asyncio.sleep(NO_ROOM)
 
 
 class Pipe:
@@ -135,6 +141,8 @@ class Demo:
 
     After a restart other rows come: the model would know those of the first start by heart, and be right on all.
     """
+
+    name = "the demonstration"
 
     async def run(self, service: Service) -> None:
         from onlineboost.datasets import synthetic_stream

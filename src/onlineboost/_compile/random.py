@@ -14,7 +14,7 @@ from onlineboost._compile.numba_internals import config
 # What a random number is for.
 VOTE_TIE, EXPERT, SETTING, SAMPLE, MONTE_CARLO, COLUMNS, POISSON, RESTART = 1, 2, 3, 4, 5, 6, 7, 8
 FREQUENCY, EAGER, SHARED, MIX, REFIT, PREDICTION_SET, LEVEL = 9, 10, 11, 12, 13, 14, 15
-ACTION, OTHER, LESSON = 16, 17, 18
+ACTION, OTHER = 16, 17
 
 # `_absorb` takes one more number into a hash, by the output function of splitmix64 (Steele, Lea, Flood 2014).
 if config.DISABLE_JIT:

@@ -11,12 +11,12 @@ of all rows, f, by 2 rows. Missing values, and values that have no dense column 
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.jit import bare_kernel
+from onlineboost._compile.fastmath import log
+from onlineboost._compile.jit import bare_kernel, summing_kernel
 from onlineboost.contracts.schema import part, whole
 from onlineboost.panel.columns import COLUMNS
 from onlineboost.panel.combiner import softmax
@@ -42,7 +42,7 @@ def say(bayes, own, said, shared, row, n, k):
             said[0, c] = 1.0 / k
         return
     for c in range(k):
-        own[c] = math.log(row.prior[c])
+        own[c] = log(row.prior[c])
     add_numbers(shared.stats, row, own, k)
     add_values(shared.stats, row, own, k)
     softmax(own, k, said[0])
@@ -50,16 +50,25 @@ def say(bayes, own, said, shared, row, n, k):
 
 @bare_kernel
 def add_numbers(stats, row, logits, k):
-    total, own = stats.columns.total, stats.columns.by_class
-    for j in range(stats.dense.n_numbers):
-        if row.there[j] > 0.0 and total.mass[j] > 2.0 and total.squares[j] > 0.0:
-            spread = total.squares[j] / total.mass[j]
-            for c in range(k):
-                mass = own.mass[c, j]
-                mean = (mass * own.mean[c, j] + MEAN_ROWS * total.mean[j]) / (mass + MEAN_ROWS)
-                v = (own.squares[c, j] + VARIANCE_ROWS * spread) / (mass + VARIANCE_ROWS) + TINY * spread
-                z = row.values[j] - mean
-                logits[c] += max(-0.5 * z * z / v - 0.5 * math.log(v / spread), LEAST_LOG)
+    total, own, spread = stats.columns.total, stats.columns.by_class, row.sums[0]
+    n = stats.dense.n_numbers
+    for j in range(n):
+        counts = (row.there[j] > 0.0) & (total.mass[j] > 2.0)
+        spread[j] = total.squares[j] / total.mass[j] if counts else 0.0
+    for c in range(k):
+        logits[c] += log_density(row.values, own.mass[c], own.mean[c], own.squares[c], total.mean, spread, n)
+
+
+@summing_kernel
+def log_density(values, mass, mean, squares, mean_of_all, spread, n):
+    """Of the numbers of a row in one class, less that in all rows; those with no spread are left out."""
+    total = 0.0
+    for j in range(n):
+        z = values[j] - (mass[j] * mean[j] + MEAN_ROWS * mean_of_all[j]) / (mass[j] + MEAN_ROWS)
+        v = (squares[j] + VARIANCE_ROWS * spread[j]) / (mass[j] + VARIANCE_ROWS) + TINY * spread[j]
+        one = max(-0.5 * z * z / v - 0.5 * log(v / spread[j]), LEAST_LOG)
+        total += one if spread[j] > 0.0 else 0.0
+    return total
 
 
 @bare_kernel
@@ -71,7 +80,7 @@ def add_values(stats, row, logits, k):
             share = (mass * max(total.mean[j], 0.0) + 1.0) / (mass + 1.0)
             for c in range(k):
                 seen = own.mass[c, j]
-                logits[c] += math.log(
+                logits[c] += log(
                     (seen * max(own.mean[c, j], 0.0) + VALUE_ROWS * share) / (seen + VALUE_ROWS) / share
                 )
 

@@ -19,6 +19,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from onlineboost._compile.fastmath import log
 from onlineboost._compile.jit import bare_kernel, fused_kernel, small_kernel, summing_kernel
 from onlineboost.contracts.schema import f8, part
 from onlineboost.contracts.state import require
@@ -110,7 +111,7 @@ def logit_of_score(score, rules):
     s = min(max(score, -2.0), 2.0)
     if rules < 2:
         return SHARPNESS * s
-    return math.log(0.5 * (s + math.sqrt(s * s + 4.0 * NEAR_ZERO * NEAR_ZERO)))
+    return log(0.5 * (s + math.sqrt(s * s + 4.0 * NEAR_ZERO * NEAR_ZERO)))
 
 
 @bare_kernel

@@ -26,7 +26,10 @@ from onlineboost.panel.remembered import RECENT
 FEW, SOME, MANY = 1, 10, 12
 MOST_NEIGHBOURS = 64  # they are sorted one by one
 FOUR = 4  # columns compared at once
-GROUPS = 256  # rows with the same number modulo this are looked at together when the nearest are picked
+LANES = 32  # the nearest are picked by stretches of rows. In one, rows with the same number modulo LANES are a group:
+STRETCH = 16 * LANES  # its least distance says whether one of them can be among the nearest
+STEPS = 8  # of a bisection; it ends earlier if so few groups
+SPARE = 3  # too many have a row within the bound
 MINOR = 0.25  # a column tells little if its eta^2 is less than so much of the mean,
 WORTH_IT = 24  # and if there are so many of this kind
 FEW_ROWS = 8  # one row in so many at most gets these columns by itself; if there are more of them, all rows do
@@ -52,11 +55,10 @@ class Nearest(NamedTuple):
 class NeighboursWork(NamedTuple):
     """Scratch for one row."""
 
-    distance: np.ndarray  # float32 (recent,) squared
-    bits: np.ndarray  # int32 (recent,) the same memory: whole numbers are compared several at a time, in the same order
-    lows: np.ndarray  # float32 (GROUPS,) the least of each group
-    low_bits: np.ndarray  # int32 (GROUPS,) the same memory
-    ends: np.ndarray  # float32 (most,) the least of all groups
+    distance: np.ndarray  # float32 (recent, and up to a whole stretch) squared
+    bits: np.ndarray  # int32, the same memory: whole numbers are compared several at a time, in the same order
+    lows: np.ndarray  # int32 (groups,) the least of each group
+    lanes: np.ndarray  # int64 (LANES + 1,) groups of a stretch that are looked at
     rows: np.ndarray  # int64 (most,) nearest first
     squares: np.ndarray  # float32 (most,) their squared distances
     near: np.ndarray  # int64 (recent,) rows that may be among the nearest
@@ -70,13 +72,13 @@ class NeighboursWork(NamedTuple):
 
 def new_neighbours_work(recent: int, columns: int, most: int = MANY) -> NeighboursWork:
     """To find up to `most` of them."""
-    distance, lows = np.empty(recent, np.float32), np.empty(GROUPS, np.float32)
+    stretches = -(-recent // STRETCH)
+    distance = np.empty(stretches * STRETCH, np.float32)
     return NeighboursWork(
         distance,
         distance.view(np.int32),
-        lows,
-        lows.view(np.int32),
-        np.empty(most, np.float32),
+        np.empty(stretches * LANES, np.int32),
+        np.empty(LANES + 1, np.int64),
         np.empty(most, np.int64),
         np.empty(most, np.float32),
         np.empty(recent, np.int64),
@@ -176,7 +178,7 @@ def nearest(work, stored, values, weight, n, most):
     complete(work, stored, values, weight, found)
     bound = np.float32(0.0)
     for i in range(found):
-        bound = max(bound, work.near_squares[i])
+        bound = max(bound, min(work.near_squares[i], FAR))
     n_near = gather(work, n, bound)
     if n_near > max(n // FEW_ROWS, most):
         add_columns(work, stored, values, weight, work.minor, n_minor, n)
@@ -185,68 +187,104 @@ def nearest(work, stored, values, weight, n, most):
     complete(work, stored, values, weight, n_near)
     found = 0
     for i in range(n_near):
-        found = place(work, found, most, work.near[i], work.near_squares[i])
+        d = min(work.near_squares[i], FAR)
+        if found < most or d < work.squares[most - 1]:
+            found = place(work, found, most, work.near[i], d)
     return found
 
 
 @bare_kernel
 def pick(work, n, most):
-    """The nearest rows by the columns that have been added."""
-    take_lows(work.low_bits, work.bits, n)
-    lows, ends = work.lows, work.ends
-    for i in range(most):
-        ends[i] = FAR
-    for group in range(GROUPS):
-        if lows[group] < ends[most - 1]:
-            at = most - 1
-            while at > 0 and ends[at - 1] > lows[group]:
-                ends[at] = ends[at - 1]
-                at -= 1
-            ends[at] = lows[group]
-    n_near, found = gather(work, n, ends[most - 1]), 0  # as many groups have a row that is no farther
-    for i in range(n_near):
-        found = place(work, found, most, work.near[i], work.near_squares[i])
+    """The nearest rows by the columns that have been added. Rows are looked at in order: among equals the first stay."""
+    bits, stretches = work.bits, (n + STRETCH - 1) // STRETCH
+    for row in range(n, stretches * STRETCH):
+        bits[row] = FAR_BITS
+    take_lows(work.lows, bits, stretches)
+    limit, found = bound_of(work.lows, stretches * LANES, most) + 1, 0
+    for stretch in range(stretches):
+        n_lanes = lanes_below(work, stretch, limit)
+        if n_lanes > 0:
+            for start in range(stretch * STRETCH, min((stretch + 1) * STRETCH, n), LANES):
+                for i in range(n_lanes):
+                    row = start + work.lanes[i]
+                    if min(bits[row], FAR_BITS) < limit and row < n:
+                        found = place(work, found, most, row, min(work.distance[row], FAR))
+                        if found == most:
+                            limit = min(bits[work.rows[most - 1]], FAR_BITS)
     return found
 
 
 @bare_kernel
-def take_lows(lows, bits, n):
+def take_lows(lows, bits, stretches):
     """The least of each group, FAR at most."""
-    for group in range(GROUPS):
-        lows[group] = FAR_BITS
-    for start in range(0, n, GROUPS):
-        part = bits[start : min(start + GROUPS, n)]
-        for group in range(part.size):
-            lows[group] = min(lows[group], part[group])
+    for stretch in range(stretches):
+        low = lows[stretch * LANES : (stretch + 1) * LANES]
+        for lane in range(low.size):
+            low[lane] = FAR_BITS
+        for start in range(stretch * STRETCH, (stretch + 1) * STRETCH, LANES):
+            part = bits[start : start + LANES]
+            for lane in range(part.size):
+                low[lane] = min(low[lane], part[lane])
+
+
+@bare_kernel
+def bound_of(lows, n, most):
+    """No less than the least `most` of n: so many rows are no farther."""
+    if n < most:
+        return np.int64(FAR_BITS)
+    low = high = lows[0]
+    for i in range(n):
+        low, high = min(low, lows[i]), max(high, lows[i])
+    below, bound = np.int64(low) - 1, np.int64(high)
+    for _ in range(STEPS):
+        middle = np.int32((below + bound) >> 1)
+        count = np.int32(0)
+        for i in range(n):
+            count += np.int32(1) if lows[i] <= middle else np.int32(0)
+        if count >= most:
+            bound = np.int64(middle)
+            if count <= most + SPARE:
+                break
+        else:
+            below = np.int64(middle)
+    return bound
+
+
+@small_kernel
+def lanes_below(work, stretch, limit):
+    """Groups of a stretch with a row below the limit, in work.lanes; returns how many."""
+    n_lanes = 0
+    for lane in range(LANES):
+        work.lanes[n_lanes] = lane
+        n_lanes += 1 if work.lows[stretch * LANES + lane] < limit else 0
+    return n_lanes
 
 
 @small_kernel
 def place(work, found, most, row, square):
-    """A row among the nearest, if it is one; returns how many there are then."""
-    rows, squares, d = work.rows, work.squares, min(square, FAR)
-    at = found
-    if found == most:
-        if d > squares[most - 1] or (d == squares[most - 1] and row > rows[most - 1]):
-            return found
-        at = most - 1
-    while at > 0 and (squares[at - 1] > d or (squares[at - 1] == d and rows[at - 1] > row)):
+    """A row among the nearest, after those that are as near; returns how many there are then."""
+    rows, squares = work.rows, work.squares
+    at = found if found < most else most - 1
+    while at > 0 and squares[at - 1] > square:
         rows[at], squares[at] = rows[at - 1], squares[at - 1]
         at -= 1
-    rows[at], squares[at] = row, d
+    rows[at], squares[at] = row, square
     return min(found + 1, most)
 
 
 @bare_kernel
 def gather(work, n, bound):
     """Rows that are no farther than `bound` by the columns that have been added, in work.near; returns how many."""
-    n_near = 0
-    for group in range(min(n, GROUPS)):
-        if work.lows[group] <= bound:
-            for row in range(group, n, GROUPS):
-                d = min(work.distance[row], FAR)
-                if d <= bound:
-                    work.near[n_near], work.near_squares[n_near] = row, d
-                    n_near += 1
+    n_near, limit = 0, min(np.int64(np.float32(bound).view(np.int32)), FAR_BITS) + 1
+    for stretch in range((n + STRETCH - 1) // STRETCH):
+        n_lanes = lanes_below(work, stretch, limit)
+        if n_lanes > 0:
+            for start in range(stretch * STRETCH, min((stretch + 1) * STRETCH, n), LANES):
+                for i in range(n_lanes):
+                    row = start + work.lanes[i]
+                    if min(work.bits[row], FAR_BITS) < limit and row < n:
+                        work.near[n_near], work.near_squares[n_near] = row, work.distance[row]
+                        n_near += 1
     return n_near
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlineboost._compile.fastmath import log
 from onlineboost._compile.jit import bare_kernel, entry_kernel, inlined_kernel
 from onlineboost.contracts.learner import LEARNER
 from onlineboost.panel.columns import (
@@ -239,7 +240,7 @@ def mix_combiners(panel, work, k):
     for c in range(k):
         work.fast[c] = p[c]
         p[c] = panel.shares[0] * work.fast[c] + panel.shares[1] * work.slow[c]
-        votes[c] = math.log(p[c] + TINY)
+        votes[c] = log(p[c] + TINY)
     centre(votes, k)
 
 

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.progress import Progress, track
 from rich.table import Table
 
-from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
+from onlineboost import AdaBoostOLM, OnlineBoostClassifier, OnlineMBBM, load_dataset, prequential
 from onlineboost.datasets import synthetic_stream
 
 STORED = Path(__file__).parent / "stored.json"
@@ -60,7 +60,7 @@ def model_case(make: Callable[[], Any], X: Any, y: Any) -> Case:
 
 
 def cases() -> dict[str, Case]:
-    """Small runs of every kind: few and many classes, numbers and names, both boosters."""
+    """Small runs of every kind: few and many classes, numbers and names, both boosters, with a panel and without."""
     few, many = synthetic_stream(4000, 10, 5), synthetic_stream(1000, 50, 26)
     nominal = load_dataset("nursery").shuffled(0)
     return {
@@ -69,6 +69,9 @@ def cases() -> dict[str, Case]:
         "AdaBoostOLM, nominal columns": model_case(AdaBoostOLM, nominal.X[:4000], nominal.y[:4000]),
         "OnlineMBBM, 10 columns, 5 classes": model_case(OnlineMBBM, few.X, few.y),
         "OnlineMBBM, 50 columns, 26 classes": model_case(OnlineMBBM, many.X, many.y),
+        "OnlineBoostClassifier, 10 columns, 5 classes": model_case(OnlineBoostClassifier, few.X, few.y),
+        "OnlineBoostClassifier, 50 columns, 26 classes": model_case(OnlineBoostClassifier, many.X, many.y),
+        "OnlineBoostClassifier, nursery": model_case(OnlineBoostClassifier, nominal.X[:4000], nominal.y[:4000]),
     }
 
 

@@ -19,6 +19,7 @@ import heapq
 import json
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from onlineboost import AdaBoostOLM, OnlineMBBM, load_dataset, prequential
+from onlineboost import AdaBoostOLM, OnlineBoostClassifier, OnlineMBBM, load_dataset, prequential
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.reviews import Reviews
-from onlineboost.chain.segments import Segment
+from onlineboost.chain.segments import PanelStage, Segment
 from onlineboost.data.errors import DataError
 from onlineboost.datasets.dataset import Dataset
 
@@ -39,6 +40,7 @@ MODELS = {
     "AdaBoostOLM": AdaBoostOLM,
     "AdaBoostOLM without restarts": partial(AdaBoostOLM, restart="never"),
     "OnlineMBBM": OnlineMBBM,
+    "OnlineBoostClassifier": OnlineBoostClassifier,
 }
 
 
@@ -49,15 +51,19 @@ class Watch:
         self.spans: list[tuple[float, float]] = []
         self.tasks: list[dict[tuple[int, int], float]] = []  # one per call: (round, learner) of a task -> CPU seconds
         self.reviews: dict[int, int] = {}  # rounds after which the chain was reviewed, and when that was done
-        self.learn, self.stream, self.hold = learn, stream, hold = Segment.learn, Chain.stream, Reviews.hold
+        self.learn, self.stream, self.hold = _, stream, hold = Segment.learn, Chain.stream, Reviews.hold
+        self.panel = PanelStage.learn
 
-        def watched_learn(segment: Any, rows: Any, *labels: Any) -> None:
-            begin, cpu = time.perf_counter(), time.thread_time()
-            learn(segment, rows, *labels)
-            if not len(rows.X):  # a rehearsal
-                return
-            self.tasks[-1][rows.t, segment.booster.offset] = time.thread_time() - cpu
-            self.spans.append((begin, time.perf_counter()))
+        def watched(learn: Any, place: Callable[[Any], int]) -> Any:
+            def watched_learn(stage: Any, rows: Any, *labels: Any) -> None:
+                begin, cpu = time.perf_counter(), time.thread_time()
+                learn(stage, rows, *labels)
+                if not len(rows.X):  # a rehearsal
+                    return
+                self.tasks[-1][rows.t, place(stage)] = time.thread_time() - cpu
+                self.spans.append((begin, time.perf_counter()))
+
+            return watched_learn
 
         def watched_stream(*arguments: Any) -> int:
             self.tasks.append({})
@@ -68,11 +74,14 @@ class Watch:
             hold(reviews, census)
             self.reviews[census.t] = at
 
-        Segment.learn, Chain.stream, Reviews.hold = watched_learn, watched_stream, watched_hold  # type: ignore
+        Chain.stream, Reviews.hold = watched_stream, watched_hold  # type: ignore[method-assign, assignment]
+        Segment.learn = watched(self.learn, lambda segment: segment.booster.offset)  # type: ignore[method-assign]
+        PanelStage.learn = watched(self.panel, lambda panel: -1)  # type: ignore[method-assign]
         return self
 
     def __exit__(self, *_: object) -> None:
         Segment.learn, Chain.stream, Reviews.hold = self.learn, self.stream, self.hold  # type: ignore[method-assign]
+        PanelStage.learn = self.panel  # type: ignore[method-assign]
 
     def shares(self, jobs: int, seconds: float) -> tuple[float, float]:
         """Shares of the time with all threads in kernels, and with none."""
@@ -162,7 +171,7 @@ def run(make: Any, data: Dataset, learners: int, jobs: int) -> tuple[dict[str, f
     }
     chain = clf._model.chain
     learned = (chain.gather(name) for name in chain.segments[0].booster.per_learner())
-    return figures, (result.predictions, clf.edges_, clf.expert_weights_, *learned)
+    return figures, (result.predictions, clf.edges_, getattr(clf, "expert_weights_", 0.0), *learned)
 
 
 def part(data: Dataset, n: int | None) -> Dataset:

@@ -396,6 +396,7 @@ def test_more_nominal_values_than_columns_share_them():
     assert np.mean(np.array(said[500:]) == y[500:]) > 0.8  # three quarters have two digits
 
 
+@pytest.mark.filterwarnings("ignore:the panel tells 1,024 numeric columns apart")
 def test_very_wide_rows_are_folded():
     """More numeric columns than dense ones: the same in any blocks, and still learned."""
     rng = np.random.default_rng(2)

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from contract.kinds import every_estimator
 from helpers import frozen, model_state
-from onlineboost import HoeffdingTree
+from onlineboost import HoeffdingTree, OnlineBoostClassifier
 from onlineboost.data import read_blocks
 from onlineboost.estimators import learning
 
@@ -216,6 +216,14 @@ def test_a_model_that_becomes_slow_says_so_once(monkeypatch):
     clf = HoeffdingTree().partial_fit(X, y)  # 1 learner x 2 classes x (2 classes + 2 columns)
     caught = told(lambda: [clf.partial_fit(X, np.arange(40)), clf.partial_fit(X, y)])
     assert ["some milliseconds, with 1 learners, 42 classes and 2 columns" in str(w.message) for w in caught] == [True]
+
+
+def test_columns_that_share_one_in_the_panel_are_told_once():
+    X, y = np.arange(4 * 1030.0).reshape(4, 1030) % 7.0, ["a", "b"] * 2
+    clf = OnlineBoostClassifier(1)
+    caught = told(lambda: [clf.partial_fit(X, y), clf.partial_fit(X, y)])
+    assert ["the other 6 are added to the first ones" in str(w.message) for w in caught] == [True]
+    OnlineBoostClassifier(1).partial_fit(X[:, :1024], y)  # in tests a warning is an error
 
 
 # ------------------------------------------------------------------------------------------------------ where and when

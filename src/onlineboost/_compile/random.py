@@ -48,11 +48,22 @@ else:
         return np.int64(z >> _1)
 
 
+@small_kernel
+def stream(seed, purpose, i):
+    """What `drawn` needs of (seed, purpose, learner i): for many numbers of one learner."""
+    return _absorb(_absorb(_absorb(_bits(1), _bits(seed)), _bits(purpose)), _bits(i))
+
+
+@small_kernel
+def drawn(stream, t):
+    """`uniform` of round t."""
+    return (_half(_absorb(stream, _bits(t))) >> 10) * 2.0**-53
+
+
 @entry_kernel
 def uniform(seed, purpose, i, t):
     """A number in [0, 1) that is a pure function of (seed, purpose, learner i, round t)."""
-    z = _absorb(_absorb(_bits(1), _bits(seed)), _bits(purpose))
-    return (_half(_absorb(_absorb(z, _bits(i)), _bits(t))) >> 10) * 2.0**-53
+    return drawn(stream(seed, purpose, i), t)
 
 
 @entry_kernel

@@ -233,6 +233,14 @@ class PanelStage(Stage):
 
     def __init__(self, state: Panel) -> None:
         self.state = state
+        self._scratch: tuple[Panel, int, PanelWork] | None = None  # of the last block, and what it was made for
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"state": self.state}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._scratch = None
 
     @classmethod
     def new(cls, n_numeric: int, n_nominal: int, seed: int) -> PanelStage:
@@ -255,11 +263,17 @@ class PanelStage(Stage):
         while done < len(y):
             self.state = room_for_rows(self.state, len(y) - done)
             part = slice(done, None)
-            handle = self._open(rows.X[part], rows.s[part], y[part], weight[part])
+            handle = self._open(rows.X[part], rows.s[part], y[part], weight[part], self._asked(rows.k))
             done += compiled(learn_rows, handle, 0)(handle, rows.t + done)
             if self.state.alarm.late[0] >= PATIENCE:
                 self.state = begun_anew(self.state, rows.t + done - 1)
                 begin(self.state)
+
+    def _asked(self, k: int) -> Asked:
+        """To learn a block with: the scratch of the last one, if it fits."""
+        if self._scratch is None or self._scratch[0] is not self.state or self._scratch[1] != k:
+            self._scratch = (self.state, k, new_panel_work(self.state, k))
+        return Asked(self._scratch[2], np.array([-1]), np.zeros(0))
 
     def predict(self, rows: Rows) -> None:
         """The panel's votes are in rows.s."""

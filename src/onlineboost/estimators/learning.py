@@ -40,6 +40,7 @@ from onlineboost.estimators.checks import (
 from onlineboost.estimators.costs import Costs, count, for_experts
 from onlineboost.estimators.listening import Asked, Listener
 from onlineboost.estimators.settings import RESTARTS, word
+from onlineboost.panel.columns import WIDE
 from onlineboost.trees.state import Columns
 
 SLOW = 10_000_000  # learners x classes x (classes + columns) from which on a row takes milliseconds
@@ -341,7 +342,7 @@ def after_learning(model: Model, estimator: Any, n_rows: int) -> Remarks:
     """What there is to say after these rows were learned."""
     memory.look_at_limit(model, n_rows)
     remarks, model.remarks = model.remarks, {}
-    return remarks | _slow(model, estimator)
+    return remarks | _slow(model, estimator) | _sharing(model)
 
 
 def _slow(model: Model, estimator: Any) -> Remarks:
@@ -357,4 +358,17 @@ def _slow_words(name: str, learners: int, k: int, columns: int) -> str:
         f"a row now takes {name} some milliseconds, with {learners} learners, {k} classes and {columns} columns. It is "
         f"quicker with fewer learners (n_learners), fewer columns, or rare classes called 'other'; where there are "
         f"many classes, OnlineMBBM and OzaBoost are quicker than AdaBoostOLM (docs/scale.md)"
+    )
+
+
+def _sharing(model: Model) -> Remarks:
+    panel = model.chain.panel
+    beyond = 0 if panel is None else len(panel.state.shared.stats.dense.origin) - WIDE
+    return {"sharing": partial(_sharing_words, beyond)} if beyond > 0 else {}
+
+
+def _sharing_words(beyond: int) -> str:
+    return (
+        f"the panel tells {WIDE:,} numeric columns apart: the other {beyond:,} are added to the first ones by a hash, "
+        f"and only the boosted trees see each as it is; leave out columns that do not matter (docs/scale.md)"
     )

@@ -80,9 +80,7 @@ def add_values(stats, row, logits, k):
             share = (mass * max(total.mean[j], 0.0) + 1.0) / (mass + 1.0)
             for c in range(k):
                 seen = own.mass[c, j]
-                logits[c] += log(
-                    (seen * max(own.mean[c, j], 0.0) + VALUE_ROWS * share) / (seen + VALUE_ROWS) / share
-                )
+                logits[c] += log((seen * max(own.mean[c, j], 0.0) + VALUE_ROWS * share) / (seen + VALUE_ROWS) / share)
 
 
 MEMBER.implement(Bayes, say=say)

@@ -64,7 +64,7 @@ class NewtonWork(NamedTuple):
     p: np.ndarray  # float64 (k,)
     slope: np.ndarray  # float64 (voices,)
     step: np.ndarray  # float64 (voices,)
-    root: np.ndarray  # float64 (voices, voices) Cholesky's L
+    root: np.ndarray  # float64 (voices, voices) see `solve`
 
 
 def new_newton(beta: list[float], ridge: float = RIDGE) -> Newton:
@@ -103,6 +103,7 @@ def softmax(votes, k, p):
     mass = 0.0
     for c in range(k):
         p[c] = exp(np.float64(max(votes[c] - top, -700.0)))
+    for c in range(k):
         mass += p[c]
     for c in range(k):
         p[c] /= mass
@@ -139,24 +140,27 @@ def learn_newton(newton, work, k, y, weight, fade=FADE, ridge=RIDGE):
 
 @bare_kernel
 def solve(A, b, x, root):
-    """x = A^-1 b by Cholesky; A is positive definite, and its lower triangle is all that is read."""
+    """x = A^-1 b; A = L D L' is positive definite, and its lower triangle is all that is read.
+
+    In `root`: what is left of A below the diagonal, 1 / D on it, L' above.
+    """
     n = b.size
     for i in range(n):
+        x[i] = b[i]
         for j in range(i + 1):
-            value = A[i, j]
-            for m in range(j):
-                value -= root[i, m] * root[j, m]
-            root[i, j] = math.sqrt(max(value, 1e-12)) if i == j else value / root[j, j]
-    for i in range(n):
-        value = b[i]
-        for m in range(i):
-            value -= root[i, m] * x[m]
-        x[i] = value / root[i, i]
-    for i in range(n - 1, -1, -1):
-        value = x[i]
-        for m in range(i + 1, n):
-            value -= root[m, i] * x[m]
-        x[i] = value / root[i, i]
+            root[i, j] = A[i, j]
+    for j in range(n):
+        root[j, j] = 1.0 / max(root[j, j], 1e-12)
+        for i in range(j + 1, n):
+            factor = root[i, j] * root[j, j]
+            for m in range(j + 1, i + 1):
+                root[i, m] -= factor * root[m, j]
+            x[i] -= factor * x[j]
+            root[j, i] = factor
+    for j in range(n - 1, -1, -1):
+        x[j] *= root[j, j]
+        for i in range(j + 1, n):
+            x[j] -= root[j, i] * x[i]
 
 
 # ---------------------------------------------------------------------------------------- which labels have come lately
@@ -213,14 +217,20 @@ def mix(mixture, forecasts, k):
         forecasts[FORECASTS, c] = p
 
 
+@small_kernel
+def raised(p, power):
+    """p ** power: most rows have weight 1."""
+    return p if power == 1.0 else math.pow(p, power)
+
+
 @bare_kernel
 def learn_mixture(mixture, forecasts, y, weight, t):
     """The label of round t, which `mix` was asked about. No row moves the shares by more than one of weight 1 does."""
     share, lost, mass, power = mixture.share, mixture.lost, 0.0, min(weight, 1.0)
     for m in range(FORECASTS + 1):
-        lost[m] -= power * math.log(forecasts[m, y])
+        lost[m] -= power * log(forecasts[m, y])
     for m in range(FORECASTS):
-        share[m] *= math.pow(forecasts[m, y], power)
+        share[m] *= raised(forecasts[m, y], power)
         mass += share[m]
     a = 1.0 / (t + 1.0)
     for m in range(FORECASTS):

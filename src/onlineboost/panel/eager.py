@@ -32,6 +32,7 @@ from onlineboost.panel.eager_trees import (
     Eager,
     EagerWork,
     column_of,
+    fetch_leaf,
     first_of,
     gather_rows,
     push_row,
@@ -87,6 +88,8 @@ def find_leaves(eager, work, values):
                 turn[going] = tree
                 going += 1
         n = going
+    for tree in range(N_TREES):
+        fetch_leaf(eager, tree, first_of(eager.nodes[tree, leaf[tree]]))
 
 
 @bare_kernel

@@ -16,9 +16,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.fastmath import float_bits
+from onlineboost._compile.fastmath import float_bits, prefetch
 from onlineboost._compile.jit import bare_kernel, small_kernel
-from onlineboost._compile.random import EAGER, uniform
+from onlineboost._compile.random import EAGER, drawn, stream
 from onlineboost.contracts.schema import f4, i4, i8
 from onlineboost.panel.columns import HEAVIEST, HUGE, LIGHTEST, ROOM
 
@@ -92,6 +92,15 @@ def push_row(rows, met, place, number):
         met[place] -= ROWS
 
 
+@small_kernel
+def fetch_leaf(eager, tree, place):
+    """Ask for what is known of a leaf, which will soon be needed."""
+    prefetch(eager.labels[tree], place, 0)
+    prefetch(eager.weights[tree], place, 0)
+    prefetch(eager.rows[tree], place, 0)
+    prefetch(eager.met[tree], place, 0)
+
+
 @bare_kernel
 def gather_rows(eager, work, tree, place, t):
     """The leaf's rows that are still in the memory, oldest first, into `work`: how many classes and rows there are."""
@@ -117,17 +126,17 @@ def gather_rows(eager, work, tree, place, t):
     return kinds, n_rows
 
 
-@bare_kernel
+@small_kernel
 def split(eager, work, tree, at, kinds, n_rows, column_weight, n, t, seed):
     """Make the best of the cuts that are drawn, if there is one."""
     total = weigh_ranges(eager.values, work, n_rows, column_weight, n)
     if total <= 0.0:
         return
-    best, best_column, best_threshold = 1e300, -1, 0.0
+    best, best_column, best_threshold, draws = 1e300, -1, 0.0, stream(seed, EAGER, tree)
     for cut in range(CUTS):
-        column = drawn_column(work.share, n, total * uniform(seed, EAGER, tree, 2 * CUTS * t + 2 * cut))
+        column = drawn_column(work.share, n, total * drawn(draws, 2 * CUTS * t + 2 * cut))
         low, high = np.float64(work.low[column]), np.float64(work.high[column])
-        threshold = low + (high - low) * uniform(seed, EAGER, tree, 2 * CUTS * t + 2 * cut + 1)
+        threshold = low + (high - low) * drawn(draws, 2 * CUTS * t + 2 * cut + 1)
         found = impurity(eager.values, work, kinds, n_rows, column, threshold)
         if found < best - SAME:
             best, best_column, best_threshold = found, column, threshold
@@ -139,49 +148,55 @@ def split(eager, work, tree, at, kinds, n_rows, column_weight, n, t, seed):
     grow(eager, work, tree, at, kinds, n_rows, best_column, best_threshold)
 
 
-@bare_kernel
+@small_kernel
 def weigh_ranges(values, work, n_rows, column_weight, n):
     """Ends of all columns among the rows at hand, and the sums of range x weight; returns the whole sum."""
     low, high = work.low, work.high
     first = values[work.rows[0]]
     for j in range(n):
         low[j] = high[j] = first[j]
-    for i in range(1, n_rows):
-        widen_ends(low, high, values[work.rows[i]], n)
+    for i in range(1, n_rows, 2):
+        widen_ends(low, high, values[work.rows[i]], values[work.rows[min(i + 1, n_rows - 1)]], n)
+    for j in range(n):
+        work.share[j] = (np.float64(high[j]) - np.float64(low[j])) * column_weight[j]
     total = 0.0
     for j in range(n):
-        total += (np.float64(high[j]) - np.float64(low[j])) * column_weight[j]
+        total += work.share[j]
         work.share[j] = total
     return total
 
 
 @small_kernel
-def widen_ends(low, high, row, n):
+def widen_ends(low, high, row, other, n):
+    """By two rows."""
     for j in range(n):
-        low[j] = row[j] if row[j] < low[j] else low[j]
-        high[j] = row[j] if row[j] > high[j] else high[j]
+        less = row[j] if row[j] < other[j] else other[j]
+        more = row[j] if row[j] > other[j] else other[j]
+        low[j] = less if less < low[j] else low[j]
+        high[j] = more if more > high[j] else high[j]
 
 
 @bare_kernel
 def drawn_column(share, n, level):
-    """The first column whose sum is above `level`: by bisection."""
-    low, high = 0, n - 1
-    while low < high:
-        middle = (low + high) // 2
-        if share[middle] > level:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    """The first column whose sum is above `level`: by bisection, without a branch that cannot be foreseen."""
+    first, left = 0, n
+    while left > 1:
+        half = left // 2
+        first += half if share[first + half - 1] <= level else 0
+        left -= half
+    return first
 
 
-@bare_kernel
+@small_kernel
 def impurity(values, work, kinds, n_rows, column, threshold):
     """Gini's, of the classes on both sides of a cut, times their weight; work.left gets the weights on the left."""
-    for kind in range(kinds):
-        work.left[kind] = 0.0
-    for i in range(n_rows):
-        work.left[work.kind[i]] += work.weights[i] if values[work.rows[i], column] <= threshold else 0.0
+    if kinds == 2:
+        weigh_two(values, work, n_rows, column, threshold)
+    else:
+        for kind in range(kinds):
+            work.left[kind] = 0.0
+        for i in range(n_rows):
+            work.left[work.kind[i]] += work.weights[i] if values[work.rows[i], column] <= threshold else 0.0
     left = right = left_squares = right_squares = 0.0
     for kind in range(kinds):
         rest = max(0.0, work.mass[kind] - work.left[kind])
@@ -190,6 +205,17 @@ def impurity(values, work, kinds, n_rows, column, threshold):
         left_squares += work.left[kind] * work.left[kind]
         right_squares += rest * rest
     return (left - left_squares / max(left, 1e-30)) + (right - right_squares / max(right, 1e-30))
+
+
+@small_kernel
+def weigh_two(values, work, n_rows, column, threshold):
+    """The weights on the left of a cut, where there are two classes: sums that need not go through memory."""
+    first = second = 0.0
+    for i in range(n_rows):
+        weight = work.weights[i] if values[work.rows[i], column] <= threshold else 0.0
+        first += weight if work.kind[i] == 0 else 0.0
+        second += weight if work.kind[i] == 1 else 0.0
+    work.left[0], work.left[1] = first, second
 
 
 @bare_kernel
@@ -212,7 +238,7 @@ def clear_rows(eager, tree, place):
         eager.rows[tree, place, i] = 0
 
 
-@bare_kernel
+@small_kernel
 def grow(eager, work, tree, at, kinds, n_rows, column, threshold):
     """Split node `at`: its place in the tables of leaves goes to the first child. work.left belongs to this cut."""
     nodes, used = eager.nodes[tree], eager.used[tree]

@@ -195,7 +195,7 @@ def nearest(work, stored, values, weight, n, most):
 
 @bare_kernel
 def pick(work, n, most):
-    """The nearest rows by the columns that have been added. Rows are looked at in order: among equals the first stay."""
+    """The nearest rows by the columns that have been added. They are looked at in order: of equals the first stay."""
     bits, stretches = work.bits, (n + STRETCH - 1) // STRETCH
     for row in range(n, stretches * STRETCH):
         bits[row] = FAR_BITS
@@ -275,7 +275,7 @@ def place(work, found, most, row, square):
 @bare_kernel
 def gather(work, n, bound):
     """Rows that are no farther than `bound` by the columns that have been added, in work.near; returns how many."""
-    n_near, limit = 0, min(np.int64(np.float32(bound).view(np.int32)), FAR_BITS) + 1
+    n_near, limit = 0, (int(np.float32(bound).view(np.int32)) if bound < FAR else FAR_BITS) + 1
     for stretch in range((n + STRETCH - 1) // STRETCH):
         n_lanes = lanes_below(work, stretch, limit)
         if n_lanes > 0:

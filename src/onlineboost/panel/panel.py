@@ -11,13 +11,12 @@ row that is not taught leaves no trace.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlineboost._compile.fastmath import log
-from onlineboost._compile.jit import bare_kernel, entry_kernel, inlined_kernel
+from onlineboost._compile.jit import bare_kernel, entry_kernel, inlined_kernel, small_kernel
 from onlineboost.contracts.learner import LEARNER
 from onlineboost.panel.columns import (
     COLUMNS,
@@ -44,6 +43,7 @@ from onlineboost.panel.combiner import (
     learn_newton,
     logits_of,
     new_newton_work,
+    raised,
     should_reset,
     softmax,
 )
@@ -131,7 +131,7 @@ def ask_members(panel, x, k, work):
     say_each(panel.members, work.members, work.said, shared, row, n, k)
 
 
-@bare_kernel
+@small_kernel
 def meet_row(panel, x, k):
     """Origins, units and new nominal values of a row that is to be learned; whether there was anything new."""
     stats = panel.shared.stats
@@ -150,7 +150,7 @@ def meet_row(panel, x, k):
     return new
 
 
-@bare_kernel
+@small_kernel
 def learn_members(panel, k, y, weight, work):
     """The members learn the row that they were last asked about."""
     shared, row, stats = panel.shared, work.row, panel.shared.stats
@@ -182,7 +182,7 @@ def learn_panel(panel, X, y, weight, k, work, s):
     return X.shape[0]
 
 
-@bare_kernel
+@small_kernel
 def learn_asked(panel, x, y, weight, k, work):
     """Learn the row that `ask_row` was last asked about; True: not so, for the panel must begin anew after it."""
     w = min(max(weight, LIGHTEST), HEAVIEST)
@@ -250,8 +250,8 @@ def learn_combiners(panel, work, k, y, weight):
     p, shares = work.newton.p, panel.shares
     if panel.rules[0] >= 2:
         power, a = min(weight, 1.0), 1.0 / (panel.shared.stats.used[ROWS] + 2.0)
-        fast = shares[0] * math.pow(max(work.fast[y], TINY), power)
-        slow = shares[1] * math.pow(max(work.slow[y], TINY), power)
+        fast = shares[0] * raised(max(work.fast[y], TINY), power)
+        slow = shares[1] * raised(max(work.slow[y], TINY), power)
         shares[0] = (1.0 - a) * fast / (fast + slow) + 0.5 * a
         shares[1] = 1.0 - shares[0]
         for c in range(k):

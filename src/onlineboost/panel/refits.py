@@ -21,14 +21,15 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.jit import bare_kernel, small_kernel
+from onlineboost._compile.fastmath import add_four
+from onlineboost._compile.jit import bare_kernel, fused_kernel, small_kernel, summing_kernel
 from onlineboost._compile.random import REFIT, uniform
 from onlineboost.contracts.schema import f4, i4, i8
 from onlineboost.contracts.state import require
 from onlineboost.panel.columns import COLUMNS as IN_USE
 from onlineboost.panel.columns import HUGE, ROWS, moved
 from onlineboost.panel.combiner import softmax
-from onlineboost.panel.least_squares import FOLD
+from onlineboost.panel.least_squares import FOLD, dot
 from onlineboost.panel.member import MEMBER, Part
 from onlineboost.panel.remembered import LAST, RECENT
 
@@ -75,11 +76,12 @@ class RefitsWork(NamedTuple):
     edges: np.ndarray  # float32 (COLUMNS, BINS - 1)
     drawn: np.ndarray  # int64 (columns + scores,) the first COLUMNS are those of the tree
     sample: np.ndarray  # float32 (LOOKED_AT,)
-    histograms: np.ndarray  # float32 (AT_ONCE, NODES / 4, BINS, SKETCHES + 1)
+    histograms: np.ndarray  # float32 (AT_ONCE * NODES / 4 * BINS, SKETCHES + 1) of several columns, and their nodes
     sums: np.ndarray  # float64 (NODES / 4, SKETCHES + 1)
+    left: np.ndarray  # float64 (SKETCHES + 2, BINS) sums up to each bin, and the gain of a cut there
     best: np.ndarray  # float64 (NODES / 4,) gain
     cut: np.ndarray  # int64 (NODES / 4, 2) column drawn, and last bin on the left
-    leaf: np.ndarray  # float64 (NODES, k, 2) sums of g and h
+    leaf: np.ndarray  # float64 (NODES, 2, k) sums of g and h
     total: np.ndarray  # float64 (k,) the votes of all trees for one row
 
 
@@ -94,11 +96,12 @@ def new_refits_work(refits: Refits, sizes: Mapping[str, int]) -> RefitsWork:
         np.empty((COLUMNS, BINS - 1), np.float32),
         np.empty(sizes["columns"] + 2 * FOLD, np.int64),
         np.empty(LOOKED_AT, np.float32),
-        np.empty((AT_ONCE, n, BINS, SKETCHES + 1), np.float32),
+        np.empty((AT_ONCE * n * BINS, SKETCHES + 1), np.float32),
         np.empty((n, SKETCHES + 1)),
+        np.empty((SKETCHES + 2, BINS)),
         np.empty(n),
         np.empty((n, 2), np.int64),
-        np.empty((NODES, k, 2)),
+        np.empty((NODES, 2, k)),
         np.empty(k),
     )
 
@@ -195,21 +198,21 @@ def take_slopes(work, rows, n_rows, k, t, seed):
     """Of every row the sums of its slopes, with signs, and of h. Two classes need one: their slopes are opposite."""
     for m in range(SKETCHES):
         for c in range(k):
-            if k == 2:
-                work.signs[m, c] = 1.0 if m == 0 and c == 0 else 0.0
-            else:
-                work.signs[m, c] = 1.0 if uniform(seed, REFIT, t, SKETCHES * c + m) < 0.5 else -1.0
+            sign = 1.0 if uniform(seed, REFIT, t, SKETCHES * c + m) < 0.5 else -1.0
+            work.signs[m, c] = sign if k > 2 else (1.0 if m + c == 0 else 0.0)
     for row in range(n_rows):
-        p, weight = work.p[row], rows.weight[row] * (1.0 - rows.less[rows.y[row]])
-        slack = 0.0
-        for c in range(k):
-            slack += p[c] * (1.0 - p[c])
+        y, p, weight = rows.y[row], work.p[row], rows.weight[row] * (1.0 - rows.less[rows.y[row]])
         for m in range(SKETCHES):
-            total = -work.signs[m, rows.y[row]]
-            for c in range(k):
-                total += work.signs[m, c] * p[c]
-            work.slopes[row, m] = weight * total
-        work.slopes[row, SKETCHES] = weight * slack
+            work.slopes[row, m] = weight * (dot(work.signs[m], p, k) - work.signs[m, y])
+        work.slopes[row, SKETCHES] = weight * slack(p, k)
+
+
+@summing_kernel
+def slack(p, k):
+    total = 0.0
+    for c in range(k):
+        total += p[c] * (1.0 - p[c])
+    return total
 
 
 @bare_kernel
@@ -262,6 +265,8 @@ def take_bins(bins, edges, stored, n_rows):
         bins[row] = 0
     for b in range(BINS - 1):
         edge = edges[b]
+        if edge == np.inf:
+            break
         for row in range(n_rows):
             bins[row] += stored[row] > edge
 
@@ -276,12 +281,15 @@ def grow(columns, thresholds, work, n_drawn, n_rows):
         columns[at] = NONE
     for level in range(DEPTH):
         first = 1 << level
-        add_up(work, first, n_rows)
+        for i in range(first):
+            work.best[i] = SAME
         for j in range(0, n_drawn, AT_ONCE):
             fill_histograms(work, j, first, n_rows)
+            if j == 0:
+                add_up(work, first)
             for own in range(min(AT_ONCE, n_drawn - j)):
                 for i in range(first):
-                    cut_best(work, own, j + own, i)
+                    cut_best(work, own, first, j + own, i)
         for i in range(first):
             if work.best[i] > SAME:
                 columns[first + i] = work.drawn[cut[i, 0]]
@@ -293,72 +301,53 @@ def grow(columns, thresholds, work, n_drawn, n_rows):
 
 
 @bare_kernel
-def add_up(work, first, n_rows):
-    """Sums over the rows of each node of a level."""
+def add_up(work, first):
+    """Sums over the rows of each node of a level: all bins of the first column."""
     for i in range(first):
-        work.best[i] = SAME
         for m in range(SKETCHES + 1):
             work.sums[i, m] = 0.0
-    for row in range(n_rows):
-        i = work.node[row] - first
-        if i >= 0:
-            for m in range(SKETCHES + 1):
-                work.sums[i, m] += work.slopes[row, m]
+            for b in range(BINS):
+                work.sums[i, m] += work.histograms[i * BINS + b, m]
 
 
 @bare_kernel
 def fill_histograms(work, j, first, n_rows):
     """Those of AT_ONCE columns from number j on: sums for the one are on their way while another's begin."""
-    histograms, slopes, node = work.histograms, work.slopes, work.node
-    h0, h1, h2, h3 = histograms[0], histograms[1], histograms[2], histograms[3]
+    histograms, slopes, node, size = work.histograms, work.slopes, work.node, first * BINS
     b0, b1, b2, b3 = work.bins[j], work.bins[j + 1], work.bins[j + 2], work.bins[j + 3]
-    for i in range(AT_ONCE):
-        for at in range(first):
-            for b in range(BINS):
-                for m in range(SKETCHES + 1):
-                    histograms[i, at, b, m] = 0.0
+    for cell in range(AT_ONCE * size):
+        for m in range(SKETCHES + 1):
+            histograms[cell, m] = 0.0
     for row in range(n_rows):
-        at = node[row] - first
-        if at >= 0:
-            slope = slopes[row]
-            add_slopes(h0[at, b0[row]], slope)
-            add_slopes(h1[at, b1[row]], slope)
-            add_slopes(h2[at, b2[row]], slope)
-            add_slopes(h3[at, b3[row]], slope)
-
-
-@small_kernel
-def add_slopes(sums, slope):
-    """All at once: read, add, write."""
-    s0, s1, s2, s3 = slope[0], slope[1], slope[2], slope[3]
-    a0, a1, a2, a3 = sums[0], sums[1], sums[2], sums[3]
-    sums[0], sums[1], sums[2], sums[3] = a0 + s0, a1 + s1, a2 + s2, a3 + s3
+        cell = (np.int64(node[row]) - first) * BINS
+        if cell >= 0:
+            add_four(histograms, cell + b0[row], slopes, row)
+            add_four(histograms, cell + size + b1[row], slopes, row)
+            add_four(histograms, cell + 2 * size + b2[row], slopes, row)
+            add_four(histograms, cell + 3 * size + b3[row], slopes, row)
 
 
 @bare_kernel
-def cut_best(work, own, j, i):
-    """Node i of a level is cut by column j if that is better than by those before it."""
-    histogram, sums = work.histograms[own, i], work.sums[i]
-    whole = 0.0
-    for m in range(SKETCHES):
-        whole += sums[m] * sums[m]
-    whole /= sums[SKETCHES] + RIDGE
-    s0 = s1 = s2 = h = 0.0  # on the left
+def cut_best(work, own, first, j, i):
+    """Node i of a level of `first` nodes is cut by column j if that is better than by those before it."""
+    start, sums, left = (own * first + i) * BINS, work.sums[i], work.left
+    histogram, gain = work.histograms[start : start + BINS], left[SKETCHES + 1]
+    s0 = s1 = s2 = h = 0.0
+    for b in range(BINS):
+        s0, s1, s2 = s0 + histogram[b, 0], s1 + histogram[b, 1], s2 + histogram[b, 2]
+        h += histogram[b, 3]
+        left[0, b], left[1, b], left[2, b], left[3, b] = s0, s1, s2, h
+    s0, s1, s2, h = sums[0], sums[1], sums[2], sums[3]
+    whole = (s0 * s0 + s1 * s1 + s2 * s2) / (h + RIDGE)
+    for b in range(BINS):
+        own_part = left[0, b] * left[0, b] + left[1, b] * left[1, b] + left[2, b] * left[2, b]
+        rest = (s0 - left[0, b]) ** 2 + (s1 - left[1, b]) ** 2 + (s2 - left[2, b]) ** 2
+        gain[b] = own_part / (left[3, b] + RIDGE) + rest / (h - left[3, b] + RIDGE) - whole
     for b in range(BINS - 1):
         if work.edges[j, b] == np.inf:
             break
-        s0 += histogram[b, 0]
-        s1 += histogram[b, 1]
-        s2 += histogram[b, 2]
-        h += histogram[b, 3]
-        rest = sums[3] - h
-        if h < LIGHTEST or rest < LIGHTEST:
-            continue
-        left = s0 * s0 + s1 * s1 + s2 * s2
-        right = (sums[0] - s0) ** 2 + (sums[1] - s1) ** 2 + (sums[2] - s2) ** 2
-        gain = left / (h + RIDGE) + right / (rest + RIDGE) - whole
-        if gain > work.best[i] + SAME:
-            work.best[i] = gain
+        if gain[b] > work.best[i] + SAME and left[3, b] >= LIGHTEST and h - left[3, b] >= LIGHTEST:
+            work.best[i] = gain[b]
             work.cut[i, 0], work.cut[i, 1] = j, b
 
 
@@ -368,21 +357,28 @@ def put_in(refits, work, rows, tree, n_rows, k):
     votes, leaf = refits.votes[tree], work.leaf
     for at in range(NODES):
         for c in range(k):
-            leaf[at, c, 0] = leaf[at, c, 1] = 0.0
+            leaf[at, 0, c] = leaf[at, 1, c] = 0.0
     for row in range(n_rows):
-        p, sums = work.p[row], leaf[work.node[row]]
+        g, h = leaf[work.node[row], 0], leaf[work.node[row], 1]
         weight = rows.weight[row] * (1.0 - rows.less[rows.y[row]])
-        for c in range(k):
-            sums[c, 0] += weight * p[c]
-            sums[c, 1] += weight * p[c] * (1.0 - p[c])
-        sums[rows.y[row], 0] -= weight
+        add_slopes(g, h, work.p[row], weight, k)
+        g[rows.y[row]] -= weight
     for at in range(NODES):
         for c in range(k):
-            step = -RATE * leaf[at, c, 0] / (leaf[at, c, 1] + RIDGE)
+            step = -RATE * leaf[at, 0, c] / (leaf[at, 1, c] + RIDGE)
             votes[at, c] = min(max(step, -BOUND), BOUND)
     for row in range(n_rows):
+        said, vote = refits.said[row], votes[work.node[row]]
         for c in range(k):
-            refits.said[row, c] += votes[work.node[row], c]
+            said[c] += vote[c]
+
+
+@fused_kernel
+def add_slopes(g, h, p, weight, k):
+    for c in range(k):
+        own = weight * p[c]
+        g[c] += own
+        h[c] += own * (1.0 - p[c])
 
 
 def check_refits(refits: Refits, shared: Any) -> None:

@@ -89,6 +89,29 @@ def squared_distance(x, mean, inverse):
 
 
 @summing_kernel
+def known_part(x, mean, inverse):
+    """Half of sum_c (x_c - mean_c)^2 inverse_c - log inverse_c over the at most MANY columns that are not missing."""
+    total, exponents, product = 0.0, 0, 1.0
+    for c in range(mean.size):
+        known = (inverse[c] > 0.0) & (x[c] == x[c])
+        total += (x[c] - mean[c]) ** 2 * inverse[c] if known else 0.0
+        bits = float_bits(inverse[c] if known else 1.0) - HALF_BITS
+        exponents += bits >> 52
+        product *= bits_float((bits & MANTISSA) + HALF_BITS)
+    return 0.5 * (total - exponents * LN2 - log(product))
+
+
+@bare_kernel
+def known_parts(x, mean, inverse):
+    """`known_part` of any number of columns."""
+    total = 0.0
+    for start in range(0, mean.size, MANY):
+        stop = min(start + MANY, mean.size)
+        total += known_part(x[start:stop], mean[start:stop], inverse[start:stop])
+    return total
+
+
+@summing_kernel
 def log_product(factors):
     """Sum of the logs of at most MANY positive numbers; 0 stands for a number left out.
 
@@ -123,10 +146,7 @@ def bayes_score(forest, i, row, x, missing):
         if n:
             score -= 0.5 * squared_distance(x, mean, inverse)
     else:
-        score = log(forest.rows[row].mass)
-        for c in range(n):
-            if x[c] == x[c] and inverse[c] > 0.0:
-                score -= 0.5 * ((x[c] - mean[c]) ** 2 * inverse[c] - log(inverse[c]))
+        score = log(forest.rows[row].mass) - known_parts(x, mean, inverse)
     if forest.offset.size == 1:
         return score
     extra = LAPLACE * forest.unit[i]

@@ -17,7 +17,7 @@ from onlineboost._compile.random import COLUMNS, uniform
 from onlineboost.trees.state import HIGH, LOW, MEAN, SQUARES, WEIGHT
 
 N_THRESHOLDS = 10
-LANES = 12  # thresholds are worked on side by side, in whole vectors; the last two are never looked at
+LANES = 16  # thresholds are worked on side by side, in whole vectors; the last six are never looked at
 N_WORK = 4
 SAME_MERIT = 1e-9  # bits; merits that differ by less differ by rounding alone
 

@@ -81,33 +81,11 @@ def fetch_leaf(forest, far, near):
 
 @summing_kernel
 def squared_distance(x, mean, inverse):
-    """sum_c (x_c - mean_c)^2 inverse_c."""
+    """sum_c (x_c - mean_c)^2 inverse_c; what is missing adds nothing."""
     total = 0.0
     for c in range(mean.size):
-        total += (x[c] - mean[c]) ** 2 * inverse[c] if inverse[c] > 0.0 else 0.0  # an infinite square times 0 is NaN
-    return total
-
-
-@summing_kernel
-def known_part(x, mean, inverse):
-    """Half of sum_c (x_c - mean_c)^2 inverse_c - log inverse_c over the at most MANY columns that are not missing."""
-    total, exponents, product = 0.0, 0, 1.0
-    for c in range(mean.size):
-        known = (inverse[c] > 0.0) & (x[c] == x[c])
+        known = (inverse[c] > 0.0) & (x[c] == x[c])  # an infinite square times 0 is NaN
         total += (x[c] - mean[c]) ** 2 * inverse[c] if known else 0.0
-        bits = float_bits(inverse[c] if known else 1.0) - HALF_BITS
-        exponents += bits >> 52
-        product *= bits_float((bits & MANTISSA) + HALF_BITS)
-    return 0.5 * (total - exponents * LN2 - log(product))
-
-
-@bare_kernel
-def known_parts(x, mean, inverse):
-    """`known_part` of any number of columns."""
-    total = 0.0
-    for start in range(0, mean.size, MANY):
-        stop = min(start + MANY, mean.size)
-        total += known_part(x[start:stop], mean[start:stop], inverse[start:stop])
     return total
 
 
@@ -141,12 +119,13 @@ def bayes_score(forest, i, row, x, missing):
     n = forest.n_numeric
     stat = forest.stats[forest.rows[row].stat]
     mean, inverse = stat[MEAN * n : (MEAN + 1) * n], stat[INVERSE * n : (INVERSE + 1) * n]
-    if not missing:
-        score = forest.rows[row].prior
-        if n:
-            score -= 0.5 * squared_distance(x, mean, inverse)
-    else:
-        score = log(forest.rows[row].mass) - known_parts(x, mean, inverse)
+    score = forest.rows[row].prior
+    if n:
+        score -= 0.5 * squared_distance(x, mean, inverse)
+    if missing:
+        for c in range(n):
+            if x[c] != x[c] and inverse[c] > 0.0:
+                score -= 0.5 * log(inverse[c])  # which `prior` has counted
     if forest.offset.size == 1:
         return score
     extra = LAPLACE * forest.unit[i]

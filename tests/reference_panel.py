@@ -16,6 +16,7 @@ import reference
 from onlineboost._compile.random import EAGER, FREQUENCY, uniform
 from onlineboost.panel import columns, combiner, least_squares, neighbours, panel, remembered
 from onlineboost.panel import eager_trees as eager
+from reference_additive import Additive
 from reference_refits import RefittedTrees, softmax
 
 # ------------------------------------------------------------------------------------------------------ dense rows
@@ -379,7 +380,8 @@ class Panel:
         self.memory = []  # (values, y, weight) of all rows
         self.said = []  # scores of all rows
         self.refits = RefittedTrees(seed)
-        first = [1.0 / 7.0] * 7 + [0.1]
+        self.additive = Additive(n_numeric, n_nominal)
+        first = [1.0 / 7.0] * 7 + [0.1, 0.0, 0.0]
         self.newton = Newton(first, ridge=combiner.PANEL_RIDGE)
         self.slow = Newton(first, combiner.SLOW_FADE, combiner.PANEL_RIDGE)
         self.shares = np.array([0.5, 0.5])  # of both
@@ -404,6 +406,7 @@ class Panel:
         for tree in self.trees:
             tree.move(j, factor, shift)
         self.refits.move(j, factor, shift)
+        self.additive.move(j, factor, shift, moved)
 
     def ask(self, x, k):
         """The votes for a row of k classes; what the members say is kept for `learn`."""
@@ -423,6 +426,9 @@ class Panel:
         voices += map(logits_of_scores, self.now)
         voices.append(logits_of(self.refits.distribution((self.values, self.folded), k), 0.001))
         voices.append(logits_of(self.naive_bayes(prior, k), 0.001))
+        n = self.dense.n_numeric
+        sums = self.additive.distributions(self.values[:n], self.there[:n], x[n:], k)
+        voices += [logits_of(p, 0.001) for p in sums[::2]]
         self.logits = np.array(voices)
         self.parts = np.array([newton.combine(self.logits)[1] for newton in (self.newton, self.slow)])
         self.p = self.shares @ self.parts
@@ -528,6 +534,8 @@ class Panel:
             tree.learn(self.memory, len(self.memory) - 1, self.columns.pull)
         remembered = [(values, said, *row) for (values, *row), said in zip(self.memory, self.said, strict=True)]
         self.refits.learn(remembered, len(self.values), len(self.now[0]))
+        dense = [values for values, _, _ in self.memory]
+        self.additive.learn(y, weight, dense, self.columns.pull, self.columns.variance, self.dense.owners)
         self.columns.learn(self.values, self.there, y, weight)
         self.scores.learn(self.folded, [True] * len(self.folded), y, weight)
         t = len(self.memory)

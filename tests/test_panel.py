@@ -119,7 +119,7 @@ def test_a_whole_run_is_that_of_the_twin(change):
     want = reference.run(twin, past, plain(X), [names.index(label) for label in y], weight)
     assert said == [None if code is None else names[code] for code in want]
     np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-4)
-    np.testing.assert_allclose(list(clf.voices_.values())[8:], twin.newtons[0].beta, atol=1e-3)
+    np.testing.assert_allclose(list(clf.voices_.values())[10:], twin.newtons[0].beta, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.end.slow.beta, twin.newtons[1].beta, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.end.mixture.share, twin.share, atol=1e-3)
     np.testing.assert_allclose(clf._model.chain.end.mixture.lost, twin.lost, rtol=1e-3)
@@ -437,5 +437,5 @@ def test_it_learns_what_trees_find_hard():
 def test_voices_are_named_and_count():
     X, y = number_stream(200)
     voices = OnlineBoostClassifier(10).fit(X, y).voices_
-    assert len(voices) == 8 + 3 + 5
+    assert len(voices) == 10 + 3 + 5
     assert all(abs(beta) <= BOUND for beta in voices.values())

@@ -29,11 +29,12 @@ class Row(NamedTuple):
 
     values: np.ndarray  # float64 (columns,) the dense row
     there: np.ndarray  # float64 (columns,) 0 where a value is missing
+    codes: np.ndarray  # float64 (nominal,) the nominal values as they came; NaN: missing
     z: np.ndarray  # float64 (columns,) the dense row in units of its spread, if there is a scale
     folded: np.ndarray  # float64 (scores,) scores of least squares, as columns
     sums: np.ndarray  # float64 (3, columns or scores) for whoever needs it
     prior: np.ndarray  # float64 (k,) frequencies of the classes so far, in a panel with a combiner
-    rules: np.ndarray  # int64 (1,) how members of such a panel speak: see `panel.RULES`
+    rules: np.ndarray  # int64 (1,) how members of such a panel speak: see `state.RULES`
 
 
 @MEMBER.optional

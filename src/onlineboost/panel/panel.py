@@ -53,7 +53,6 @@ from onlineboost.panel.remembered import RECENT
 from onlineboost.panel.state import ALONE, MEMBERS, NAMES, own_sizes, parts_of
 
 REACH = 8.0  # of the votes that the chain starts from
-RULES = 2  # how members speak, and are combined: 1 in panels of older files, which go on as they did
 
 
 class PanelWork(NamedTuple):
@@ -86,6 +85,7 @@ def new_panel_work(panel: Any, k: int) -> PanelWork:
     row = Row(
         np.zeros(n),
         np.zeros(n),
+        np.zeros(len(panel.shared.stats.dense.place)),
         np.zeros(n),
         np.zeros(2 * FOLD),
         np.zeros((3, max(n, 2 * FOLD))),
@@ -127,6 +127,8 @@ def ask_members(panel, x, k, work):
     shared, row, stats = panel.shared, work.row, panel.shared.stats
     n = stats.used[COLUMNS]
     densify(stats.dense, stats.seed, x, stats.columns.total.mean, n, row.values, row.there)
+    for q in range(row.codes.size):
+        row.codes[q] = x[stats.dense.offset + q]
     prepare_each(shared, work.shared, shared, row, n, k)
     say_each(panel.members, work.members, work.said, shared, row, n, k)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from onlineboost.contracts.schema import Field, Grown, f8, i8, leaves, part
 from onlineboost.contracts.state import bytes_with, check, made, require, resized, sizes_of, values
+from onlineboost.panel.additive import ADDITIVE
 from onlineboost.panel.bayes import BAYES, NAIVE_BAYES
 from onlineboost.panel.columns import COLUMNS, N_CLASSES, ROWS, VALUES, WIDE, ColumnStats
 from onlineboost.panel.combiner import PANEL_RIDGE, Newton, ResetTest, new_newton
@@ -30,7 +31,7 @@ from onlineboost.panel.refits import REFITS
 from onlineboost.panel.remembered import LAST_ROWS
 
 # In the order in which they are asked and learn. Eager trees last: their leaves are then at hand when they learn.
-MEMBERS = (BAYES, LINEAR, COSINES, NEIGHBOURS, REFITS, EAGER)
+MEMBERS = (BAYES, ADDITIVE, LINEAR, COSINES, NEIGHBOURS, REFITS, EAGER)
 
 STATS = Part("stats", ColumnStats, field=OUTSIDE)
 SHARED = (STATS, SCALE, SCORES, LAST_ROWS)
@@ -38,6 +39,7 @@ SHARED = (STATS, SCALE, SCORES, LAST_ROWS)
 MOST_COLUMNS = 150  # dense columns
 FEWEST_NOMINAL = 22  # of them for nominal values, whatever the number of numeric columns
 NUMBERS_OF_ROWS = 1 << 31  # that trees tell apart
+RULES = 3  # which members speak, and how: panels of older files have 1 or 2, and go on as they did
 
 State = TypeVar("State", bound=tuple[Any, ...])  # a panel, or a member by itself
 
@@ -90,7 +92,7 @@ def panel_of(name: str, members: Sequence[Part]) -> Any:
         "newton": Annotated[Newton, part(voices=voices)],
         "slow": Annotated[Newton, part(voices=voices, since=2)],
         "shares": Annotated[np.ndarray, f8(2, low=0.0, high=1.0, default=(1.0, 0.0), since=2)],  # of both
-        "rules": Annotated[np.ndarray, i8(1, low=1, high=2, default=1, since=2)],  # see panel.RULES
+        "rules": Annotated[np.ndarray, i8(1, low=1, high=RULES, default=1, since=2)],
     }
     kind = _named(name, {**own, **combiners, "alarm": ResetTest})
     PARTS[kind] = Parts(SHARED, tuple(members))
@@ -134,7 +136,7 @@ def new_panel(n_numeric: int, n_nominal: int, seed: int, kind: Any = Panel) -> P
     before = [voice for member in parts.members if member.field.since == 1 for voice in member.voices]
     first[before] = 1.0 / len(before)
     first[NAIVE_BAYES] = 0.1
-    panel.shares[:], panel.rules[0] = 0.5, 2
+    panel.shares[:], panel.rules[0] = 0.5, RULES
     return panel._replace(newton=new_newton(first.tolist(), PANEL_RIDGE), slow=new_newton(first.tolist(), PANEL_RIDGE))
 
 

@@ -1,0 +1,295 @@
+"""Sums over columns, over pairs and over triples of columns: logistic regression on tables of cells.
+
+Each column has a bin for a row: a nominal value, or which of BINS quantiles a number is between. A group of columns
+has a cell for every combination of bins that turns up, and a cell has a vote for every class. They are added up:
+
+    v1 = bias + votes of the row's cell of each column
+    v2 = v1 + bias + votes of its cell of each pair
+    v3 = v2 + bias + votes of its cell of each triple
+
+Two voices say softmax(v1) and softmax(v3). Each of the three sums learns what the one before it leaves over, by one
+Newton step in each of its cells, with p = softmax(v):
+
+    h_c += w p_c (1 - p_c), LONGEST at most        vote_c -= w (p_c - 1[c = y]) / (h_c + r)
+
+with r of RIDGES for columns, pairs and triples: the more cells there are, the less one of them is believed. Pairs and
+triples are those of the CHOSEN columns that tell most of the classes by themselves. Bins of numbers are half as fine
+for pairs, and a quarter for triples. Quantiles and choice are taken anew now and then, from what is remembered.
+
+Cells are found by a hash. The table of those of pairs and triples grows with the rows, by linear hashing (Litwin 1980):
+a new cell begins as a copy of the one that its combinations shared so far.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from onlineboost._compile.jit import bare_kernel, small_kernel
+from onlineboost._compile.random import child_key
+from onlineboost.contracts.schema import f4, i4, part
+from onlineboost.panel.columns import CONSTANT, HUGE, ROOM, ROWS, moved
+from onlineboost.panel.combiner import softmax
+from onlineboost.panel.member import MEMBER, Part
+from onlineboost.panel.remembered import RECENT
+
+SINGLES, PAIRS, TRIPLES = range(3)
+ORDERS = 3
+BINS = 16
+CHOSEN = 8  # columns in pairs and triples
+RIDGES = (3.0, 5.0, 8.0)  # r
+LONGEST = 1000.0
+BOUND = 20.0  # no vote of a cell is larger
+OWN = 4096  # cells of single columns
+FIRST, PER_ROW = 64, 8  # cells of pairs and triples at first, and for each of the first RECENT rows
+SOONEST = 32  # rows before quantiles are taken for the first time: then after twice as many, or RECENT more
+NONE = -1
+NO_EDGE = 1e30
+VOICES = {8: "single columns", 9: "pairs and triples"}
+SINCE = 3  # rules of the panel that has them
+
+
+class Additive(NamedTuple):
+    """Cells, each with votes and h, and what they are cells of."""
+
+    bias: Annotated[np.ndarray, f4(ORDERS, 2, "classes", low=-BOUND, high=ROOM * LONGEST)]
+    own: Annotated[np.ndarray, f4(OWN, 2, "classes", low=-BOUND, high=ROOM * LONGEST)]
+    groups: Annotated[np.ndarray, f4("cells", 2, "classes", low=-BOUND, high=ROOM * LONGEST)]
+    edges: Annotated[np.ndarray, f4("numeric", BINS - 1, low=-HUGE, high=ROOM * NO_EDGE, default=NO_EDGE)]
+    chosen: Annotated[np.ndarray, i4(CHOSEN, low=NONE, default=NONE)]
+
+
+class AdditiveWork(NamedTuple):
+    """Scratch for one row."""
+
+    bins: np.ndarray  # int64 (columns of the stream,)
+    keys: np.ndarray  # int64 (CHOSEN,) hashes
+    cells: np.ndarray  # int64 (cells of a row,)
+    stops: np.ndarray  # int64 (ORDERS,) where those of each order end
+    votes: np.ndarray  # float64 (k,)
+    p: np.ndarray  # float64 (ORDERS, k)
+    slope: np.ndarray  # float64 (k,)
+    curve: np.ndarray  # float64 (k,)
+    sorted: np.ndarray  # float32 (recent,) numbers of a column
+    told: np.ndarray  # float64 (columns of the stream,) how much each tells of the classes
+
+
+def new_additive_work(additive: Additive, sizes: Mapping[str, int]) -> AdditiveWork:
+    k, width = sizes["classes"], sizes["width"]
+    cells = width + math.comb(CHOSEN, 2) + math.comb(CHOSEN, 3)
+    keys, stops = np.zeros(CHOSEN, np.int64), np.zeros(ORDERS, np.int64)
+    bins, cells_of_row, told = np.zeros(width, np.int64), np.zeros(cells, np.int64), np.zeros(width)
+    votes, p, slope, curve = np.zeros(k), np.zeros((ORDERS, k)), np.zeros(k), np.zeros(k)
+    return AdditiveWork(
+        bins, keys, cells_of_row, stops, votes, p, slope, curve, np.zeros(sizes["recent"], np.float32), told
+    )
+
+
+@bare_kernel
+def start(additive, shared, first, stop):
+    dense = shared.stats.dense
+    if first == 0:
+        for i in range(CHOSEN):
+            additive.chosen[i] = i if i < dense.n_numbers + dense.place.shape[0] else NONE
+
+
+@bare_kernel
+def move(additive, shared, j, n, k, factor, shift):
+    for b in range(BINS - 1):
+        if additive.edges[j, b] < NO_EDGE:
+            additive.edges[j, b] = moved(additive.edges[j, b], factor, shift)
+
+
+@bare_kernel
+def say(additive, work, said, shared, row, n, k):
+    """Probabilities."""
+    if row.rules[0] < SINCE:
+        for c in range(k):
+            said[0, c] = said[1, c] = 1.0 / k
+        return
+    take_bins(additive, work, shared.stats.dense, row)
+    find_cells(additive, work, shared.stats)
+    at = 0
+    for c in range(k):
+        work.votes[c] = 0.0
+    for order in range(ORDERS):
+        table = additive.own if order == SINGLES else additive.groups
+        add_votes(work.votes, additive.bias[order, 0], k)
+        while at < work.stops[order]:
+            add_votes(work.votes, table[work.cells[at], 0], k)
+            at += 1
+        softmax(work.votes, k, work.p[order])
+    for c in range(k):
+        said[0, c], said[1, c] = work.p[SINGLES, c], work.p[TRIPLES, c]
+
+
+@small_kernel
+def add_votes(votes, cell, k):
+    for c in range(k):
+        votes[c] += cell[c]
+
+
+@bare_kernel
+def take_bins(additive, work, dense, row):
+    """From 1 on; 0: missing."""
+    m = dense.n_numbers
+    for j in range(m):
+        work.bins[j] = 0
+        if row.there[j] > 0.0:
+            work.bins[j] = 1
+            for b in range(BINS - 1):
+                work.bins[j] += 1 if row.values[j] > additive.edges[j, b] else 0
+    for q in range(row.codes.size):
+        work.bins[m + q] = int(row.codes[q]) + 1 if row.codes[q] >= 0.0 else 0
+
+
+@bare_kernel
+def find_cells(additive, work, stats):
+    """Cells of the row: of single columns, pairs and triples."""
+    keys, chosen, n_numbers = work.keys, additive.chosen, stats.dense.n_numbers
+    n_cells, n_chosen, at = cells_after(stats.used[ROWS]), 0, 0
+    span = span_of(n_cells)
+    for column in range(n_numbers + stats.dense.place.shape[0]):
+        work.cells[at] = child_key(ORDERS * column, work.bins[column]) % OWN
+        at += 1
+    work.stops[SINGLES] = at
+    while n_chosen < CHOSEN and chosen[n_chosen] != NONE:
+        n_chosen += 1
+    for order in range(PAIRS, ORDERS):
+        for i in range(n_chosen):
+            keys[i] = key_of(chosen[i], work.bins[chosen[i]], order, n_numbers)
+        for i in range(n_chosen):
+            for j in range(i):
+                if order == PAIRS:
+                    work.cells[at] = place(keys[i] ^ keys[j], n_cells, span)
+                    at += 1
+                else:
+                    for m in range(j):
+                        work.cells[at] = place(keys[i] ^ keys[j] ^ keys[m], n_cells, span)
+                        at += 1
+        work.stops[order] = at
+
+
+@small_kernel
+def key_of(column, bin_, order, n_numbers):
+    """A hash of a column and its bin, of those that are used for groups of this order."""
+    if column < n_numbers and bin_ > 0:
+        bin_ = ((bin_ - 1) >> order) + 1
+    return child_key(ORDERS * column + order, bin_)
+
+
+@small_kernel
+def cells_after(t):
+    """Cells of groups after t rows."""
+    return FIRST + PER_ROW * min(t, RECENT)
+
+
+@small_kernel
+def span_of(n):
+    """The largest power of two up to n."""
+    span = 1
+    while 2 * span <= n:
+        span *= 2
+    return span
+
+
+@small_kernel
+def place(key, n, span):
+    """One of n cells."""
+    at = key & (2 * span - 1)
+    return at if at < n else at - span
+
+
+@bare_kernel
+def learn(additive, work, shared, row, n, k, y, weight):
+    """Of what `say` has said; the row is among those that are remembered now."""
+    if row.rules[0] < SINCE:
+        return
+    at, t = 0, shared.stats.used[ROWS]
+    for order in range(ORDERS):
+        table, p = additive.own if order == SINGLES else additive.groups, work.p[order]
+        for c in range(k):
+            work.slope[c] = weight * (p[c] - (1.0 if c == y else 0.0))
+            work.curve[c] = weight * p[c] * (1.0 - p[c])
+        ridge = RIDGES[order] * max(weight, 1.0)
+        take_step(additive.bias[order], work, k, ridge)
+        while at < work.stops[order]:
+            take_step(table[work.cells[at]], work, k, ridge)
+            at += 1
+    n_cells = cells_after(t)
+    for new in range(n_cells, cells_after(t + 1)):
+        shared_so_far = new - span_of(new)
+        for i in range(2):
+            for c in range(k):
+                additive.groups[new, i, c] = additive.groups[shared_so_far, i, c]
+    if t + 1 >= SOONEST and ((t + 1) & t == 0 or (t + 1) % RECENT == 0):
+        take_edges(additive, work, shared, min(t + 1, RECENT))
+        choose(additive, work, shared.stats, n)
+
+
+@small_kernel
+def take_step(cell, work, k, ridge):
+    for c in range(k):
+        h = min(np.float64(cell[1, c]) + work.curve[c], LONGEST)
+        vote = np.float64(cell[0, c]) - work.slope[c] / (h + ridge)
+        cell[0, c], cell[1, c] = min(max(vote, -BOUND), BOUND), h
+
+
+@bare_kernel
+def take_edges(additive, work, shared, n_rows):
+    """Quantiles of the numbers that are remembered."""
+    for j in range(shared.stats.dense.n_numbers):
+        sort(shared.neighbours.values[j], n_rows, work.sorted)
+        for b in range(1, BINS):
+            additive.edges[j, b - 1] = work.sorted[b * n_rows // BINS]
+
+
+@small_kernel
+def sort(values, n, out):
+    """values[:n] in order, by Shell's method."""
+    for i in range(n):
+        out[i] = values[i]
+    gap = 1
+    while gap < n:
+        gap = 3 * gap + 1
+    while gap > 1:
+        gap //= 3
+        for i in range(gap, n):
+            value, at = out[i], i
+            while at >= gap and out[at - gap] > value:
+                out[at] = out[at - gap]
+                at -= gap
+            out[at] = value
+
+
+@bare_kernel
+def choose(additive, work, stats, n):
+    """The columns of largest eta^2, all values of a nominal one together."""
+    told, columns, m = work.told, stats.columns, stats.dense.n_numbers
+    n_columns = m + stats.dense.place.shape[0]
+    for column in range(n_columns):
+        told[column] = 0.0
+    for j in range(n):
+        column = j if j < m else m + stats.dense.owner[j]
+        told[column] += columns.pull[j] * math.sqrt(max(columns.variance[j], CONSTANT))
+    for i in range(min(CHOSEN, n_columns)):
+        best = 0
+        for column in range(n_columns):
+            if told[column] > told[best]:
+                best = column
+        additive.chosen[i] = best
+        told[best] = -1.0
+
+
+MEMBER.implement(Additive, start, move, say, learn)
+ADDITIVE = Part(
+    "additive",
+    Additive,
+    VOICES,
+    new_additive_work,
+    field=part(since=3),
+    sizes={"cells": lambda sizes: FIRST + PER_ROW * sizes["recent"]},
+)

@@ -102,10 +102,10 @@ def swapped_stream(n, change, seed=0):
     return X, y, weight
 
 
-@pytest.mark.parametrize("change", [None, 150])
+@pytest.mark.parametrize("change", [None, 200])
 def test_a_whole_run_is_that_of_the_twin(change):
     """Panel, boosted trees and the last combiner; classes turn up on the way, or the panel has to begin anew."""
-    X, y, weight = mixed_stream(60, seed=5) if change is None else swapped_stream(200, change)
+    X, y, weight = mixed_stream(60, seed=5) if change is None else swapped_stream(250, change)
     tree = HoeffdingTree(grace_period=15, tie_threshold=0.4)
     clf = OnlineBoostClassifier(5, learner=tree, weight_scale=(0.7, 3.0), restart="never", random_state=SEED)
     fresh_clf = OnlineBoostClassifier(**clf.get_params(deep=False)).partial_fit(X[:1], y[:1])

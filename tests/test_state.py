@@ -285,7 +285,7 @@ class Drift(NamedTuple):
     rows: Annotated[np.ndarray, f4("recent", "columns")]
 
 
-VOICES = Grown(7, 8, 9)
+VOICES = Grown(7, 8, 10, 11)
 
 
 @bare_kernel
@@ -303,7 +303,7 @@ def say_drift(drift, own, said, shared, row, n, k):
 def test_a_voice_that_is_added_to_the_panel_is_new_in_older_files(changed, tmp_path):
     """Its state is as that of a new one, the combiner does not hear it yet, and what others have learned is there."""
     MEMBER.implement(Drift, say=say_drift, start=start_drift)
-    drift = Part("drift", Drift, {8: "drift"}, field=part(since=3))
+    drift = Part("drift", Drift, {10: "drift"}, field=part(since=4))
     wider = panel_of("WiderPanel", [*MEMBERS, drift])
     path = FOLDER / "format-1" / "online-boost, half.olb"
     then = onlineboost.load(path)._model.chain.panel.state
@@ -317,8 +317,8 @@ def test_a_voice_that_is_added_to_the_panel_is_new_in_older_files(changed, tmp_p
     assert now.members.drift.level.tolist() == [1.0] * len(then.shared.stats.class_seen)
     assert now.members.drift.rows[0].tolist() == [1.0 + j for j in range(len(then.shared.scale.scale))]
     np.testing.assert_array_equal(now.newton.beta, np.append(then.newton.beta, 0.0))
-    np.testing.assert_array_equal(now.newton.A[:8, :8], then.newton.A)
-    assert now.newton.A[8].tolist() == [0.0] * 8 + [PANEL_RIDGE]  # as in a panel that is new
+    np.testing.assert_array_equal(now.newton.A[:10, :10], then.newton.A)
+    assert now.newton.A[10].tolist() == [0.0] * 10 + [PANEL_RIDGE]  # as in a panel that is new
     learned = bits(now)
     assert all(
         learned[name] == value for name, value in bits(then).items() if not name.startswith(("newton.", "slow."))
@@ -345,14 +345,14 @@ def test_an_older_panel_goes_on_bit_for_bit_beside_a_voice_more_that_says_nothin
     leaves.cache_clear()
     try:
         new = onlineboost.load(path)
-        assert new._model.chain.panel.state.newton.beta[7:].tolist() == [0.0, 0.0]
+        assert new._model.chain.panel.state.newton.beta[7:].tolist() == [0.0] * 4
         assert go_on(new, HALF, ROWS, block=70) == want
         new.save(tmp_path / "new.olb")
         again = onlineboost.load(tmp_path / "new.olb")
         assert bits(again._model.chain.panel.state.newton) == bits(new._model.chain.panel.state.newton)
         then, now = old._model.chain.panel.state.newton, new._model.chain.panel.state.newton
         assert now.beta.tolist() == [*then.beta.tolist(), 0.0]
-        np.testing.assert_array_equal(now.A[:8, :8], then.A)
+        np.testing.assert_array_equal(now.A[:10, :10], then.A)
     finally:
         monkeypatch.undo()
         leaves.cache_clear()

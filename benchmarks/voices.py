@@ -48,7 +48,7 @@ MEMBERS = {  # not there at all, by their names in the list of panel/state.py
     "linear": ("LINEAR",),
     "cosines": ("COSINES",),
     "least squares": ("LINEAR", "COSINES"),
-    "columns, pairs and triples": ("ADDITIVE",),
+    "columns and groups": ("ADDITIVE",),
 }
 VOICES = {"nearest": 1, "nearest 10": 2, "nearest 12": 3, "linear as a voice": 4, "cosines as a voice": 5}  # silent
 VARIANTS = (WHOLE, *MEMBERS, *VOICES)

@@ -231,7 +231,7 @@ def test_a_voice_is_left_out_by_a_change_of_the_sources():
             assert text != sources[name]
             compile(text, name, "exec")
     fewer = voices.changed("least squares", sources)["state.py"]
-    assert "MEMBERS = (BAYES, NEIGHBOURS, REFITS, EAGER,)\n" in fewer
+    assert "MEMBERS = (BAYES, ADDITIVE, NEIGHBOURS, REFITS, EAGER,)\n" in fewer
     with pytest.raises(ValueError, match="0 times"):
         voices.replaced("a = 1", "^b", "")
 

@@ -171,7 +171,8 @@ def rounds(names: list[str], mulan: Path | None, seeds: int) -> Iterator[tuple[s
 def main(mulan: Path | None, streams: str | None, chosen: str | None, seeds: int) -> None:
     names = streams.split(",") if streams else [*(MULAN if mulan is not None else MADE | ATTRIBUTES)]
     for model in (AdaBoostOLM(2), HoeffdingTree(), OnlineBoostClassifier(2)):
-        warm_up(model)
+        if chosen is None or "binary" in chosen:
+            warm_up(model)
     boost(0)(np.zeros((2, 1)), np.eye(2, dtype=int))
     found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
     for name, seed, stream in rounds(names, mulan, seeds):

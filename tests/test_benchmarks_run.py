@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -588,7 +589,39 @@ def test_sets_stay_within_their_bounds_against_adversaries():
     assert "exceeded 0 times" in told, told
 
 
-def test_learning_from_actions_stands_beside_labels(tmp_path):
+def test_multilabel_reads_files_of_mulan_and_measures_after_the_train_file(tmp_path):
+    (tmp_path / "emotions").mkdir()
+    rng = np.random.default_rng(0)
+    for part, rows in (("train", 60), ("test", 40)):
+        x, noise = rng.random((rows, 1)), rng.random((rows, 6))
+        Y = np.column_stack([x > 0.3, x > 0.7, noise[:, 2:] > 0.8]).astype(int)
+        head = "\n".join(f"@attribute a{j} numeric" for j in range(7))
+        lines = [",".join(map(str, [own[0], *labels])) for own, labels in zip(x.tolist(), Y.tolist(), strict=True)]
+        (tmp_path / "emotions" / f"emotions-{part}.arff").write_text("\n".join([head, "@data", *lines]))
+    asked = ("--mulan", tmp_path, "--streams", "emotions", "--seeds", 1, "--systems", "adaptive,base")
+    rows = [line.split() for line in run("multilabel", *asked).splitlines() if line.startswith("emotions 0")]
+    assert [row[2] for row in rows] == ["adaptive", "adaptive,", "base"]
+    learned, _, rates = (float(row[-7]) for row in rows)
+    assert 0.0 < learned < rates < 0.5
+
+
+def test_bandit_vw_shows_it_only_whether_its_action_was_right(tmp_path, monkeypatch, capsys):
+    learned = []
+    vw = SimpleNamespace(predict=lambda row: [0.2, 0.7, 0.1], learn=learned.append)
+    fake = SimpleNamespace(pyvw=SimpleNamespace(Workspace=lambda options: vw))
+    monkeypatch.setitem(sys.modules, "vowpalwabbit", fake)
+    (tmp_path / "rows").write_text("1\ta:1\n0\ta:2\n" * 20)
+    monkeypatch.setattr(sys, "argv", ["", str(tmp_path / "rows"), "3", "0.1", "0", "0"])
+    importlib.import_module("bandit_vw").main()
+    said = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [likeliest for likeliest, _ in said] == ["1", "0"] * 20
+    for row, (_, right), label in zip(learned, said, [1, 0] * 20, strict=True):
+        action, cost, p = row.split(" |x ")[0].split(":")
+        assert (int(action) - 1 == label) == (cost == "0") == (right == "1")
+        assert float(p) == [0.2, 0.7, 0.1][int(action) - 1]
+
+
+def test_bandit_compares_actions_with_labels(tmp_path):
     out = tmp_path / "out.jsonl"
     told = run("bandit", "--streams", "balance", "--models", "olm", "--rows", 100, "--out", out).splitlines()
     assert [line.split()[3:5] for line in told[1:]] == [["olm", "full"], ["olm", "bandit"], ["olm", "unbiased"]]

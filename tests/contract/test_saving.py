@@ -20,6 +20,7 @@ from onlineboost.files.fields import kind_of
 from onlineboost.files.files import Room, take
 from onlineboost.files.files import frozen as frozen_copy
 from onlineboost.files.states import HOLDS, STATES
+from onlineboost.registry import BESIDE
 from onlineboost.storage import CannotSave, ForeignModelFile
 
 every_setting = pytest.mark.parametrize("kind", every_kind(), ids=str)
@@ -252,4 +253,4 @@ def test_what_a_model_holds_is_listed(kind):
             assert known in STATES.by_kind, f"{known} is not in files/states.py"
             todo += STATES.by_kind[known].take(state).values()
     assert len(met) >= 7
-    assert {entry for entry in lookup.names()} == set(HOLDS)
+    assert {*lookup.names(), *(entry.name for entry in BESIDE)} == set(HOLDS)

@@ -65,8 +65,9 @@ def log_density(values, mass, mean, squares, mean_of_all, spread, n):
     total = 0.0
     for j in range(n):
         z = values[j] - (mass[j] * mean[j] + MEAN_ROWS * mean_of_all[j]) / (mass[j] + MEAN_ROWS)
-        v = (squares[j] + VARIANCE_ROWS * spread[j]) / (mass[j] + VARIANCE_ROWS) + TINY * spread[j]
-        one = max(-0.5 * z * z / v - 0.5 * log(v / spread[j]), LEAST_LOG)
+        whole = spread[j] if spread[j] > 0.0 else 1.0
+        v = (squares[j] + VARIANCE_ROWS * whole) / (mass[j] + VARIANCE_ROWS) + TINY * whole
+        one = max(-0.5 * z * z / v - 0.5 * log(v / whole), LEAST_LOG)
         total += one if spread[j] > 0.0 else 0.0
     return total
 

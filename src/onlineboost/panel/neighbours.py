@@ -55,7 +55,7 @@ class Nearest(NamedTuple):
 class NeighboursWork(NamedTuple):
     """Scratch for one row."""
 
-    distance: np.ndarray  # float32 (recent, and up to a whole stretch) squared
+    distance: np.ndarray  # float32 (recent, up to a whole stretch, and a bound) squared
     bits: np.ndarray  # int32, the same memory: whole numbers are compared several at a time, in the same order
     lows: np.ndarray  # int32 (groups,) the least of each group
     lanes: np.ndarray  # int64 (LANES + 1,) groups of a stretch that are looked at
@@ -73,7 +73,7 @@ class NeighboursWork(NamedTuple):
 def new_neighbours_work(recent: int, columns: int, most: int = MANY) -> NeighboursWork:
     """To find up to `most` of them."""
     stretches = -(-recent // STRETCH)
-    distance = np.empty(stretches * STRETCH, np.float32)
+    distance = np.empty(stretches * STRETCH + 1, np.float32)
     return NeighboursWork(
         distance,
         distance.view(np.int32),
@@ -275,7 +275,9 @@ def place(work, found, most, row, square):
 @bare_kernel
 def gather(work, n, bound):
     """Rows that are no farther than `bound` by the columns that have been added, in work.near; returns how many."""
-    n_near, limit = 0, (int(np.float32(bound).view(np.int32)) if bound < FAR else FAR_BITS) + 1
+    last = work.distance.size - 1
+    work.distance[last] = np.float32(min(bound, FAR))
+    n_near, limit = 0, work.bits[last] + 1
     for stretch in range((n + STRETCH - 1) // STRETCH):
         n_lanes = lanes_below(work, stretch, limit)
         if n_lanes > 0:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import llvmlite.binding
@@ -249,6 +250,10 @@ def test_what_a_handler_raises_while_a_kernel_is_loaded_goes_on_and_spoils_nothi
     assert raised == struck
     assert len(raised) > 60
     assert not caplog.text
+    other = threading.Thread(target=_jit.kernel(twice), args=(2,), daemon=True)
+    other.start()
+    other.join(60)
+    assert not other.is_alive(), "the compiler's lock was not given back: no other thread can compile"
     assert (file.stat().st_mtime_ns, file.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
 
 

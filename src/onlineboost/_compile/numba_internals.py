@@ -182,7 +182,7 @@ class EntryKernel(CPUDispatcher):
 
     def compile(self, sig: Any) -> Any:
         context: Any = self.targetctx
-        with global_compiler_lock, Interrupt() as interrupt:
+        with Interrupt() as interrupt, global_compiler_lock:  # nothing strikes while it takes the lock
             codegen, collects = context.codegen(), gc.isenabled()
             library, machine = codegen._library_class, codegen._tm
             _held.append(interrupt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +32,24 @@ def check_labels(y: Any, whose: str) -> np.ndarray:
     elif isinstance(y, list | tuple):
         y = as_array(y)
     return column_or_1d(y, warn=True)  # type: ignore[no-any-return]
+
+
+def check_classes(classes: Any, whose: str) -> np.ndarray:
+    """Labels given in advance: a list, an array or a set."""
+    if isinstance(classes, Set):  # in an order that is the same in every process
+        classes = sorted(classes, key=lambda label: (type(label).__name__, str(label)))
+    if isinstance(classes, str | bytes | Mapping) or not hasattr(classes, "__len__"):
+        raise DataError(f"classes must be a list, an array or a set of labels, got {classes!r}")
+    return check_labels(classes, whose)
+
+
+def check_classes_known(model: Model, classes: Any, whose: str) -> None:
+    """An error if `classes`, given again, has labels that are not known."""
+    if late := model.labels.read(check_classes(classes, whose))[1]:
+        raise ValueError(
+            f"classes names {next(iter(late))!r}, which this model has not met: it is for the first call. Leave it "
+            f"out: new labels are learned as they come"
+        )
 
 
 class OneLabel:
@@ -150,11 +169,8 @@ def note_change(clf: Any, name: str, old: Any, new: Any) -> None:
 def ready_to_learn(clf: Any, classes: Any = None) -> Model:
     """`ready`, if the settings are those that learning began with, and so are the `classes` of a later call."""
     model = ready(clf)
-    if classes is not None and (late := model.labels.read(check_labels(classes, type(clf).__name__))[1]):
-        raise ValueError(
-            f"classes names {next(iter(late))!r}, which this model has not met: it is for the first call. Leave it "
-            f"out: new labels are learned as they come"
-        )
+    if classes is not None:
+        check_classes_known(model, classes, type(clf).__name__)
     for name, old in clf.__dict__.get("_begun_", {}).items():
         raise ValueError(
             f"{name} was changed from {old!r} to {getattr(clf, name)!r} after learning began, which takes "

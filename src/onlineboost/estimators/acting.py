@@ -39,7 +39,8 @@ class Act(NamedTuple):
 def draw(clf: Any, x: Input, exploration: float | str, classes: Any) -> Act:
     """An action for one row; changes nothing."""
     is_number = isinstance(exploration, int | float | np.number) and not isinstance(exploration, bool)
-    if not (is_number and 0 <= exploration <= 1) and not (isinstance(exploration, str) and exploration == "auto"):
+    good = 0 <= exploration <= 1 if is_number else isinstance(exploration, str) and exploration == "auto"  # type: ignore[operator]
+    if not good:
         raise ValueError(f'exploration must be "auto" or a share of the rounds in [0, 1], got {exploration!r}')
     with clf._lock().reading():
         if "_model" not in clf.__dict__:

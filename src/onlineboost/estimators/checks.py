@@ -58,6 +58,11 @@ class OneLabel:
     given = staticmethod(check_labels)
 
     @staticmethod
+    def is_blank(y: Any) -> bool:
+        """Whether a row with it teaches nothing as long as no label is known."""
+        return False
+
+    @staticmethod
     def read(labels: Labels, y: Any) -> tuple[np.ndarray, dict[Any, int]]:
         """Codes, and new labels: `Labels.read`."""
         return labels.read(y)

@@ -115,6 +115,8 @@ def learn_row(
                 told.note(clf._model, 0)
             return  # as if absent
         if not hasattr(clf, "_model"):
+            if clf._reading.is_blank(y):
+                return
             table = first_row(x, clf.columns, clf.categorical_features)
             check_columns(clf, table, reset=True)
             model = _begin(clf, table, None)

@@ -45,7 +45,9 @@ def draw(clf: Any, x: Input, exploration: float | str, classes: Any) -> Act:
     with clf._lock().reading():
         if "_model" not in clf.__dict__:
             labels, row = _fixed(Labels(_given(classes, type(clf).__name__), True)), _first(clf, x)
-            seed = seed_of(clf.random_state) if isinstance(clf.random_state, int | np.integer) else 0
+            clf._check_settings()
+            is_drawn = clf.random_state is None or hasattr(clf.random_state, "randint")  # when learning begins
+            seed = 0 if is_drawn else seed_of(clf.random_state)
             predicted, t = -1, 1
         else:
             model, desk = ready(clf), clf.__dict__.get("_desk_")

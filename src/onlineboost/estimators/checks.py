@@ -56,6 +56,7 @@ class OneLabel:
     """How labels are read: one for each row."""
 
     given = staticmethod(check_labels)
+    one_each = True
 
     @staticmethod
     def is_blank(y: Any) -> bool:
@@ -133,6 +134,12 @@ def seed_of(random_state: Any) -> int:
             raise ValueError(f"random_state must not be negative, got {random_state}")
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def check_one_label(clf: Any) -> None:
+    """An error if rows have several labels."""
+    if not clf._reading.one_each:
+        raise ValueError(f"a {type(clf).__name__} says a set of labels for each row, not one: use it from Python")
 
 
 def check_row(clf: Any, x: Any, y: Any) -> None:

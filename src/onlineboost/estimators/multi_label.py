@@ -32,6 +32,8 @@ FOLLOWED = {name: COMBINERS[name] for name in ("hedge", "best", "last")}
 class SetOfLabels(OneLabel):
     """How labels are read: any number for each row."""
 
+    one_each = False
+
     @staticmethod
     def given(y: Any, whose: str) -> Any:
         return label_sets(y)

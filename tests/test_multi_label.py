@@ -394,6 +394,29 @@ def test_columns_may_turn_up_and_labels_come_late():
         clf.predict_set([[1.0, 2.0]])
 
 
+def test_fit_drops_the_rows_that_wait():
+    X, sets, _ = stream(60)
+    clf = boost().partial_fit(X, sets).limit_pending(2)
+    tickets = [clf.predict_pending(x).ticket for x in X[:3].tolist()]
+    clf.fit(X, sets)
+    assert (clf.n_pending_, clf.n_dropped_) == (0, 3)
+    with pytest.raises(DataError, match="was dropped"):
+        clf.learn_pending(tickets[2], {"a"})
+
+
+def test_potentials_are_within_the_limit():
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    clf = MultiLabelBoost(100, gamma=0.1).partial_fit(X, [{1}, {2}, {3}, {4}])
+    assert clf.nbytes_by_part_["potentials"] == clf._model.chain.booster.psi.nbytes > 600_000
+    for many in ({"classes": range(300)}, {}):
+        clf = MultiLabelBoost(100, gamma=0.1, memory_limit="40MB")
+        with pytest.raises(ValueError, match="memory_limit of 40,000,000 bytes is too small"):
+            clf.partial_fit(X, [range(300), {1}, {2}, {3}], **many)
+        assert not hasattr(clf, "_model")
+    with pytest.raises(ValueError, match="300 classes"):
+        MultiLabelBoost(2000, gamma=0.1).partial_fit(X, [range(300), {1}, {2}, {3}])
+
+
 def test_labels_read_from_sets_are_in_one_order():
     assert label_sets([{"b", "a", 2, 10}]).rows[0] == [2, 10, "a", "b"]
 

@@ -156,8 +156,10 @@ class MultiLabelBoost(BoosterClassifier):
         if "_model" not in fresh.__dict__:
             raise DataError("no row that counts has a label: there is nothing to learn")
         with self._lock().writing():
-            for name in ("_begun_", "_pending", "_desk_", "feature_names_in_"):
+            for name in ("_begun_", "_desk_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
+            if "_pending" in self.__dict__:
+                self.__dict__["_pending"] = self.__dict__["_pending"].emptied()
             settings = self.get_params(deep=False)
             self.__dict__.update({name: value for name, value in fresh.__dict__.items() if name not in settings})
         return self

@@ -190,6 +190,45 @@ def test_a_bad_log_is_named():
         doubly_robust_value([1.0], [0.5], [2], [[1.0, 0.0]], [[1.0, 0.0]])
 
 
+@pytest.mark.parametrize(
+    ("policy", "expected", "words"),
+    [
+        ([[1.0, 0.0]], [[np.nan, 0.0]], "expected must have finite numbers"),
+        ([[np.nan, 0.0]], [[1.0, 0.0]], "policy must have probabilities"),
+        ([[5.0, -4.0]], [[1.0, 0.0]], "policy must have probabilities"),
+        ([[1.0, 1.0]], [[1.0, 0.0]], "the sum of each row is 1"),
+    ],
+)
+def test_a_policy_is_probabilities(policy, expected, words):
+    with pytest.raises(DataError, match=words):
+        doubly_robust_value([1.0], [0.5], [0], policy, expected)
+    with pytest.raises(DataError, match="policy must have probabilities"):
+        ips_value([1.0], [0.5], [2.0])
+    for nothing in ([], 1.0):
+        with pytest.raises(DataError, match="each action taken"):
+            ips_value(nothing, 0.5, 1.0)
+
+
+@pytest.mark.parametrize("names", [("a", 1, 2), (True, "x", 3), ((0, 1), (0, 2), (0, 3)), ("1", "2", "3")], ids=str)
+def test_simulated_feedback_knows_labels_of_any_type_however_written(names):
+    codes = np.random.default_rng(2).integers(3, size=150)
+    X = codes[:, None] + 0.1 * np.arange(150.0)[:, None] % 0.5
+    told = BanditFeedback(HoeffdingTree(grace_period=20), 0.2)
+    told.test_then_train(X, [names[code] for code in codes], classes=[1, 2, 3] if names[0] == "1" else list(names))
+    assert told.rounds == 150
+    assert told.accuracy > 0.5
+    said, p = told.test_then_train(X[:0], [], proba=True)
+    assert len(said) == 0
+    assert p.shape == (0, 3)
+    with pytest.raises(DataError, match="unknown label 'new'"):
+        told.test_then_train(X[:1], ["new"])
+    with pytest.raises(DataError, match="2 rows and y has 1"):
+        told.test_then_train(X[:2], [names[0]])
+    assert told.rounds == 150
+    with pytest.raises(TypeError, match="no late labels, nor weights"):
+        prequential(BanditFeedback(HoeffdingTree()), X, codes, delay=3)
+
+
 def test_run_with_bandit_feedback(tmp_path):
     call = CliRunner().invoke
     small = ["run", "balance", "--limit", "150", "--learners", "3"]

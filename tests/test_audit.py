@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from onlineboost import AdaBoostOLM, load_dataset, prequential
+from onlineboost import AdaBoostOLM, HoeffdingTree, load_dataset, prequential
 from onlineboost.data.table import Table
 from onlineboost.evaluation import MajorityClass, Result
 
@@ -80,6 +80,30 @@ def test_rows_of_which_nothing_was_said_are_left_out():
     assert [gap.rows for gap in everywhere] == [500] * 3
     rest = a_result(p[100:], y[100:], [0, 1, 2]).audit(X[100:])
     assert everywhere == [gap for gap in rest if gap.column == "in all rows"]
+
+
+def test_tiny_weights_are_no_weights():
+    table, y, p = drawn(np.random.default_rng(2), 400, 3)
+    plain = a_result(p, y, [0, 1, 2]).audit(table)
+    tiny = a_result(p, y, [0, 1, 2], np.full(400, 1e-200)).audit(table)
+    assert [gap.z for gap in tiny] == pytest.approx([gap.z for gap in plain])
+    of_one_row = a_result(p, y, [0, 1, 2], np.where(np.arange(400) < 200, 1.0, 1e-200)).audit(table)
+    assert all(np.isfinite(gap.z) for gap in of_one_row)
+
+
+def test_labels_that_are_written_alike_are_one_class():
+    X = np.random.default_rng(3).normal(size=(400, 2))
+    low = X[:, 0] < 0.0
+    mixed = np.array(["b" if own else "1" if b % 2 else 1 for b, own in enumerate(low)], object)
+    clf = HoeffdingTree(sets=True)
+    result, want = prequential(clf, X, mixed, sets=0.9), prequential(HoeffdingTree(), X, low, sets=0.9)
+    assert result.accuracy == want.accuracy
+    assert result.coverage == want.coverage
+    assert [gap.z for gap in result.audit(X)] == pytest.approx([gap.z for gap in want.audit(X)])
+    as_text, as_numbers = (prequential(clf.snapshot(), X, [("b" if own else one) for own in low]) for one in ("1", 1))
+    assert as_text.accuracy == as_numbers.accuracy > 0.9
+    given = prequential(HoeffdingTree(), X, low.astype(int).astype(str), classes=[0, 1])
+    assert given.accuracy == want.accuracy
 
 
 def test_without_probabilities_it_says_what_it_needs():

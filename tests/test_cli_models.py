@@ -214,6 +214,15 @@ def test_show_runs_no_pickle(tmp_path):
     assert "pickled weak learners" in told(call("predict", tmp_path / "model.olb", "-"))
 
 
+def test_a_model_of_several_labels_is_for_python(tmp_path, sources):
+    onlineboost.MultiLabelBoost(2).partial_fit([[0.0], [1.0]], [{"a"}, {"b"}]).save(tmp_path / "model.olb")
+    assert call("show", tmp_path / "model.olb").exit_code == 0
+    words = "says a set of labels for each row, not one"
+    assert words in told(call("predict", tmp_path / "model.olb", sources["csv"]))
+    assert words in told(call("serve", tmp_path / "live", "--start-from", tmp_path / "model.olb"))
+    assert not (tmp_path / "live").exists()
+
+
 def test_an_unfitted_model_shows_and_does_not_predict(tmp_path, sources):
     onlineboost.OzaBoost(4).save(tmp_path / "model.olb")
     assert json.loads(call("show", tmp_path / "model.olb", "--json").stdout)["rows learned"] == 0

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -214,6 +215,37 @@ def test_an_error_leaves_it_as_it_was():
 
 
 @pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (np.array([["a", "b"]]), "row 0: an indicator holds 0 and 1, got .*'a'"),
+        (np.array([[1, None]], object), "row 0: an indicator holds 0 and 1, got None for 1"),
+        (np.ma.array([[1, 0]], mask=[[False, True]]), "row 0: an indicator holds 0 and 1, got masked for 1"),
+        (pd.DataFrame({"a": pd.array([None], "boolean")}), "row 0: an indicator holds 0 and 1, got <NA> for 'a'"),
+        ([[0, 1, 0]], "row 0: .* is a row of an indicator: give the rows as one matrix"),
+        ([np.array([0, 1, 0])], "row 0: .* is a row of an indicator"),
+        ([np.array([True, False])], "row 0: .* is a row of an indicator"),
+        (np.zeros((1, 2, 2)), "(?s)row 0: .* is no set of labels: labels are text, numbers or tuples"),
+        ([[["a"]]], "row 0: .* is no set of labels: labels are text, numbers or tuples"),
+        ([{"a": "no"}], "row 0: a mapping holds True and False, got 'no' for 'a'"),
+        ([{"a": np.nan}], "row 0: a mapping holds True and False, got nan for 'a'"),
+    ],
+    ids=range(11),
+)
+def test_labels_that_cannot_be_meant_are_refused(bad, words):
+    X, sets, _ = stream(50)
+    clf = boost().partial_fit(X, sets)
+    before = state(clf)
+    with pytest.raises(DataError, match=words):
+        clf.partial_fit(X[:1], bad)
+    if isinstance(bad, list):
+        with pytest.raises(DataError, match=words.replace("row 0:", "the row:")):
+            clf.learn_one(X[0].tolist(), bad[0])
+    assert state(clf) == before
+    with pytest.raises(DataError, match="in the sets of labels: row 2: the label is missing"):
+        clf.partial_fit(X[:3], [{"a", "b"}, {"c"}, {None}])
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("gamma", 0.0),
@@ -275,6 +307,32 @@ def test_rows_without_a_label_before_the_first_are_left_out():
     assert boost().predict_one([1.0]) == set()
 
 
+def test_rows_before_the_first_label_are_left_out_late_in_iterators_and_by_weight():
+    late, clf = boost(), boost()
+    tickets = [late.predict_pending([float(b)]) for b in range(3)]
+    assert tickets[0].label == set()
+    for ticket, own in zip(tickets, [set(), {"a"}, {"b"}], strict=True):
+        late.learn_pending(ticket.ticket, own)
+    clf.partial_fit([[0.0], [1.0], [2.0]], iter([set(), {"a"}, {"b"}]))
+    assert state(late) == state(clf)
+    assert late.n_samples_seen_ == 2
+    assert late.predict_pending([1.0]).label == late.predict_one([1.0])
+    assert boost().learn_one([0.0], iter("ab")).classes_.tolist() == ["a", "b"]
+    weighted = boost().partial_fit([[3.0], [0.0], [1.0], [2.0]], [{"z"}, [], {"a"}, {"b"}], sample_weight=[0, 1, 1, 1])
+    assert state(weighted) == state(clf)
+
+
+def test_an_indicator_cut_into_blocks_makes_no_difference():
+    rng = np.random.default_rng(4)
+    X, Y = rng.normal(size=(80, 3)), (rng.random((80, 5)) < 0.3).astype(int)
+    Y[:, 4] = 0
+    whole, cut = boost().partial_fit(X, Y), boost()
+    for b in range(0, 80, 8):
+        cut.partial_fit(X[b : b + 8], Y[b : b + 8])
+    assert state(whole) == state(cut)
+    np.testing.assert_array_equal(whole.feature_importances_, cut.feature_importances_)
+
+
 def test_rows_without_a_pair_teach_how_many_labels_there_are():
     X = np.random.default_rng(0).normal(size=(400, 2))
     nothing = boost().partial_fit(X, [["a", "b"], *[[]] * 399])
@@ -293,6 +351,13 @@ def test_fixed_labels_and_fit():
     again = clf.fit(X, sets)
     assert again is clf
     assert state(clf) == state(clone(clf).partial_fit(X, sets))
+    before = state(clf)
+    with pytest.raises(DataError, match="no row that counts has a label"):
+        clf.fit(X, [[]] * 100)
+    assert state(clf) == before
+    assert boost().partial_fit(X[:1], [{"a"}], classes={"b", "a"}).classes_.tolist() == ["a", "b"]
+    frame = pa.table({"q": [1, 0], "p": [1, 1]})
+    assert boost().partial_fit(X[:2], frame).classes_.tolist() == ["p", "q"]
 
 
 def test_the_threshold_follows_f1():
@@ -327,6 +392,29 @@ def test_columns_may_turn_up_and_labels_come_late():
     assert clf.feature_names_in_.tolist() == ["x", "z"]
     with pytest.raises(NotImplementedError, match="gives a set of labels"):
         clf.predict_set([[1.0, 2.0]])
+
+
+def test_fit_drops_the_rows_that_wait():
+    X, sets, _ = stream(60)
+    clf = boost().partial_fit(X, sets).limit_pending(2)
+    tickets = [clf.predict_pending(x).ticket for x in X[:3].tolist()]
+    clf.fit(X, sets)
+    assert (clf.n_pending_, clf.n_dropped_) == (0, 3)
+    with pytest.raises(DataError, match="was dropped"):
+        clf.learn_pending(tickets[2], {"a"})
+
+
+def test_potentials_are_within_the_limit():
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    clf = MultiLabelBoost(100, gamma=0.1).partial_fit(X, [{1}, {2}, {3}, {4}])
+    assert clf.nbytes_by_part_["potentials"] == clf._model.chain.booster.psi.nbytes > 600_000
+    for many in ({"classes": range(300)}, {}):
+        clf = MultiLabelBoost(100, gamma=0.1, memory_limit="40MB")
+        with pytest.raises(ValueError, match="memory_limit of 40,000,000 bytes is too small"):
+            clf.partial_fit(X, [range(300), {1}, {2}, {3}], **many)
+        assert not hasattr(clf, "_model")
+    with pytest.raises(ValueError, match="300 classes"):
+        MultiLabelBoost(2000, gamma=0.1).partial_fit(X, [range(300), {1}, {2}, {3}])
 
 
 def test_labels_read_from_sets_are_in_one_order():
@@ -383,6 +471,25 @@ def test_metrics_are_those_of_scikit_learn():
     assert found.macro_f1 == pytest.approx(f1_score(Y, said, average="macro", sample_weight=weight))
 
 
+@pytest.mark.parametrize(
+    ("Y", "scores", "said", "weight", "words"),
+    [
+        ([1, 0], [0.5, 0.1], [1, 0], None, "of one shape"),
+        ([[1, 0]], [[0.5]], [[1, 0]], None, "of one shape"),
+        ([[1, 0]], [[0.5, 0.1]], [[1]], None, "of one shape"),
+        ([[1, 0]], [[np.nan, 0.1]], [[1, 0]], None, "no score NaN"),
+        ([[1]], [[0.1]], [[1]], None, "2 labels before, and now 1"),
+        ([[1, 0]], [[0.5, 0.1]], [[1, 0]], [-1.0], "not negative"),
+    ],
+)
+def test_bad_rows_are_not_measured(Y, scores, said, weight, words):
+    found = LabelMetrics().update([[1, 0]], [[0.5, 0.1]], [[1, 1]])
+    before = str(found)
+    with pytest.raises(DataError, match=words):
+        found.update(Y, scores, said, weight)
+    assert str(found) == before
+
+
 def test_a_run_predicts_then_learns_in_blocks_of_any_size():
     X, sets, _ = stream(230)
     runs = [prequential_labels(boost(), X, sets, block=block) for block in (1, 50, 1000)]
@@ -390,6 +497,17 @@ def test_a_run_predicts_then_learns_in_blocks_of_any_size():
     assert runs[0].metrics.rows == 230
     assert runs[0].tail.rows == 46
     assert "rank_loss" in str(runs[0])
+    assert prequential_labels(boost(), X, sets, tail=0.0).tail.rows == 0
+    for bad, words in (
+        ({"tail": 2}, "tail must be"),
+        ({"block": 0}, "block must be"),
+        ({"block": -5}, "block must be"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            prequential_labels(boost(), X, sets, **bad)
+    for rows in (sets[:200], [*sets, {"a"}]):
+        with pytest.raises(DataError, match="X has 230 rows and Y has"):
+            prequential_labels(boost(), X, rows)
 
 
 def test_rivers_labels_are_mappings():

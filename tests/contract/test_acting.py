@@ -88,6 +88,22 @@ def test_actions_know_nothing_of_blocks_threads_files_pickles_and_single_rows(ki
 
 
 @every_class
+@both_ways
+def test_rounds_of_weight_0_are_as_if_absent(kind, known):
+    X, told = log(known, n=80)
+    weight = np.tile([1.0, 0.0, 2.0, 0.0, 0.5], 16)
+    with shortened():
+        want = kind.make().partial_fit(
+            X[weight > 0], classes=LABELS, sample_weight=weight[weight > 0], **part(told, weight > 0)
+        )
+        clf = kind.make().partial_fit(X[:47], classes=LABELS, sample_weight=weight[:47], **part(told, slice(47)))
+        clf.partial_fit(X[:0], **part(told, slice(0)))
+        for b in range(47, 80):
+            clf.learn_one(list(X[b]), weight=weight[b], **one(told, b))
+    assert model_state(clf) == model_state(want)
+
+
+@every_class
 def test_actions_are_drawn_as_their_twin_draws_them_and_change_nothing(kind):
     X, codes = number_stream(60, n_classes=3, seed=5)
     X[::7, 1] = np.nan
@@ -135,15 +151,24 @@ def test_bad_outcomes_are_named_and_leave_the_model_as_it_was(kind):
         ({"action": "a", "correct": True, "probability": 0.0}, r"in \(0, 1\]"),
         ({"action": "a", "correct": True, "probability": 1.5}, r"in \(0, 1\]"),
         ({"action": "a", "correct": False, "weight": -1.0}, "weight must be"),
+        ({"action": "a", "correct": True, "probability": 1e-300}, "sample_weight / probability is 1e[+]300"),
+        ({"action": ["a"], "correct": True}, "is no label"),
+        ({"action": "a", "correct": True, "classes": ["a", "e"]}, "unknown label 'e'"),
+        ({"action": "a", "correct": True, "classes": "ab"}, "classes must be a list"),
     ):
         with pytest.raises(ValueError, match=words):
             clf.learn_one(x, **bad)
         assert frozen(clf) == before
-    for exploration in (-0.1, 1.1, "much", None, True):
+    with pytest.raises(ValueError, match="unknown label 'e'"):
+        clf.act_one(x, classes=["a", "e"])
+    for exploration in (-0.1, 1.1, "much", None, True, 10**400):
         with pytest.raises(ValueError, match="exploration must be"):
             clf.act_one(x, exploration)
     with pytest.raises(ValueError, match="160 rows and y has 2"):
         clf.partial_fit(X, action=["a", "b"], correct=[True, False])
     with pytest.raises(ValueError, match="one value for each of the 160 actions"):
         clf.partial_fit(X, action=told["action"], correct=[True])
+    for weight, words in (([1.0], "expected .160,."), (-np.ones(160), "not negative"), (["x"] * 160, "not negative")):
+        with pytest.raises(ValueError, match=words):
+            clf.partial_fit(X, sample_weight=weight, **told)
     assert frozen(clf) == before

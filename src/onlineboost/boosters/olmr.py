@@ -81,6 +81,9 @@ class Olmr(NamedTuple):
         """The gamma for which the weak learning condition, sum_t c . h <= sum_t c . u^Y, holds with equality."""
         return -np.divide(self.vote_cost, self.weights, out=np.zeros(len(self.scale)), where=self.weights != 0.0)
 
+    def tables_of(self, k: int, spare: float) -> np.ndarray | None:
+        return np.broadcast_to(0.0, potential_shape(k, self.n_learners)) if self.gamma else self.psi
+
     def with_labels(self, k: int) -> Any:
         """From here on there are k labels."""
         return self._replace(k=k).completed() if self.psi is None or k != self.k else self
@@ -111,11 +114,15 @@ def pair_draws(k: int, relevant: int, gamma: float) -> tuple[float, float]:
     return q + gamma, q
 
 
+def potential_shape(k: int, n_learners: int) -> tuple[int, int, int]:
+    return k, n_learners + 1, 2 * n_learners + 1
+
+
 def pair_potentials(k: int, n_learners: int, gamma: float, hinge: bool = True) -> np.ndarray:
     """psi_m(d) at [|Y|, m, N + d], for m < N and |d| <= N - m; of Ada.OLMR nothing."""
     if not gamma:
         return np.zeros((0, 0, 0))
-    out = np.zeros((k, n_learners + 1, 2 * n_learners + 1))
+    out = np.zeros(potential_shape(k, n_learners))
     for n in range(1, k):
         out[n] = walk_table(pair_losses(n_learners, hinge), [pair_draws(k, n, gamma)] * n_learners)
     return out

@@ -7,6 +7,7 @@ by nothing that depends on how the stream is cut into blocks, or the chain into 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,11 @@ def fixed_bytes(chain: Chain) -> int:
 
 
 def _table_bytes(chain: Chain) -> int:
-    return array_bytes(getattr(chain.booster, "tables", None))
+    return _bytes_of_tables(chain.booster)
+
+
+def _bytes_of_tables(booster: Any) -> int:
+    return sum(array_bytes(getattr(booster, name, None)) for name in ("tables", "psi"))
 
 
 def _most_bytes(chain: Chain, k: int) -> int:
@@ -103,7 +108,7 @@ class Shares:
         """Count the tables that a booster will have with these classes, if the limit is so small that they matter."""
         for booster in (segment.booster for segment in self.chain.segments[:1]):
             tables = booster.tables_of(self.k, limit - self.least)
-            self.fixed += array_bytes(tables) - array_bytes(getattr(booster, "tables", None))
+            self.fixed += array_bytes(tables) - _bytes_of_tables(booster)
 
     def allot(self, limit: int) -> None:
         """Every tree gets its share of what is left beside the rows at hand and all that is fixed."""

@@ -36,12 +36,14 @@ def predict(model: Path, source: str, out: Path | None, **options: Any) -> None:
     onlineboost predict model.olb events.csv --keep id --target label --out predictions.csv
     onlineboost predict model.olb events.csv --why --label fraud
     """
+    from onlineboost.estimators.checks import check_one_label
     from onlineboost.evaluation.resumable import replacing_text
 
     check_apart(model=model, source=source, out=out)
     if options["label"] is not None and not options["why"]:
         raise click.BadParameter("it goes with --why", param_hint="--label")
     clf = _load(model)
+    check_one_label(clf)
     if "_model" not in clf.__dict__:
         raise ValueError(f"{model}: this model has learned nothing yet: there is nothing to predict with")
     if out is None:

@@ -6,6 +6,8 @@ are labels that come later.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -35,12 +37,14 @@ class LabelSets:
         try:
             found, new = labels.read(object_array(flat))
         except DataError as error:
-            raise DataError(f"in the sets of labels: {error}") from None
+            words = re.sub(r"^row (\d+)", lambda found: f"row {at[int(found[1])]}", str(error))
+            raise DataError(f"in the sets of labels: {words}") from None
         known = labels.names
         sets = np.zeros((len(self), len(known) + len(new)), np.bool_)
         last = np.zeros(len(self), np.int64)
         if len(self):
-            np.maximum.at(last, at, found)
+            turns_up = (found >= len(known)) | (np.arange(len(at)) >= len(self.announced))
+            np.maximum.at(last, at[turns_up], found[turns_up])
         sets[of_row, found[len(self.announced) :]] = True
         codes = last.view(LabelCodes)
         codes.sets = sets
@@ -61,8 +65,8 @@ def label_sets(Y: Any) -> LabelSets:
         raise DataError("Y is None: give the labels of every row, as an indicator matrix or as sets")
     if hasattr(Y, "toarray"):
         Y = Y.toarray()
-    names = [*Y.columns] if hasattr(Y, "columns") else None
-    table = np.asarray(Y) if names is not None or isinstance(Y, np.ndarray) else None
+    names = [*getattr(Y, "column_names", Y.columns)] if hasattr(Y, "columns") else None
+    table = np.asanyarray(Y) if names is not None or isinstance(Y, np.ndarray) else None
     if table is not None and table.ndim == 2:
         return _of_indicator(table, [*range(table.shape[1])] if names is None else names)
     return LabelSets([labels_of(row, f"row {b}") for b, row in enumerate(Y)])
@@ -71,16 +75,39 @@ def label_sets(Y: Any) -> LabelSets:
 def labels_of(row: Any, where: str = "the row") -> list[Any]:
     """The labels of one row; of a mapping those that are true."""
     if isinstance(row, Mapping):
-        return [label for label, own in row.items() if own]
+        for label, own in row.items():
+            if _number(own) not in (0.0, 1.0):
+                raise DataError(f"{where}: a mapping holds True and False, got {own!r} for {label!r}")
+        return [label for label, own in row.items() if _number(own)]
     if isinstance(row, str | bytes) or not isinstance(row, Iterable):
         raise DataError(f"{where}: {row!r} is no set of labels: give a set, a list, or a mapping of label to bool")
     if isinstance(row, set | frozenset):  # in an order that is the same in every process
         return sorted(row, key=lambda label: (type(label).__name__, label if isinstance(label, int) else 0, str(label)))
-    return list(dict.fromkeys(row))
+    labels = list(row)
+    try:
+        distinct = list(dict.fromkeys(labels))
+    except TypeError:
+        raise DataError(f"{where}: {row!r} is no set of labels: labels are text, numbers or tuples") from None
+    bits = all(not isinstance(label, str) and _number(label) in (0.0, 1.0) for label in distinct)
+    if (bits and len(distinct) < len(labels)) or (isinstance(row, np.ndarray) and row.dtype == np.bool_):
+        raise DataError(
+            f"{where}: {row!r} is a row of an indicator: give the rows as one matrix, or a mapping of label to bool"
+        )
+    return distinct
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def _of_indicator(table: np.ndarray, names: Sequence[Any]) -> LabelSets:
-    given = table.astype(np.float64)
+    if table.dtype.kind in "biuf" and not isinstance(table, np.ma.MaskedArray):
+        given = table.astype(np.float64)
+    else:  # None where it is masked
+        given = np.array([_number(value) for value in table.ravel().tolist()]).reshape(table.shape)
     if not np.isin(given, (0.0, 1.0)).all():
         row, column = np.argwhere(~np.isin(given, (0.0, 1.0)))[0]
         raise DataError(f"row {row}: an indicator holds 0 and 1, got {table[row, column]!r} for {names[column]!r}")

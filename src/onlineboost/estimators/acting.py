@@ -10,12 +10,21 @@ import numpy as np
 from onlineboost._compile.system import Interrupt
 from onlineboost.chain.acting import GUESSED, Outcomes, draw_action, guesses, new_acts, rho_of, round_of
 from onlineboost.chain.model import Model
+from onlineboost.chain.weights import MOST_WEIGHT
 from onlineboost.data.columns import check_word, first_row
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError
-from onlineboost.data.labels import Labels, sorted_labels
+from onlineboost.data.labels import Labels, object_array, sorted_labels
 from onlineboost.estimators import learning, single_rows
-from onlineboost.estimators.checks import check_labels, check_weight, ready, seed_of
+from onlineboost.estimators.checks import (
+    check_classes,
+    check_classes_known,
+    check_labels,
+    check_weight,
+    check_weights,
+    ready,
+    seed_of,
+)
 from onlineboost.estimators.single_rows import Input
 
 
@@ -30,15 +39,20 @@ class Act(NamedTuple):
 def draw(clf: Any, x: Input, exploration: float | str, classes: Any) -> Act:
     """An action for one row; changes nothing."""
     is_number = isinstance(exploration, int | float | np.number) and not isinstance(exploration, bool)
-    if exploration != "auto" and not (is_number and 0.0 <= float(exploration) <= 1.0):
+    good = 0 <= exploration <= 1 if is_number else isinstance(exploration, str) and exploration == "auto"  # type: ignore[operator]
+    if not good:
         raise ValueError(f'exploration must be "auto" or a share of the rounds in [0, 1], got {exploration!r}')
     with clf._lock().reading():
         if "_model" not in clf.__dict__:
             labels, row = _fixed(Labels(_given(classes, type(clf).__name__), True)), _first(clf, x)
-            seed = seed_of(clf.random_state) if isinstance(clf.random_state, int | np.integer) else 0
+            clf._check_settings()
+            is_drawn = clf.random_state is None or hasattr(clf.random_state, "randint")  # when learning begins
+            seed = 0 if is_drawn else seed_of(clf.random_state)
             predicted, t = -1, 1
         else:
             model, desk = ready(clf), clf.__dict__.get("_desk_")
+            if not _known(model.labels, classes):
+                check_classes_known(model, classes, type(clf).__name__)
             labels, seed, t = _fixed(model.labels), model.chain.seed, round_of(model.chain.t, model.acts)
             row, label = np.empty((1, len(model.encoder.names))), None
             if desk is not None and desk.reader.names is model.encoder.names and desk.reader.read(x, row):
@@ -54,10 +68,17 @@ def draw(clf: Any, x: Input, exploration: float | str, classes: Any) -> Act:
     return Act(labels.names[code], float(p[code]), labels.by_name(p.tolist()))
 
 
+def _known(labels: Labels, classes: Any) -> bool:
+    """Whether `classes` are none but known ones, at a glance."""
+    return classes is None or (
+        isinstance(classes, list | tuple | np.ndarray) and all(labels.code_of(label) >= 0 for label in classes)
+    )
+
+
 def _given(classes: Any, whose: str) -> np.ndarray:
     if classes is None:
         raise DataError(f"this {whose} does not know yet which actions there are: give all of them as `classes`")
-    return sorted_labels(check_labels(classes, whose))
+    return sorted_labels(check_classes(classes, whose))
 
 
 def _first(clf: Any, x: Input) -> np.ndarray:
@@ -81,9 +102,10 @@ class Told:
     def __init__(self, action: Any, correct: Any, probability: Any, whose: str) -> None:
         self.action = check_labels(action, whose)
         n = len(self.action)
-        self.right = _column("correct", correct, n)
-        if not np.isin(self.right, (0, 1)).all():
+        right = _column("correct", correct, n)
+        if not np.isin(right, (0, 1)).all():
             raise DataError("correct says of each action whether it was right: True or False")
+        self.right = right.astype(bool)
         self.p = None if probability is None else _column("probability", probability, n).astype(np.float64)
         if self.p is not None and not ((self.p > 0.0) & (self.p <= 1.0)).all():
             bad = self.p[~((self.p > 0.0) & (self.p <= 1.0))][0]
@@ -92,10 +114,16 @@ class Told:
     def rows(self, model: Model, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
         """Labels, and weights as they are multiplied with those given. Changes nothing."""
         labels = _fixed(model.labels)
-        self.outcomes = Outcomes(labels.read(self.action)[0], self.right.astype(bool), self.p)
-        codes, weight = self.outcomes.as_rows(model.k, model.chain.seed, round_of(model.chain.t, model.acts))
+        given, codes = check_weights(sample_weight, len(self.action)), labels.read(self.action)[0]
+        there = given > 0.0  # the other rows are as if absent: they are no rounds
+        self.outcomes = Outcomes(codes[there], self.right[there], None if self.p is None else self.p[there])
+        start = round_of(model.chain.t, model.acts)
+        codes[there], weight = self.outcomes.as_rows(model.k, model.chain.seed, start)
         self.learned = np.flatnonzero(weight > 0.0)
-        return labels.of(codes), weight if sample_weight is None else weight * np.asarray(sample_weight, np.float64)
+        given[there] *= weight
+        if self.p is not None and given.max(initial=0.0) > MOST_WEIGHT:
+            raise DataError(f"sample_weight / probability is {given.max():g}, more than {MOST_WEIGHT:g}: too small a p")
+        return labels.of(codes), given
 
     def is_ready(self, model: Model) -> bool:
         """Whether `prepare` has nothing to do."""
@@ -107,7 +135,7 @@ class Told:
 
     def prepare(self, clf: Any, model: Model) -> None:
         """Before these rows are learned."""
-        if self.is_ready(model):
+        if self.is_ready(model) or not len(self.outcomes.right):
             return
         clf.__dict__.pop("_desk_", None)
         if self.p is not None:
@@ -118,8 +146,9 @@ class Told:
 
     def note(self, model: Model, n: int) -> None:
         """`n` of the rows that count have been learned: all, unless Ctrl-C was pressed."""
-        rounds = len(self.right) if n >= len(self.learned) else int(self.learned[n])
-        model.acts = self.outcomes.after(model.acts, rounds, model.k)
+        rounds = len(self.outcomes.right) if n >= len(self.learned) else int(self.learned[n])
+        if rounds:
+            model.acts = self.outcomes.after(model.acts, rounds, model.k)
 
 
 def _column(name: str, given: Any, n: int) -> np.ndarray:
@@ -147,12 +176,14 @@ def learn_outcome(
     def alone(value: Any) -> Sequence[Any] | None:
         return None if value is None else [value]
 
-    outcome = told(y, alone(action), alone(correct), alone(probability), type(clf).__name__)
+    action = action[()] if isinstance(action, np.ndarray) and action.ndim == 0 else action
+    taken = None if action is None else object_array([action])
+    outcome = told(y, taken, alone(correct), alone(probability), type(clf).__name__)
     assert outcome is not None
     check_weight(weight)
     with Interrupt() as interrupt, clf._lock().writing():
         desk, model = clf.__dict__.get("_desk_"), clf.__dict__.get("_model")
-        if desk is not None and model is not None and outcome.is_ready(model):
+        if desk is not None and model is not None and outcome.is_ready(model) and _known(model.labels, classes):
             (label,), (own,) = outcome.rows(model, [weight])
             label = label.item() if isinstance(label, np.generic) else label
             if own > 0.0 and desk.learn(x, label, float(own)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -33,10 +34,34 @@ def check_labels(y: Any, whose: str) -> np.ndarray:
     return column_or_1d(y, warn=True)  # type: ignore[no-any-return]
 
 
+def check_classes(classes: Any, whose: str) -> np.ndarray:
+    """Labels given in advance: a list, an array or a set."""
+    if isinstance(classes, Set):  # in an order that is the same in every process
+        classes = sorted(classes, key=lambda label: (type(label).__name__, str(label)))
+    if isinstance(classes, str | bytes | Mapping) or not hasattr(classes, "__len__"):
+        raise DataError(f"classes must be a list, an array or a set of labels, got {classes!r}")
+    return check_labels(classes, whose)
+
+
+def check_classes_known(model: Model, classes: Any, whose: str) -> None:
+    """An error if `classes`, given again, has labels that are not known."""
+    if late := model.labels.read(check_classes(classes, whose))[1]:
+        raise ValueError(
+            f"classes names {next(iter(late))!r}, which this model has not met: it is for the first call. Leave it "
+            f"out: new labels are learned as they come"
+        )
+
+
 class OneLabel:
     """How labels are read: one for each row."""
 
     given = staticmethod(check_labels)
+    one_each = True
+
+    @staticmethod
+    def is_blank(y: Any) -> bool:
+        """Whether a row with it teaches nothing as long as no label is known."""
+        return False
 
     @staticmethod
     def read(labels: Labels, y: Any) -> tuple[np.ndarray, dict[Any, int]]:
@@ -111,6 +136,12 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def check_one_label(clf: Any) -> None:
+    """An error if rows have several labels."""
+    if not clf._reading.one_each:
+        raise ValueError(f"a {type(clf).__name__} says a set of labels for each row, not one: use it from Python")
+
+
 def check_row(clf: Any, x: Any, y: Any) -> None:
     """An error if `learn_one` would refuse this row or label now; None is not looked at. Changes nothing."""
     desk = clf.__dict__.get("_desk_")
@@ -150,11 +181,8 @@ def note_change(clf: Any, name: str, old: Any, new: Any) -> None:
 def ready_to_learn(clf: Any, classes: Any = None) -> Model:
     """`ready`, if the settings are those that learning began with, and so are the `classes` of a later call."""
     model = ready(clf)
-    if classes is not None and (late := model.labels.read(check_labels(classes, type(clf).__name__))[1]):
-        raise ValueError(
-            f"classes names {next(iter(late))!r}, which this model has not met: it is for the first call. Leave it "
-            f"out: new labels are learned as they come"
-        )
+    if classes is not None:
+        check_classes_known(model, classes, type(clf).__name__)
     for name, old in clf.__dict__.get("_begun_", {}).items():
         raise ValueError(
             f"{name} was changed from {old!r} to {getattr(clf, name)!r} after learning began, which takes "

@@ -28,8 +28,8 @@ from onlineboost.data.frames import rows_of
 from onlineboost.data.labels import Labels, object_array, sorted_labels, stretches
 from onlineboost.estimators import memory
 from onlineboost.estimators.checks import (
+    check_classes,
     check_columns,
-    check_labels,
     check_settles,
     check_weight,
     check_weights,
@@ -115,6 +115,8 @@ def learn_row(
                 told.note(clf._model, 0)
             return  # as if absent
         if not hasattr(clf, "_model"):
+            if clf._reading.is_blank(y):
+                return
             table = first_row(x, clf.columns, clf.categorical_features)
             check_columns(clf, table, reset=True)
             model = _begin(clf, table, None)
@@ -192,7 +194,7 @@ def _begin(clf: Any, X: Any, classes: Any) -> Model:
     encoder = Encoder.settle(X, clf.categorical_features, check_word(clf.columns))
     if encoder.opens == "open":  # columns that have no value yet are left out
         note_columns(clf, encoder.names, named=encoder.named)
-    known = np.empty(0) if classes is None else sorted_labels(check_labels(classes, type(clf).__name__))
+    known = np.empty(0) if classes is None else sorted_labels(check_classes(classes, type(clf).__name__))
     labels = Labels(known, classes is not None)
     columns = Columns(len(encoder.numeric), encoder.sizes)
     chain = clf._new_chain(columns, len(labels.classes), seed_of(clf.random_state))

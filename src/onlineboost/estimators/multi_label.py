@@ -13,6 +13,7 @@ from onlineboost.chain.experts import Combiner
 from onlineboost.chain.model import Model
 from onlineboost.chain.ranking import Ranking
 from onlineboost.chain.segments import Segment
+from onlineboost.data.errors import DataError
 from onlineboost.data.label_sets import LabelSets, label_sets, labels_of
 from onlineboost.data.labels import Labels
 from onlineboost.data.values import weights_of
@@ -31,9 +32,15 @@ FOLLOWED = {name: COMBINERS[name] for name in ("hedge", "best", "last")}
 class SetOfLabels(OneLabel):
     """How labels are read: any number for each row."""
 
+    one_each = False
+
     @staticmethod
     def given(y: Any, whose: str) -> Any:
         return label_sets(y)
+
+    @staticmethod
+    def is_blank(y: Any) -> bool:
+        return not labels_of(y)
 
     @staticmethod
     def read(labels: Labels, y: LabelSets) -> tuple[np.ndarray, dict[Any, int]]:
@@ -146,9 +153,13 @@ class MultiLabelBoost(BoosterClassifier):
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn in one pass, as `partial_fit` does."""
         fresh = clone(self).partial_fit(X, Y, sample_weight=sample_weight)
+        if "_model" not in fresh.__dict__:
+            raise DataError("no row that counts has a label: there is nothing to learn")
         with self._lock().writing():
-            for name in ("_begun_", "_pending", "_desk_", "feature_names_in_"):
+            for name in ("_begun_", "_desk_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
+            if "_pending" in self.__dict__:
+                self.__dict__["_pending"] = self.__dict__["_pending"].emptied()
             settings = self.get_params(deep=False)
             self.__dict__.update({name: value for name, value in fresh.__dict__.items() if name not in settings})
         return self
@@ -167,6 +178,7 @@ class MultiLabelBoost(BoosterClassifier):
         classes : array, optional
             All labels that will ever come, on the first call.
         """
+        Y = label_sets(Y)
         super().partial_fit(X, Y, classes, self._from_first_label(Y, classes, sample_weight))
         return self
 
@@ -189,6 +201,7 @@ class MultiLabelBoost(BoosterClassifier):
             raise ValueError("prediction sets hold one label: MultiLabelBoost says a set of labels by itself")
         self._check_settings()
         above = self.threshold_ if "_model" in self.__dict__ else 0.5 if self.threshold == "f1" else self.threshold
+        Y = label_sets(Y)
         weight = self._from_first_label(Y, classes, sample_weight)
         q = super().test_then_train(X, Y, classes, weight, proba=True)[1]
         said = (q > above).astype(np.int64)
@@ -200,17 +213,16 @@ class MultiLabelBoost(BoosterClassifier):
 
     def learn_one(self, x: Input, y: Any, weight: float = 1.0) -> Self:  # type: ignore[override]
         """Learn one example: y is a set or list of labels, or {label: bool}."""
-        return self if "_model" not in self.__dict__ and not labels_of(y) else super().learn_one(x, y, weight)
+        return super().learn_one(x, labels_of(y), weight)
 
-    def _from_first_label(self, Y: Any, classes: Any, sample_weight: Any) -> Any:
+    def _from_first_label(self, Y: LabelSets, classes: Any, sample_weight: Any) -> Any:
         """Weights with which rows without a label are left out as long as no label is known."""
         if "_model" in self.__dict__ or classes is not None:
             return sample_weight
-        sets = label_sets(Y)
-        first = next((b for b, row in enumerate(sets.rows) if row), len(sets))
-        if not first or sets.announced:
+        weight = weights_of(sample_weight, len(Y))
+        first = next((b for b, row in enumerate(Y.rows) if row and weight[b]), len(Y))
+        if not first or Y.announced:
             return sample_weight
-        weight = weights_of(sample_weight, len(sets))
         weight[:first] = 0.0
         return weight
 

@@ -348,7 +348,7 @@ def predict_pending(clf: Any, x: Input, id: Ticket | None) -> Awaited:
         ticket = clf._lock().learn_at_once(_let_wait, clf, desk, row, own)
         if ticket is not False:
             return Awaited(label, ticket)
-    label = predict_one(clf, x)
+    label = clf.predict_one(x)
     with clf._lock().writing():
         model: Model | None = clf.__dict__.get("_model")
         if model is None or model.encoder.new_columns_of_row(x):

@@ -78,6 +78,7 @@ def audit(probabilities: np.ndarray, y: np.ndarray, classes: Any, X: Any, weight
     labels = list(np.asarray(classes).tolist() if isinstance(classes, np.ndarray) else classes)
     told = probabilities.sum(axis=1) > 0.0
     w = np.where(told, 1.0 if weight is None else weight, 0.0)
+    w = w / max(float(w.max(initial=0.0)), 1e-300)  # a common factor makes no difference: of tiny ones squares are 0
     came = np.stack([np.asarray([each == label for each in y.tolist()]) for label in labels], axis=1)
     p, gaps = probabilities, []
     shown = range(len(labels)) if len(labels) != 2 else [int(came.sum(axis=0).argmin())]
@@ -87,7 +88,7 @@ def audit(probabilities: np.ndarray, y: np.ndarray, classes: Any, X: Any, weight
         mass = max(float(w[mask].sum()), 1e-300)
         for c in shown:
             of_sum = float(variance[mask, c].sum())
-            if of_sum >= LEAST_VARIANCE * float((w[mask] ** 2).mean()):
+            if of_sum > 0.0 and of_sum >= LEAST_VARIANCE * float((w[mask] ** 2).mean()):
                 said, seen = float(w[mask] @ p[mask, c]) / mass, float(w[mask] @ came[mask, c]) / mass
                 z = float(excess[mask, c].sum()) / math.sqrt(of_sum)
                 gaps.append(Gap(column, group, labels[c], int(mask.sum()), said, seen, z))

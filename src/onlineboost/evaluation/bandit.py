@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import rows_of
-from onlineboost.data.labels import object_array, values_of
+from onlineboost.data.labels import Labels, object_array, sorted_labels
 from onlineboost.data.table import Table
+from onlineboost.estimators.checks import check_classes, check_labels
 
 
 @dataclass
@@ -58,14 +59,18 @@ class BanditFeedback:
     def test_then_train(self, X: Any, y: Any, classes: Any = None, *, proba: bool = False) -> Any:
         """Predict, act and learn, row by row; the predictions, with `proba` the probabilities too."""
         table: Any = rows_of(X)
+        labels: Labels = self._labels(classes)
+        codes = labels.read(check_labels(y, type(self).__name__))[0].tolist()
+        if len(table) != len(codes):
+            raise DataError(f"X has {len(table)} rows and y has {len(codes)}: give one label per row")
         columns = (column.tolist() for column in table.columns) if isinstance(table, Table) else None
         rows = table.tolist() if columns is None else map(list, zip(*columns, strict=True))
         said, shares = [], []
-        for b, (x, label) in enumerate(zip(rows, values_of(np.asarray(y)), strict=True)):
+        for b, (x, code) in enumerate(zip(rows, codes, strict=True)):
             act = self.model.act_one(x, self.exploration, classes=classes)
             said.append(self.model.predict_one(x))
             shares.append([*(self.model.predict_proba_one(x) or act.distribution).values()] if proba else [])
-            right = act.action == label
+            right = labels.code_of(act.action) == code
             more = {"probability": act.probability} if self.unbiased else {}
             if self.rounds:
                 self.model.learn_one(x, action=act.action, correct=right, **more)
@@ -75,7 +80,15 @@ class BanditFeedback:
             self.rounds += 1
             self.right += right
         found = object_array(said)
-        return (found, np.array(shares).reshape(len(found), -1)) if proba else found
+        return (found, np.array(shares).reshape(len(found), len(labels.names))) if proba else found
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Not without an action: what the model learns of a row is what came of its own action."""
+        raise TypeError("BanditFeedback learns what came of each action at once: there are no late labels, nor weights")
+
+    def _labels(self, classes: Any) -> Labels:
+        model = self.model.__dict__.get("_model")
+        return Labels(sorted_labels(check_classes(classes, "BanditFeedback")), True) if model is None else model.labels
 
 
 class Value(NamedTuple):
@@ -106,7 +119,7 @@ def ips_value(reward: ArrayLike, probability: ArrayLike, policy: ArrayLike) -> V
     (1.0, 0.58)
     """
     reward, p, policy = _columns(reward=reward, probability=probability, policy=policy)
-    return _value(reward * policy / _positive(p))
+    return _value(reward * _shares(policy) / _positive(p))
 
 
 def doubly_robust_value(
@@ -136,6 +149,10 @@ def doubly_robust_value(
     own, guess, at = np.asarray(policy, np.float64), np.asarray(expected, np.float64), np.asarray(action)
     if own.ndim != 2 or own.shape != guess.shape or len(own) != len(reward):
         raise DataError(f"policy and expected must have a row for each of the {len(reward)} actions, and equal shapes")
+    if not np.isfinite(guess).all():
+        raise DataError("expected must have finite numbers alone")
+    if (abs(_shares(own).sum(axis=1) - 1.0) > 1e-6).any():
+        raise DataError("policy must have probabilities of all actions: the sum of each row is 1")
     if at.shape != reward.shape or at.dtype.kind not in "iu" or not ((at >= 0) & (at < own.shape[1])).all():
         raise DataError(f"action must have one whole number from 0 to {own.shape[1] - 1} for each reward")
     rows = np.arange(len(reward))
@@ -145,7 +162,9 @@ def doubly_robust_value(
 
 def _columns(**given: ArrayLike) -> list[np.ndarray]:
     columns = {name: np.asarray(values, np.float64) for name, values in given.items()}
-    n = len(next(iter(columns.values())))
+    n = next(iter(columns.values())).size
+    if not n:
+        raise DataError("there are no actions: give one value for each action taken")
     for name, values in columns.items():
         if values.shape != (n,) or not np.isfinite(values).all():
             raise DataError(f"{name} must be {n} finite numbers, one for each action taken")
@@ -156,6 +175,12 @@ def _positive(p: np.ndarray) -> np.ndarray:
     if not ((p > 0.0) & (p <= 1.0)).all():
         raise DataError("probability must be that of the action taken, in (0, 1]")
     return p
+
+
+def _shares(policy: np.ndarray) -> np.ndarray:
+    if not ((policy >= 0.0) & (policy <= 1.0)).all():
+        raise DataError("policy must have probabilities, in [0, 1]")
+    return policy
 
 
 def _value(each: np.ndarray) -> Value:

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from onlineboost.data.errors import DataError
 from onlineboost.data.label_sets import indicator, label_sets
+from onlineboost.data.values import weights_of
+from onlineboost.estimators.settings import count
 
 
 def rank_losses(Y: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -64,12 +67,16 @@ class LabelMetrics:
 
     def update(self, Y: Any, scores: Any, said: Any, sample_weight: Any = None) -> LabelMetrics:
         """Count some rows."""
-        Y, said = np.asarray(Y) != 0, np.asarray(said) != 0
-        weight = np.ones(len(Y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        Y, said, scores = np.asarray(Y) != 0, np.asarray(said) != 0, np.asarray(scores, np.float64)
+        if Y.ndim != 2 or not Y.shape == said.shape == scores.shape or np.isnan(scores).any():
+            raise DataError("Y, scores and said must be numbers (rows, labels), of one shape, and no score NaN")
+        if Y.shape[1] < len(self._own):
+            raise DataError(f"there were {len(self._own)} labels before, and now {Y.shape[1]}: give them all")
+        weight = weights_of(sample_weight, len(Y))
         self.rows += weight.sum()
         self._rank += weight @ rank_losses(Y, scores)
         self._depth += weight @ coverages(Y, scores)
-        self._wrong += weight @ (said != Y).mean(axis=1)
+        self._wrong += weight @ (said != Y).sum(axis=1) / max(Y.shape[1], 1)
         self._exact += weight @ (said == Y).all(axis=1)
         own = [weight @ (Y & said), weight @ said, weight @ Y]
         old = (np.pad(sums, (0, Y.shape[1] - len(sums))) for sums in (self._hits, self._said, self._own))
@@ -153,6 +160,10 @@ def prequential_labels(clf: Any, X: Any, Y: Any, *, block: int = 1000, tail: flo
     0.0
     """
     run, rows, asked = LabelRun(), label_sets(Y), []
+    if len(rows) != len(X):
+        raise DataError(f"X has {len(X)} rows and Y has {len(rows)}: give the labels of every row")
+    if count("block", block) and not 0.0 <= tail <= 1.0:
+        raise ValueError(f"tail must be a share of the rows, in [0, 1], got {tail!r}")
     for start in range(0, len(X), block):
         part = slice(start, min(start + block, len(X)))
         x = X.iloc[part] if hasattr(X, "iloc") else X[part]
@@ -167,7 +178,8 @@ def prequential_labels(clf: Any, X: Any, Y: Any, *, block: int = 1000, tail: flo
     for known, said, q in asked:
         columns, at = [labels.index(label) for label in known], slice(done, done + len(q))
         scores[at, columns], sets[at, columns], done = q, said, at.stop
-    own, tail_rows = indicator(rows[len(X) - done :], labels), round(tail * len(X))
+    own = indicator(rows[len(X) - done :], labels)
+    last = slice(max(0, done - round(tail * len(X))), done)
     run.metrics.update(own, scores, sets)
-    run.tail.update(own[-tail_rows:], scores[-tail_rows:], sets[-tail_rows:])
+    run.tail.update(own[last], scores[last], sets[last])
     return run

@@ -30,6 +30,7 @@ from onlineboost.evaluation.runner import (
     in_columns,
     predict_then_learn,
     rows_and_labels,
+    written_once,
 )
 
 CURVE_POINTS = 30
@@ -96,6 +97,7 @@ def prequential(
         raise DataError("weight needs X and y: blocks have no weights")
     if y is not None:
         X, y = rows_and_labels(X, y)
+        y = written_once(y, model, classes)
         if delay is not None:
             LabelQueue(delay, times).check_rows(len(y))
         if weight is not None:
@@ -328,6 +330,7 @@ def tune(
         raise ValueError(f"keep must lie in (0, 1), got {keep!r}")
     tried = _combinations(settings)
     X, y = rows_and_labels(X, y)
+    y = written_once(y, model, classes)
     classes = sorted_labels(y) if classes is None else classes
     runners = [_Runner(clone(model).set_params(**one), one) for one in tried]
     rounds, own, start = [], Metrics(), 0

@@ -18,8 +18,9 @@ import numpy as np
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.frames import as_table, rows_of
-from onlineboost.data.labels import as_array, values_of
+from onlineboost.data.labels import as_array, label_array, values_of, written_as
 from onlineboost.data.table import Block, Table
+from onlineboost.data.values import is_missing
 
 BLOCK_ROWS = 16_384  # rows learned between two calls of `progress`; threads pause at the end of each
 
@@ -42,6 +43,20 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     if len(X) != len(y):
         raise DataError(f"X has {len(X)} rows and y has {len(y)}: give one label per row")
     return X, y
+
+
+def written_once(y: np.ndarray, model: Any, classes: Any = None) -> np.ndarray:
+    """Labels that are written alike, 1 and "1", in one form: that of the model, of `classes`, or the first."""
+    known = [*values_of(np.asarray(getattr(model, "classes_", ()))), *(() if classes is None else classes)]
+    try:
+        own = dict.fromkeys(values_of(y))
+    except TypeError:
+        return y  # who learns them says what is wrong
+    met: dict[Any, Any] = {}
+    form = {label: met.setdefault(written_as(label), label) for label in [*known, *own] if not is_missing(label)}
+    if all(label == form.get(label, label) for label in own):
+        return y
+    return label_array([form.get(label, label) for label in values_of(y)])
 
 
 def cut(X: Any, y: np.ndarray, *, pieces: int = 1) -> Iterator[Block]:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from onlineboost.data.errors import DataError
-from onlineboost.estimators.checks import check_row
+from onlineboost.estimators.checks import check_one_label, check_row
 from onlineboost.explain.views import Explanation
 from onlineboost.service import follower
 from onlineboost.service.follower import Follower
@@ -372,6 +372,7 @@ def why(found: Explanation) -> Why:
 
 def create(folder: Path, clf: Any, name: str = MAIN, keyed: Keyed | None = None) -> None:
     """A model that follows the log of a folder from where it begins, unless there is one of this name."""
+    check_one_label(clf)
     folder.mkdir(parents=True, exist_ok=True)
     os.chmod(folder, 0o700)
     if not (folder / name / follower.BEGIN).exists():

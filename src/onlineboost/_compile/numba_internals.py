@@ -149,7 +149,8 @@ class LateLibrary(JITCodeLibrary):
         while waiting:
             if (library := waiting.pop()) not in parts:
                 parts[library] = None
-                self._reload_init.update(library._reload_init)
+                if hasattr(self, "_reload_init"):  # Numba 0.61 has none
+                    self._reload_init.update(library._reload_init)
                 self._final_module.link_in(library._get_module_for_linking(), preserve=True)
                 if not library._finalized:
                     waiting += library._linking_libraries

@@ -58,6 +58,7 @@ from onlineboost.contracts.schema import LEAST, SHARED, Field, f8, i8, whole
 
 TYPICAL, MOST = 0.3, 3.0  # weights before scaling: of an example of mean weight, and the largest
 CACHE_MEGABYTES = 64.0  # for costs met before, unless there is less memory
+EXCESS, EXAMPLES = int(Sums.EXCESS), int(Sums.EXAMPLES)  # Numba 0.61 takes no members of an enum for places
 
 
 class Gammas(IntEnum):
@@ -302,8 +303,8 @@ def update(booster, i, rows, b, y, weight, l, place, work, n):
         booster.vote_cost[i] += weight * cost
         booster.weights[i] += weight * own
         fair = booster.tables.q[booster.n_learners - (booster.offset + i + 1)]  # (1 - gamma) / k
-        booster.sums[i, Sums.EXCESS] += weight * (cost - fair * own)
-        booster.sums[i, Sums.EXAMPLES] += weight
+        booster.sums[i, EXCESS] += weight * (cost - fair * own)
+        booster.sums[i, EXAMPLES] += weight
     cast(booster, i, rows, b, l, work, n)
 
 

@@ -4,8 +4,8 @@ Links and pictures of the README are relative, which an index cannot follow. Whe
 (HOME), they are made absolute; as long as it has none, pictures are left out and links are plain text.
 
 With ONLINEBOOST_MACHINE_CODE=1 the wheel has the machine code of all kernels in it, made by the Numba at hand: for this
-Python, this system, and processors with AVX2. It is then built without isolation, which takes minutes: `make package`.
-Where anything is otherwise, the package compiles as ever.
+Python, this system, and processors with AVX2 or of 64-bit ARM. It is then built without isolation, which takes minutes:
+`make package`. Where anything is otherwise, the package compiles as ever.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ class MachineCode(BuildHookInterface):
             raise RuntimeError(
                 "there is no Numba to compile with: build without isolation where onlineboost is installed"
             )
-        (folder / "numba").symlink_to(Path(numba.origin).parent)
+        (folder / "numba").symlink_to(Path(numba.origin).parent, target_is_directory=True)
         store = folder / "store"
         own = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(store), "ONLINEBOOST_PREBUILT": "0"}
         environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")} | own
@@ -63,7 +64,8 @@ class MachineCode(BuildHookInterface):
         for file in store.glob("*/*.nbc"):
             build_data["force_include"][str(file)] = f"onlineboost/_machine_code/{file.parent.name}/{file.name}"
         build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        about = distribution("numba").read_text("WHEEL") or ""  # machine code asks for no more than Numba itself does
+        build_data["tag"] = re.findall(r"^Tag: (.*)$", about, re.MULTILINE)[0]
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if hasattr(self, "temporary"):

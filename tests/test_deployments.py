@@ -31,6 +31,13 @@ HELP = "from onlineboost.cli.main import main; main(['--help'])"
 KERNEL = (
     "from onlineboost._compile import cache, random as r; print(r.uniform(1, 2, 3, 4), cache.USABLE, cache.CACHE_DIR)"
 )
+WITHOUT_POSIX = """
+import os, sys
+for name in ("fcntl", "resource", "pwd", "grp"):
+    sys.modules[name] = None
+for name in ("fork", "getuid", "register_at_fork", "sched_getaffinity"):
+    delattr(os, name)
+"""
 NO_TEMPORARY = "import onlineboost._compile.system as f; f.temporary_folders = lambda: iter(()); "
 NOBODY = """
 import os, pwd
@@ -265,6 +272,27 @@ def test_ctrl_c_that_is_ignored_or_left_to_the_system_stays_so(warm, handler):
 
 
 @pytest.mark.slow
+@posix
+def test_without_what_windows_lacks(tmp_path):
+    """What the system does not have is not asked for; the service says where it runs."""
+    use = """
+from onlineboost import load
+from onlineboost.cli.main import main
+load("model.olb").save("again.olb")
+sys.platform = "win32"
+for words in ("predict again.olb rows.csv --out said.csv", "run balance --limit 50 --model majority", "serve here"):
+    main(words.split(), standalone_mode=False)
+"""
+    HoeffdingTree().fit(X, Y).save(tmp_path / "model.olb")
+    (tmp_path / "rows.csv").write_text("x0\n0\n1\n")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_POSIX + use], cwd=tmp_path, capture_output=True, text=True, timeout=100
+    )
+    assert (tmp_path / "said.csv").read_text().split()[1:] == ["low", "high"], done.stderr
+    assert "the service runs on Linux and macOS" in done.stdout + done.stderr
+    assert not (tmp_path / "here").exists()
+
+
 def test_without_streams_to_write_to(warm):
     """As a program without a console has it."""
     run("import sys; sys.stdout = sys.stderr = None\n" + FIT.replace("print", "str"))

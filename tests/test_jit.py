@@ -18,7 +18,7 @@ import pytest
 import onlineboost
 from onlineboost._compile import cache
 from onlineboost._compile import jit as _jit
-from onlineboost._compile.numba_internals import processor
+from onlineboost._compile.numba_internals import LEVELS, processor
 from soak.strikes import struck_after
 
 ROOT = Path(onlineboost.__file__).parent
@@ -117,6 +117,14 @@ print(here.hex(), hashlib.sha256(made[0]._get_compiled_object()).hexdigest(), pr
 def test_a_kernel_is_compiled_with_all_that_it_calls(tmp_path):
     said = run_script(WHOLE, NUMBA_DISABLE_JIT="0", NUMBA_CACHE_DIR=str(tmp_path))
     assert said.splitlines()[0] == "[True, False, False]"
+
+
+@pytest.mark.parametrize("family", LEVELS)
+def test_llvm_knows_the_processors_that_kernels_are_compiled_for(family, capfd):
+    llvmlite.binding.initialize_all_targets()
+    system = "apple-darwin" if family == "arm64" else "unknown-linux-gnu"
+    llvmlite.binding.Target.from_triple(f"{family}-{system}").create_target_machine(cpu=LEVELS[family][0])
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.skipif(processor() is None, reason="kernels are compiled for this very processor")

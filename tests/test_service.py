@@ -27,6 +27,7 @@ from onlineboost import AdaBoostOLM, HoeffdingTree, load
 from onlineboost.cli import serve as command
 from onlineboost.cli.main import main
 
+pytest.importorskip("fcntl")  # not on Windows
 pytest.importorskip("msgspec")
 pytest.importorskip("uvicorn")
 

@@ -18,6 +18,7 @@ from contextlib import closing, suppress
 import pytest
 from click.testing import CliRunner
 
+pytest.importorskip("fcntl")  # not on Windows
 pytest.importorskip("msgspec")
 pytest.importorskip("uvicorn")
 

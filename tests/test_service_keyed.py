@@ -8,6 +8,7 @@ import time
 import pytest
 from click.testing import CliRunner
 
+pytest.importorskip("fcntl")  # not on Windows
 pytest.importorskip("msgspec")
 pytest.importorskip("uvicorn")
 

@@ -20,6 +20,7 @@ from urllib.parse import urlencode
 import pytest
 from click.testing import CliRunner
 
+pytest.importorskip("fcntl")  # not on Windows
 pytest.importorskip("msgspec")
 pytest.importorskip("uvicorn")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # for programs that read the code but do not run it
     from onlineboost.files.files import load as load
     from onlineboost.registry import *  # noqa: F403
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.3.0"
 
 # Where each name lives. Loaded when first asked for: scikit-learn alone takes most of a second to import.
 _HOME = {entry.class_name: f"onlineboost.estimators.{entry.module}" for entry in _ALL} | {

@@ -69,10 +69,12 @@ def known(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if hasattr(CPUTargetOptions, name)}
 
 
-LEVEL = "x86-64-v3"  # the processors that all kernels are compiled for, where this one is of the kind
-ITS_SETS = set(
-    "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave".split()  # noqa: SIM905
-)
+V3 = set("avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave".split())  # noqa: SIM905
+LEVELS = {  # the processors that all kernels are compiled for, where this one has these instruction sets
+    "x86_64": ("x86-64-v3", V3),
+    "aarch64": ("generic", set[str]()),
+    "arm64": ("apple-m1", set[str]()),
+}
 
 
 @cache
@@ -83,13 +85,14 @@ def processor() -> tuple[str, str, str] | None:
     a level that most processors have gives the same bits on all of them, and takes less time to compile.
     """
     triple = llvm.get_process_triple()
-    if config.CPU_NAME is not None or not triple.startswith("x86_64"):
+    level, needed = LEVELS.get(triple.partition("-")[0], ("", V3))
+    if config.CPU_NAME is not None or not level:
         return None
     if config.CPU_FEATURES is None:
         has = {name for name, there in llvm.get_host_cpu_features().items() if there}
     else:
         has = {name[1:] for name in config.CPU_FEATURES.split(",") if name.startswith("+")}
-    return (triple, LEVEL, "") if has >= ITS_SETS else None
+    return (triple, level, "") if has >= needed else None
 
 
 @cache

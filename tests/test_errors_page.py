@@ -27,6 +27,7 @@ from onlineboost import (
     NearestNeighbours,
     OnlineMBBM,
     OzaBoost,
+    evaluation,
     load,
     load_dataset,
     prequential,
@@ -93,7 +94,14 @@ def names(tmp_path_factory):
     known |= {kind.__name__: kind for kind in (OnlineMBBM, GaussianNB, Ridge, EagerTrees, NearestNeighbours)}
     clf, fixed = AdaBoostOLM(2).fit(X, y), AdaBoostOLM(2).partial_fit(X, y, classes=["a", "b"])
     clf = AdaBoostOLM(2).partial_fit(X, y)
-    known |= {"csr_matrix": csr_matrix, "load": load, "resumable": resumable, "tune": tune, "forked": deepcopy(clf)}
+    known |= {
+        "evaluation": evaluation,
+        "csr_matrix": csr_matrix,
+        "load": load,
+        "resumable": resumable,
+        "tune": tune,
+        "forked": deepcopy(clf),
+    }
     lock = known["forked"]._lock()
     lock._writer = -1  # another thread
     lock._after_fork()

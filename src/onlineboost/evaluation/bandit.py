@@ -46,6 +46,10 @@ class BanditFeedback:
     rounds: int = field(default=0, init=False)
     right: int = field(default=0, init=False)
 
+    def __post_init__(self) -> None:
+        if not hasattr(self.model, "act_one"):
+            raise TypeError(f"BanditFeedback takes a classifier of this package, got {type(self.model).__name__}")
+
     @property
     def accuracy(self) -> float:
         """Of the actions."""

@@ -159,6 +159,8 @@ def prequential_labels(clf: Any, X: Any, Y: Any, *, block: int = 1000, tail: flo
     >>> prequential_labels(MultiLabelBoost(10), X, Y).tail.rank_loss
     0.0
     """
+    if not hasattr(clf, "rank"):
+        raise TypeError(f"prequential_labels takes a MultiLabelBoost, got {type(clf).__name__}: see prequential")
     run, rows, asked = LabelRun(), label_sets(Y), []
     if len(rows) != len(X):
         raise DataError(f"X has {len(X)} rows and Y has {len(rows)}: give the labels of every row")

@@ -60,6 +60,30 @@ njit(lambda: None)()
 print(sorted({each.data["dispatcher"].py_func.__name__ for _, each in compiled.buffer}))
 """
 
+# What kernels a stream of numbers still needs after its first rows, when trees have started again.
+LATE = """
+import gc
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from onlineboost import lookup
+
+def loaded():
+    names = [(each.py_func.__module__, each) for each in gc.get_objects() if isinstance(each, Dispatcher)]
+    ours = [each for module, each in names if str(module).startswith("onlineboost")]
+    return {(each.py_func.__name__, s) for each in ours for s in each.signatures}
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(2_000, 2))
+y = (X[:, 0] > 0.0).astype(int)
+clf = lookup.make("NAME", n_learners=10, restart="always")
+clf.partial_fit(X[:5], y[:5], classes=[0, 1])
+before = loaded()
+for start in range(5, 2_000, 95):
+    clf.partial_fit(X[start : start + 95], y[start : start + 95])
+assert clf.ages_.min() < 2_000
+print(sorted({name for name, _ in loaded() - before}))
+"""
+
 
 def run_script(script=SCRIPT, **environment):
     """Standard output of a script in a fresh interpreter where warnings are errors."""
@@ -145,6 +169,11 @@ def test_in_a_second_process_nothing_is_compiled():
     """Kernels that Python calls are on disk, and those that they call are part of them."""
     run_script(ALL, NUMBA_DISABLE_JIT="0")
     assert run_script(ALL, NUMBA_DISABLE_JIT="0").strip() == "['<lambda>']"  # the script's own
+
+
+@pytest.mark.parametrize("name", ["adaboost-olm", "online-boost"])
+def test_no_kernel_is_met_for_the_first_time_when_trees_start_again(name):
+    assert run_script(LATE.replace("NAME", name), NUMBA_DISABLE_JIT="0").strip() == "[]"
 
 
 def test_the_cache_folder_is_named_after_the_sources(tmp_path, monkeypatch):

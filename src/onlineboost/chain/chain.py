@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from onlineboost._compile.jit import entry_kernel
+from onlineboost.chain import restarts
 from onlineboost.chain import rows as single
 from onlineboost.chain.clipping import clip_rows, learn_and_clip, more_numbers, new_numbers
 from onlineboost.chain.diary import new_diary
@@ -279,6 +280,8 @@ class Chain:
             step(block)
         self.leave(block, np.empty(0, np.int64))
         single.rehearse(self, n_columns, k)
+        if self.watch is not None:
+            restarts.rehearse(self.segments)
 
     # ----------------------------------------------------------------------------------------------------- segments
 

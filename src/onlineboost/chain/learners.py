@@ -11,7 +11,7 @@ import numpy as np
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Rows
 from onlineboost.contracts.state import cut, mapped, nbytes
-from onlineboost.trees.compact import clear, compacted, join, packed, select, unpacked
+from onlineboost.trees.compact import clear, compacted, join, packed, rehearse, select, unpacked
 from onlineboost.trees.learner import MINE, BinaryTrees, new_group, new_walk
 from onlineboost.trees.paths import Moves, moves
 from onlineboost.trees.shrink import allotted, pack_nodes, widen, with_columns
@@ -79,6 +79,10 @@ class Learners(ABC):
     @abstractmethod
     def restart(self, i: int, t: int, settings: dict[str, float]) -> None:
         """Learner i starts again after round t, with these settings."""
+
+    def rehearse_restart(self) -> None:
+        """Have all kernels compiled that `restart` and `tidy` need."""
+        return
 
     def tidy(self) -> None:
         """After some learners have restarted."""
@@ -156,7 +160,7 @@ class TreeLearners(Learners):
         return len(self.forest.roots)
 
     def open(self, rows: Rows) -> tuple[Any, Any]:
-        return self.forest, new_walk(len(rows.X))
+        return self.forest, new_walk(len(rows.X), len(self))
 
     def supply(self, state: Any, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any) -> Any:
         if any(room):
@@ -241,6 +245,9 @@ class TreeLearners(Learners):
         clear(self.forest, i, t)
         for name, value in settings.items():
             getattr(self.forest, name)[i] = value
+
+    def rehearse_restart(self) -> None:
+        rehearse()
 
     def tidy(self) -> None:
         self.forest = compacted(self.forest)

@@ -27,7 +27,7 @@ from onlineboost.contracts.booster import (
     vote,
     weigh,
 )
-from onlineboost.contracts.learner import LEARNER, ask, find, forget, is_ready, room, teach
+from onlineboost.contracts.learner import LEARNER, ask, find, find_all, forget, is_ready, room, teach
 from onlineboost.contracts.rows import Pass, in_round, keep_votes
 
 
@@ -39,6 +39,7 @@ def _predict_block(handle, n_learners, from_i, from_b, t):
     """
     learner, booster, rows, _, _, scratch, work = handle.parts
     rows = in_round(rows, t)
+    find_all(learner, from_i, n_learners, rows, scratch)
     for i in range(from_i, n_learners):
         first = from_b if i == from_i else 0
         find(learner, i, rows, first, scratch)
@@ -60,6 +61,7 @@ def _learn_block(handle, from_i, from_b, first_round):
     """
     learner, booster, rows, y, weight, scratch, work = handle.parts
     rows = in_round(rows, first_round)
+    find_all(learner, from_i, booster.scale.size, rows, scratch)
     for i in range(from_i, booster.scale.size):
         b = from_b if i == from_i else 0
         find(learner, i, rows, b, scratch)

@@ -203,6 +203,13 @@ def decide(watch: Watch, census: Census, seed: int, auto: bool) -> Plan:
     return Plan(at, chosen.astype(np.int64), settings)
 
 
+def rehearse(segments: list[Segment]) -> None:
+    """Have all kernels compiled that a restart needs."""
+    uniform(child_key(0, 0), RESTART, 0, 0)
+    for segment in segments[:1]:
+        segment.learners.rehearse_restart()
+
+
 def _how_many(age: np.ndarray, t: int) -> int:
     """How many learners are to restart, from the ages of all, worst learner first."""
     n = len(age)

@@ -27,6 +27,7 @@ def warm(models: tuple[str, ...]) -> None:
     rows. What is compiled already takes a second.
     """
     from onlineboost._compile.cache import CACHE_DIR, USABLE, WHY_NOT
+    from onlineboost.trees.compact import rehearse
 
     def kept() -> int:
         return sum(1 for _ in CACHE_DIR.glob("*.nbc"))
@@ -34,6 +35,7 @@ def warm(models: tuple[str, ...]) -> None:
     if not USABLE:
         raise click.ClickException(f"machine code cannot be kept: {WHY_NOT}")
     models = models or lookup.names()
+    rehearse(rare=True)
     for i, name in enumerate(models, 1):
         before, start = kept(), time.perf_counter()
         for clf in variants(name):

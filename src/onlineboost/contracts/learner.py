@@ -19,6 +19,12 @@ def find(learner, i, rows, first, scratch):
 
 
 @LEARNER.optional
+def find_all(learner, first, stop, rows, scratch):
+    """Learners first, ..., stop - 1 are about to be asked about these rows, one learner after the other."""
+    return
+
+
+@LEARNER.optional
 def is_ready(learner, i, b):
     """Whether learner i can be asked about row b. If not, the loop stops there and the caller sees to it."""
     return True

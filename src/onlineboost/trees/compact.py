@@ -16,7 +16,7 @@ from onlineboost._compile.jit import kernel
 from onlineboost._compile.random import child_key
 from onlineboost.contracts.state import between, check, joined, loaded, require
 from onlineboost.trees.learn import free_rows, start_leaf
-from onlineboost.trees.shrink import pack_nodes, widen
+from onlineboost.trees.shrink import cut_back, pack_nodes, widen
 from onlineboost.trees.state import (
     N_LEAVES,
     N_LOST,
@@ -26,8 +26,12 @@ from onlineboost.trees.state import (
     NOTHING_GIVEN_UP,
     RECORDS,
     UNLIMITED,
+    Columns,
     Forest,
+    LeafRule,
+    TreeSettings,
     in_use,
+    plant,
 )
 
 
@@ -135,6 +139,17 @@ def clear(forest, i, t):
     own.refused = 0
     own.bar = NOTHING_GIVEN_UP
     start_leaf(forest, root, child_key(forest.details[root].key, t))
+
+
+def rehearse(*, rare: bool = False) -> None:
+    """Have the kernels compiled that make a tree start again; those for new values and for less memory, if `rare`."""
+    one = np.ones(1)
+    forest = plant(Columns(1, [1]), TreeSettings(LeafRule.MAJORITY, one, 0.5 * one, one, one, 1.0))
+    clear(forest, 0, 1)
+    pack_nodes(forest)
+    if rare:
+        cut_back(forest, 0)
+        widen(forest, [2], [[0, 1]])
 
 
 def compacted(forest: Forest) -> Forest:

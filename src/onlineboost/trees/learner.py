@@ -9,34 +9,49 @@ import numpy as np
 from onlineboost._compile.jit import inlined_kernel
 from onlineboost.contracts.learner import LEARNER
 from onlineboost.trees.learn import forget_columns, has_room, learn, room_allowed, room_needed
-from onlineboost.trees.predict import fetch_leaf, find_leaves, leaf_distribution, route
+from onlineboost.trees.predict import fetch_leaf, find_in_trees, find_leaves, leaf_distribution, route
 from onlineboost.trees.state import Forest
 
-AHEAD_FAR, AHEAD_NEAR = 8, 4  # rows by which leaves are fetched ahead
+AHEAD_FAR, AHEAD_NEAR = 8, 4  # rows, or trees, by which leaves are fetched ahead
+OF_A_ROW, OF_A_BLOCK = 8, 1  # classes whose statistics are, for a single row and in a block: its tree is in the cache
 
 
 class Walk(NamedTuple):
-    """Scratch for a block on its way down a tree."""
+    """Scratch for a block on its way down a tree, or for a single row on its way down all trees."""
 
-    leaves: np.ndarray  # int64 (rows,) the leaf of each row, before the block was learned
-    walking: np.ndarray  # uint64 (rows,)
+    leaves: np.ndarray  # int64 the leaf of each row, before the block was learned; of a single row, that in each tree
+    walking: np.ndarray  # uint64
 
 
-def new_walk(n_rows: int) -> Walk:
-    return Walk(np.empty(n_rows, np.int64), np.empty(n_rows, np.uint64))
+def new_walk(n_rows: int, n_trees: int) -> Walk:
+    size = n_rows if n_rows > 1 else n_trees
+    return Walk(np.empty(size, np.int64), np.empty(size, np.uint64))
+
+
+@inlined_kernel
+def find_all(forest, first, stop, rows, scratch):
+    if rows.X.shape[0] == 1:
+        leaves, last = scratch.leaves, forest.roots.size - 1
+        find_in_trees(forest.nodes, forest.details, forest.roots, rows.X[0], first, stop, leaves, scratch.walking)
+        for tree in range(first, min(first + AHEAD_NEAR, stop)):
+            fetch_leaf(forest, leaves[min(tree + AHEAD_NEAR, last)], leaves[tree], OF_A_ROW)
 
 
 @inlined_kernel
 def find(forest, i, rows, first, scratch):
-    find_leaves(forest.nodes, forest.details, forest.roots[i], rows.X, first, scratch.leaves, scratch.walking)
+    if rows.X.shape[0] > 1:
+        find_leaves(forest.nodes, forest.details, forest.roots[i], rows.X, first, scratch.leaves, scratch.walking)
 
 
 @inlined_kernel
 def ask(forest, i, rows, b, scratch, work):
-    leaves, last = scratch.leaves, rows.X.shape[0] - 1
-    fetch_leaf(forest, leaves[min(b + AHEAD_FAR, last)], leaves[min(b + AHEAD_NEAR, last)])
+    leaves = scratch.leaves
+    at, last, classes = b, rows.X.shape[0] - 1, OF_A_BLOCK
+    if last == 0:
+        at, last, classes = i, forest.roots.size - 1, OF_A_ROW
+    fetch_leaf(forest, leaves[min(at + AHEAD_FAR, last)], leaves[min(at + AHEAD_NEAR, last)], classes)
     x = rows.X[b]
-    leaf = route(forest, leaves[b], x)  # on from there, if a row before this one has split it
+    leaf = route(forest, leaves[at], x)  # on from there, if a row before this one has split it
     n, majority, bayes = leaf_distribution(forest, i, leaf, x, rows.missing[b], work.labels, work.p)
     return n, (leaf, majority, bayes)
 
@@ -65,7 +80,7 @@ def forget(forest, i, rows, b):
     forget_columns(forest, i, rows.spread[b])
 
 
-LEARNER.implement(Forest, find, ask, room, spare, teach, forget)
+LEARNER.implement(Forest, find_all, find, ask, room, spare, teach, forget)
 
 
 # -------------------------------------------------------------------------------------- one binary tree per class

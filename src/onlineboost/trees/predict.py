@@ -60,23 +60,45 @@ def find_leaves(nodes, details, root, X, first, leaves, walking):
         many = left
 
 
-@inlined_kernel
-def fetch_leaf(forest, far, near):
-    """Ask for what two leaves to be visited soon will need: the first class of one, the statistics of the other.
+@bare_kernel
+def find_in_trees(nodes, details, roots, x, first, stop, leaves, walking):
+    """The leaves of trees first, ..., stop - 1 that x falls into, all walked together; of later trees the roots."""
+    many = 0
+    for tree in range(first, roots.size):
+        leaves[tree] = roots[tree]
+        walking[many] = tree
+        many += int(tree < stop and nodes[roots[tree]].feature >= 0)
+    while many > 0:
+        left = 0
+        for j in range(many):
+            tree = walking[j]
+            at = np.uint64(step(nodes, details, np.uint64(leaves[tree]), x))
+            leaves[tree] = at
+            walking[np.uint64(left)] = tree
+            left += int(nodes[at].feature >= 0)
+        many = left
 
-    Leaves are visited in no order, and most are not in the cache. Waiting for them was a third of the time.
+
+@inlined_kernel
+def fetch_leaf(forest, far, near, classes):
+    """Ask for what two leaves to be visited soon will need: the first class of one, statistics of the other.
+
+    Leaves are visited in no order, and most are not in the cache. Waiting for them was a third of the time. Statistics
+    are asked for of so many classes at most.
     """
     if forest.nodes[far].feature < 0 and forest.nodes[far].first >= 0:
         prefetch(forest.rows, forest.nodes[far].first, 0)
     if forest.nodes[near].feature < 0:
         prefetch(forest.details, near, 8)
-        row = forest.nodes[near].first
-        if row >= 0:
+        row = np.int64(forest.nodes[near].first)
+        while row >= 0 and classes > 0:
             if forest.rows[row].stat >= 0:
                 for line in range(0, min(forest.stats.strides[0], 512), 64):
                     prefetch(forest.stats, forest.rows[row].stat, line)
-            if forest.rows[row].next >= 0:
-                prefetch(forest.rows, forest.rows[row].next, 0)
+            row = np.int64(forest.rows[row].next)
+            classes -= 1
+        if row >= 0:
+            prefetch(forest.rows, int(row), 0)
 
 
 @summing_kernel

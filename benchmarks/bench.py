@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from onlineboost import load_dataset
+from onlineboost import OnlineBoostClassifier, load_dataset
 from onlineboost.data.errors import DataError
 from onlineboost.datasets.dataset import Dataset
 
@@ -40,6 +40,7 @@ QUICK_STREAMS = ("synthetic", "electricity")
 OURS = "ours-olm"  # what the others are compared with
 MODELS = {
     "ours-olm": "AdaBoostOLM",
+    "ours-boost": "OnlineBoostClassifier",
     "ours-plain": "AdaBoostOLM, restart='never'",
     "ours-mbbm": "OnlineMBBM",
     "ours-olm:2": "AdaBoostOLM, n_jobs=2",
@@ -248,6 +249,7 @@ def compare(
                     continue
                 ours = result if model == OURS else ours
                 trained = bench.learners * (k if model.startswith("vw") and k > 2 else 1)
+                trained = OnlineBoostClassifier().n_learners if model == "ours-boost" else trained
                 row = figures(result, trained, ours if model != OURS else None)
                 table.append({"stream": name, "model": model, "label": MODELS[model], **row})
             bench.console.print(show_stream(described[-1], table))

@@ -26,7 +26,7 @@ SIZES = {
     "classes": (2, 5, 10, 20, 50, 100),
     "columns": (5, 10, 20, 50, 100, 200),
 }
-MODELS = {"ours-olm": "AdaBoostOLM", "ours-mbbm": "OnlineMBBM"}
+MODELS = {"ours-boost": "OnlineBoostClassifier", "ours-olm": "AdaBoostOLM", "ours-mbbm": "OnlineMBBM"}
 ROWS = 5_000
 GROWTH = 2.0  # of the spans that a long run is cut into
 
@@ -49,6 +49,7 @@ def measure(bench: Bench, quick: bool, length: int, axes: Sequence[str]) -> list
     counts = [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= machine.cores()] if "threads" in axes else []
     lengths = [length] if "examples" in axes else []
     plan = [(axis, size, model) for axis, values in sizes.items() for size in values for model in models]
+    plan = [point for point in plan if (point[0], point[2]) != ("learners", "ours-boost")]  # it has its own number
     points: list[dict[str, Any]] = []
     with bench.bars(len(plan) + len(models) * (len(lengths) + len(counts)), "scaling"):
         for axis, size, model in plan:

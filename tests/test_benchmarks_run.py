@@ -406,6 +406,17 @@ def test_combiner_replays_what_the_classifier_predicts():
 
 
 @pytest.mark.slow
+def test_the_regret_of_newton_steps_grows_like_a_power_and_no_bound_is_claimed():
+    """Though nothing fades: where the voice is wrong by more than a factor."""
+    found = {name: regrets for name, fade, regrets in combiner.simulated(100_000) if fade == 1.0}
+    power = {name: np.log10(late / early) for name, (early, late) in found.items()}
+    assert power["1 row in 10: 8 times too sure"] > 0.5
+    assert power["twice the true logit"] < 0.2
+    for page in ("src/onlineboost/theory/PROOFS.md", "docs/theory.md"):
+        assert "bound on its regret is claimed" in (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
 def test_theory_checks_every_bound():
     output = run("theory", "--examples", 300, "--classes", "2,3", "--learners", 10, "--longest", 2000)
     assert "Mistakes in 300 examples, learners of edge 0.2" in output

@@ -75,7 +75,7 @@ class Run:
             None,
             np.full(n, 0.02),
             rng.uniform(0.2, 2.0, n),
-            np.where(rng.random(n) < 0.05, 100.0, 1.0),
+            rng.choice([1.0, 100.0, 1e6, 1e-6], n, p=[0.85, 0.05, 0.05, 0.05]),
             np.exp(rng.normal(0.0, 2.0, n)),
             0.99 ** np.arange(n),
         ]

@@ -383,7 +383,7 @@ def test_adaptive_shows_accuracy_beside_other_gammas(tmp_path):
     small = "--sets", "balance,car", "--rows", 700, "--learners", 3, "--orders", "20,21"
     shown = run("adaptive", "--data", *small, "--json", tmp_path / "runs.json")
     runs = json.loads((tmp_path / "runs.json").read_text())["runs"]
-    assert len(runs) == 5 * 2 * 2
+    assert len(runs) == 6 * 2 * 2
     for key, part in zip(("all", "last"), shown.split("Accuracy over ")[1:], strict=True):
         own = [one[key] for one in runs if one["set"] == "balance" and one["model"] == "adaptive"]
         error = abs(own[0] - own[1]) / 2

@@ -327,7 +327,7 @@ def lay_desk(clf: Any, *, is_learning: bool) -> None:
         return
     desk = clf.__dict__.get("_desk_")
     if desk is None or desk.model is not model:
-        whose: Callable[[], Any] = ref(clf)  # has the desk: in a cycle it would be kept until the garbage collector comes
+        whose: Callable[[], Any] = ref(clf)  # no cycle, which would be kept until the garbage collector comes
         desk = Desk(model, clf._combiner(), lambda: whose()._costs(model.labels), lambda found: whose()._tell(found))
     if is_learning:
         chain = model.chain

@@ -26,6 +26,7 @@ from click.testing import CliRunner
 from onlineboost import AdaBoostOLM, HoeffdingTree, load
 from onlineboost.cli import serve as command
 from onlineboost.cli.main import main
+from onlineboost.estimators.checks import check_row
 
 pytest.importorskip("fcntl")  # not on Windows
 pytest.importorskip("msgspec")
@@ -278,6 +279,41 @@ def test_a_model_that_is_too_far_behind_asks_to_wait(client, monkeypatch):
     assert client.ask("/learn", example(5000))[0] == 429
     assert client.headers[b"retry-after"] == b"1"
     assert client.ask("/predict", {"row": row(1)})[0] == 200
+
+
+def test_a_row_like_those_before_is_checked_while_the_model_learns(client):
+    """Otherwise all requests would wait for the block that is learned: checks are done where requests are read."""
+    clf, begun, ended = client.service.answering.clf, threading.Event(), threading.Event()
+
+    def learn():
+        with clf._lock().writing():
+            begun.set()
+            ended.wait(20.0)
+
+    thread = threading.Thread(target=learn)
+    thread.start()
+    assert begun.wait(20.0)
+    began = time.monotonic()
+    check_row(clf, row(7), label(7))
+    took = time.monotonic() - began
+    ended.set()
+    thread.join()
+    assert took < 10.0
+
+
+def test_events_come_together_before_they_are_learned_unless_few_may_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr(follower, "GATHER", 0.3)
+    sizes = []
+    monkeypatch.setattr(follower, "learn", lambda clf, events, keyed: sizes.append(len(events)) or [])
+    for behind in (10_000, 100):
+        sizes.clear()
+        with serving(tmp_path / str(behind), HoeffdingTree(), behind=behind) as client:
+            for at in range(30):
+                client.ask("/learn", example(at))
+                time.sleep(0.02)
+            client.learned(30)
+            assert sum(sizes) == 30
+            assert (len(sizes) <= 6) == (behind == 10_000), sizes
 
 
 def test_a_folder_is_served_once(client, tmp_path):

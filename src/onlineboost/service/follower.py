@@ -39,7 +39,11 @@ logger = logging.getLogger("onlineboost.service")
 
 MOST_REPLAY = 3.0  # seconds of learning after which there is a snapshot
 LOOK = 0.5  # seconds after which a follower looks for itself whether there is something to learn
-LONGEST = 0.003  # seconds that predictions wait for a block that is learned, about
+LONGEST, LONGER = 0.003, 0.01  # seconds that predictions wait for a block that is learned, and if none was asked for
+ASKED = 1.0  # in the last so many seconds: longer blocks take less time a row
+GATHER = (
+    0.05  # seconds in which events come together, to be learned at once: each on its own takes up to four times as long
+)
 LEAST_BLOCK = 16  # events from which on a block is quicker than one by one
 BEGIN, NOW = "begin.olb", "model.olb"
 
@@ -191,8 +195,8 @@ def replay(path: Path, clf: Any, place: int, to: int, keyed: Keyed | None = None
 class Follower:
     """A model, its files in a folder, and the thread that learns."""
 
-    def __init__(self, folder: Path, log: Log) -> None:
-        self.folder, self.name, self.log = folder, folder.name, log
+    def __init__(self, folder: Path, log: Log, gather: float = GATHER) -> None:
+        self.folder, self.name, self.log, self.gather = folder, folder.name, log, gather
         for left in folder.glob(PART):  # of a process that was killed while it wrote a snapshot
             left.unlink()
         self.clf, more = open_model(folder)
@@ -207,6 +211,8 @@ class Follower:
         self.read_error = ""  # why the log cannot be read at present
         self.snapshot_error = ""
         self.busy = 0.0  # seconds of learning since the last snapshot
+        self.asked_at = 0.0  # when it was last asked for a prediction
+        self._learned_at = 0.0
         self._counted = 0.0  # when the monitor counted last
         self._seconds = 1e-4  # that an event takes to learn, about
         self._room = Room()
@@ -281,11 +287,14 @@ class Follower:
                     with self.log.grown:
                         if (self.read_error or not self.behind) and not self._stopping:
                             self.log.grown.wait(LOOK)
+                    if self.behind < AT_ONCE and not self._stopping:
+                        time.sleep(max(0.0, self._learned_at + self.gather - time.monotonic()))
 
     def _learn(self, found: list[Learnable]) -> int:
         """Learn the first of these events: as many as keep predictions waiting for some milliseconds; their number."""
-        size = max(1, min(len(found), int(LONGEST / self._seconds)))
-        began = time.perf_counter()
+        began = time.monotonic()
+        longest = LONGEST if began - self.asked_at < ASKED else LONGER
+        size = max(1, min(len(found), int(longest / self._seconds)))
         told = False
         for event, label, shares, refused in learn(self.clf, found[:size], self.keyed):
             if refused:
@@ -296,7 +305,8 @@ class Follower:
             else:
                 self.monitor.add(event, label, shares)
         self.place = found[size - 1].place
-        took = time.perf_counter() - began
+        self._learned_at = time.monotonic()
+        took = self._learned_at - began
         self.busy += took
         self._seconds += (took / size - self._seconds) * min(1.0, size / 100)
         return size

@@ -10,7 +10,9 @@ import pytest
 pytest.importorskip("fcntl")  # not on Windows
 pytest.importorskip("msgspec")
 pytest.importorskip("uvicorn")
-pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
 
 from onlineboost import AdaBoostOLM
 from test_service import example, row, serving
@@ -83,9 +85,8 @@ def bad_tables():
     views = pa.array([long] * 20, pa.string_view())
     same = views.buffers()[1].to_pybytes()[:16] * 10_000  # all of them the same bytes
     views = pa.Array.from_buffers(pa.string_view(), 10_000, [None, pa.py_buffer(same), *views.buffers()[2:3]])
-    nested = pa.table(
-        {"row": pa.array([{"length": 1.0, "at": 0}]).cast(pa.struct({"length": pa.float64(), "at": pa.date64()}))}
-    )
+    dates = pa.struct({"length": pa.float64(), "at": pa.date64()})
+    nested = pa.table({"row": pa.array([{"length": 1.0, "at": 0}]).cast(dates)})
     return {
         "no Arrow": ("/predict", b"hello", 400, "no stream of Arrow IPC"),
         "cut off": ("/predict", good[: len(good) // 2], 400, "no stream of Arrow IPC"),

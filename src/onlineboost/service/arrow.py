@@ -44,9 +44,7 @@ def reader(item: Any, most: int) -> Callable[[bytes], list[Any]]:
 def _tables(body: bytes) -> tuple[Any, Any]:
     """The fields of the items but for `row`, and the rows: checked, so that nothing is read that is not in the body."""
     if find_spec("pyarrow") is None:
-        raise Wrong(
-            415, Problem("Arrow takes pyarrow on the side of the service, where it is not installed: send JSON")
-        )
+        raise Wrong(415, Problem("Arrow takes pyarrow, which the service does not have here: send JSON"))
     import pyarrow as pa
 
     try:
@@ -69,7 +67,7 @@ def _tables(body: bytes) -> tuple[Any, Any]:
 
 
 def _is_compressed(message: memoryview, is_dictionary: bool) -> bool:
-    """Whether a batch is, which could have any size when it is read: `RecordBatch.compression` in Arrow's Message.fbs."""
+    """Whether a batch is (Message.fbs: RecordBatch.compression). It could have any size when it is read."""
 
     def field(table: int, number: int) -> int:
         known = table - struct.unpack_from("<i", message, table)[0]

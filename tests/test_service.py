@@ -26,6 +26,7 @@ from click.testing import CliRunner
 from onlineboost import AdaBoostOLM, HoeffdingTree, load
 from onlineboost.cli import serve as command
 from onlineboost.cli.main import main
+from onlineboost.estimators.checks import check_row
 
 pytest.importorskip("fcntl")  # not on Windows
 pytest.importorskip("msgspec")
@@ -35,7 +36,8 @@ from onlineboost.service import follower
 from onlineboost.service.access import LOCAL, Access
 from onlineboost.service.brokers import source
 from onlineboost.service.http import Application
-from onlineboost.service.log import Entry, Log, connect, oldest
+from onlineboost.service.log import Entry, Learnable, Log, connect, oldest
+from onlineboost.service.messages import Ask
 from onlineboost.service.replay import Replay
 from onlineboost.service.service import Options, Service, create
 from onlineboost.service.sources import Demo, GrowingFile
@@ -280,6 +282,83 @@ def test_a_model_that_is_too_far_behind_asks_to_wait(client, monkeypatch):
     assert client.ask("/predict", {"row": row(1)})[0] == 200
 
 
+def test_a_row_like_those_before_is_checked_while_the_model_learns(client):
+    """Otherwise all requests would wait for the block that is learned: checks are done where requests are read."""
+    clf, begun, ended = client.service.answering.clf, threading.Event(), threading.Event()
+
+    def learn():
+        with clf._lock().writing():
+            begun.set()
+            ended.wait(20.0)
+
+    thread = threading.Thread(target=learn)
+    thread.start()
+    assert begun.wait(20.0)
+    began = time.monotonic()
+    check_row(clf, row(7), label(7))
+    took = time.monotonic() - began
+    ended.set()
+    thread.join()
+    assert took < 10.0
+
+
+def test_events_come_together_before_they_are_learned_unless_few_may_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr(follower, "GATHER", 0.3)
+    sizes = []
+    monkeypatch.setattr(follower, "learn", lambda clf, events, keyed: sizes.append(len(events)) or [])
+    for behind in (10_000, 100):
+        sizes.clear()
+        with serving(tmp_path / str(behind), HoeffdingTree(), behind=behind) as client:
+            for at in range(30):
+                client.ask("/learn", example(at))
+                time.sleep(0.02)
+            client.learned(30)
+            assert sum(sizes) == 30
+            assert (len(sizes) <= 6) == (behind == 10_000), sizes
+
+
+@pytest.mark.parametrize(("block", "each"), [(65e-6, 230e-6), (1e-6, 30e-6), (300e-6, 800e-6), (3e-3, 3e-3)])
+def test_blocks_stay_long_enough_to_pay_and_no_longer(tmp_path, monkeypatch, block, each):
+    """Rows one by one take longer each: were blocks made shorter for that, they would be one by one for ever."""
+    create(tmp_path, HoeffdingTree())
+    events = [Learnable(at, b"", b"", 1.0, None) for at in range(256)]
+    with Service(tmp_path, Options()) as service:
+        one, sizes, clock = service.followers["main"], [], [0.0]
+
+        def learn(clf, events, keyed):
+            sizes.append(len(events))
+            clock[0] += len(events) * each if len(events) < follower.LEAST_BLOCK else 6e-4 + len(events) * block
+            return []
+
+        monkeypatch.setattr(follower, "learn", learn)
+        monkeypatch.setattr(time, "thread_time", lambda: clock[0])
+        one.asked_at = float("inf")  # predictions are asked for all the time
+        for at in range(2000):
+            one._learn(events[: 5 if at % 10 == 0 else 256])
+            if at == 1000:
+                one._seconds = 0.1  # a table grew, say
+        few, last = follower.LEAST_BLOCK, sizes[-200:]
+        if block < 1e-3:
+            assert min(size for size in last if size != 5) >= few
+            assert max(last) * block < follower.LONGER
+        else:
+            assert max(last) < 5
+
+
+def test_the_learner_waits_for_predictions_that_are_asked_for(tmp_path, monkeypatch):
+    """Requests are read one after the other: each would wait for a block of its own."""
+    create(tmp_path, HoeffdingTree())
+    waited = []
+    with Service(tmp_path, Options()) as service:
+        one = service.followers["main"]
+        monkeypatch.setattr(time, "sleep", waited.append)
+        for rows in (3, 0, 1, 100):
+            asyncio.run(service.predict([Ask(row(at)) for at in range(rows)]))
+            one._let_predict()
+            one._let_predict()
+    assert waited == pytest.approx([3 * follower.TURN, follower.TURN, follower.LONGEST])
+
+
 def test_a_folder_is_served_once(client, tmp_path):
     with pytest.raises(ValueError, match="is being served by another process"):
         Service(client.service.folder, Options())
@@ -499,7 +578,11 @@ def test_prometheus_can_read_the_metrics(client):
 def test_the_openapi_page_names_all_there_is(client):
     page = client.ask("/openapi.json")[1]
     there = client.app.many.keys() | client.app.gets.keys() | client.app.posts.keys() | {"/live"}
-    assert page["paths"].keys() == (there | {"/v2"}) - {"/page.js"}
+    told = {path for path in page["paths"] if not path.startswith("/v2")}
+    assert told == there - {"/page.js"}
+    for path in page["paths"].keys() - told:
+        found = {method for method in ("GET", "POST") if client.ask(path.format(model="main"), method=method)[0] != 405}
+        assert {method.lower() for method in found} >= page["paths"][path].keys() - {"parameters"}, path
     named = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(page)))
     assert named == page["components"]["schemas"].keys()
     assert page["components"]["schemas"]["Example"]["required"] == ["row", "label"]
@@ -541,6 +624,12 @@ def test_clients_of_the_open_inference_protocol_are_answered(client):
     status, problem = client.ask("/v2/models/main/infer", {"inputs": short})
     assert status == 400
     assert "1 values, and its shape is [3]" in problem["error"]
+
+
+def test_the_stream_for_the_page_is_for_get_alone(client):
+    """It has no end: who asks for the head of it would wait for ever."""
+    for method in ("HEAD", "POST", "OPTIONS"):
+        assert client.ask("/live", method=method)[0] == 405
 
 
 def test_binary_tensors_say_the_same(client):

@@ -39,8 +39,12 @@ logger = logging.getLogger("onlineboost.service")
 
 MOST_REPLAY = 3.0  # seconds of learning after which there is a snapshot
 LOOK = 0.5  # seconds after which a follower looks for itself whether there is something to learn
-LONGEST = 0.003  # seconds that predictions wait for a block that is learned, about
+LONGEST, LONGER = 0.003, 0.01  # seconds that predictions wait for a block that is learned, and if none was asked for
+ASKED = 1.0  # in the last so many seconds: longer blocks take less time a row
+TURN = 1.5e-4  # seconds between two blocks for each prediction that was asked for meanwhile: others are behind it
+GATHER = 0.05  # seconds in which events come together: each on its own takes up to four times as long
 LEAST_BLOCK = 16  # events from which on a block is quicker than one by one
+FORGET = 0.99  # so a block is tried again some time after one that took too long
 BEGIN, NOW = "begin.olb", "model.olb"
 
 
@@ -191,8 +195,8 @@ def replay(path: Path, clf: Any, place: int, to: int, keyed: Keyed | None = None
 class Follower:
     """A model, its files in a folder, and the thread that learns."""
 
-    def __init__(self, folder: Path, log: Log) -> None:
-        self.folder, self.name, self.log = folder, folder.name, log
+    def __init__(self, folder: Path, log: Log, gather: float = GATHER) -> None:
+        self.folder, self.name, self.log, self.gather = folder, folder.name, log, gather
         for left in folder.glob(PART):  # of a process that was killed while it wrote a snapshot
             left.unlink()
         self.clf, more = open_model(folder)
@@ -207,8 +211,11 @@ class Follower:
         self.read_error = ""  # why the log cannot be read at present
         self.snapshot_error = ""
         self.busy = 0.0  # seconds of learning since the last snapshot
+        self.asked, self.asked_at = 0, 0.0  # predictions that it was asked for, and when last
+        self._served = 0  # of them, those for which it has waited
+        self._learned_at = 0.0
         self._counted = 0.0  # when the monitor counted last
-        self._seconds = 1e-4  # that an event takes to learn, about
+        self._seconds = 1e-4  # that an event takes to learn in a block, about
         self._room = Room()
         self._writing: threading.Thread | None = None
         self._stopping = False
@@ -268,6 +275,7 @@ class Follower:
                 try:
                     while found and not self._stopping:
                         found = found[self._learn(found) :]
+                        self._let_predict()
                     due = self.busy > MOST_REPLAY or (self.moves and self.place > self.begun)
                     if due and (self._writing is None or not self._writing.is_alive()):
                         self._snapshot()
@@ -281,11 +289,13 @@ class Follower:
                     with self.log.grown:
                         if (self.read_error or not self.behind) and not self._stopping:
                             self.log.grown.wait(LOOK)
+                    if self.behind < AT_ONCE and not self._stopping:
+                        time.sleep(max(0.0, self._learned_at + self.gather - time.monotonic()))
 
     def _learn(self, found: list[Learnable]) -> int:
         """Learn the first of these events: as many as keep predictions waiting for some milliseconds; their number."""
-        size = max(1, min(len(found), int(LONGEST / self._seconds)))
-        began = time.perf_counter()
+        size = self._size(len(found))
+        began = time.thread_time()
         told = False
         for event, label, shares, refused in learn(self.clf, found[:size], self.keyed):
             if refused:
@@ -296,10 +306,30 @@ class Follower:
             else:
                 self.monitor.add(event, label, shares)
         self.place = found[size - 1].place
-        took = time.perf_counter() - began
+        took = time.thread_time() - began
         self.busy += took
-        self._seconds += (took / size - self._seconds) * min(1.0, size / 100)
+        self._learned_at = time.monotonic()
+        if size >= LEAST_BLOCK or self.keyed is not None:
+            self._seconds += (took / size - self._seconds) * min(1.0, size / 100)
+        elif len(found) >= LEAST_BLOCK:
+            self._seconds = max(FORGET * self._seconds, took / size / 2.0)  # a block may take less
         return size
+
+    def _size(self, most: int) -> int:
+        """How many events to learn at once, of so many that are there.
+
+        Not so few that it is one by one, which takes several times as long, unless a block of them would take too long.
+        """
+        size = int((LONGEST if time.monotonic() - self.asked_at < ASKED else LONGER) / self._seconds)
+        if size < LEAST_BLOCK and LEAST_BLOCK * self._seconds < LONGER and self.keyed is None:
+            size = LEAST_BLOCK
+        return max(1, min(most, size))
+
+    def _let_predict(self) -> None:
+        """Wait for predictions: they are asked for one after the other, and each would wait for a block of its own."""
+        asked, self._served = self.asked - self._served, self.asked
+        if asked:
+            time.sleep(min(TURN * asked, LONGEST))
 
     def _snapshot(self) -> None:
         """Begin to write the model as it is now: a quick copy, which another thread brings to disk."""

@@ -30,7 +30,7 @@ from onlineboost.explain.views import Explanation
 from onlineboost.service import follower
 from onlineboost.service.follower import Follower
 from onlineboost.service.keyed import Keyed
-from onlineboost.service.log import Entry, Log, oldest
+from onlineboost.service.log import AT_ONCE, Entry, Log, oldest
 from onlineboost.service.messages import (
     Ask,
     Event,
@@ -92,7 +92,8 @@ class Service:
             opened.enter_context(lock(folder))
             self.log = opened.enter_context(closing(Log(folder / "events.db", options.most_waiting)))
             names = sorted(path.parent.name for path in folder.glob(f"*/{follower.BEGIN}"))
-            self.followers = {name: Follower(folder / name, self.log) for name in names}
+            gather = follower.GATHER if options.behind >= AT_ONCE else 0.0
+            self.followers = {name: Follower(folder / name, self.log, gather) for name in names}
             self.answering = self._answering()
             self._opened = opened.pop_all()
         self.started = time.time()
@@ -147,6 +148,7 @@ class Service:
     async def predict(self, asked: Sequence[Ask | Event], by: Follower | None = None) -> list[Prediction]:
         """What the model that answers says, or another one."""
         by = self.answering if by is None else by
+        by.asked, by.asked_at = by.asked + len(asked), time.monotonic()
         if len(asked) > LONG:
             return await asyncio.to_thread(self._predict, asked, by)
         return self._predict(asked, by)
@@ -198,7 +200,7 @@ class Service:
                 stored = decode_stored(said)
                 out[at].label, out[at].probabilities = stored.label, stored.probabilities
             elif receipt.status == "accepted":
-                out[at].wanted = self.query is not None and self.query.wants(out[at].probabilities)
+                out[at].wanted = self.query is not None and self.query.wants(out[at].probabilities, events[at].row)
                 self._show(events[at], out[at])
         return out
 

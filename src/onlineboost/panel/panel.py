@@ -372,10 +372,11 @@ def owners(stats: ColumnStats) -> np.ndarray | None:
 
 
 def column_weights(stats: ColumnStats, n_columns: int) -> np.ndarray:
-    """What each column counts in distances and cosines: eta^2, of all values together."""
-    out, owner = np.zeros(n_columns), owners(stats)
+    """What each column tells of the classes, beside the others: eta^2, of all values of a nominal one together."""
+    out, spread, owner = np.zeros(n_columns), np.zeros(n_columns), owners(stats)
     if owner is not None:
-        n = len(owner)
-        eta = stats.columns.pull[:n] * np.sqrt(np.maximum(stats.columns.variance[:n], CONSTANT))
-        np.add.at(out, owner, eta)
+        variance = np.maximum(stats.columns.variance[: len(owner)], CONSTANT)
+        np.add.at(spread, owner, variance)
+        np.add.at(out, owner, stats.columns.pull[: len(owner)] * np.sqrt(variance) * variance)
+        out /= np.maximum(spread, CONSTANT)
     return out / max(out.sum(), 1e-300)

@@ -22,6 +22,7 @@ class Additive:
     def __init__(self, n_numeric, n_nominal):
         self.n_numeric, self.width = n_numeric, n_numeric + n_nominal
         self.cells = {}
+        self.slopes = [[np.zeros(0), np.zeros(0)] for _ in range(n_numeric)]  # likewise
         self.edges = {j: [] for j in range(n_numeric)}
         self.chosen = list(range(min(self.width, additive.CHOSEN)))
         self.t = 0
@@ -64,27 +65,41 @@ class Additive:
         number = key % 2**bits
         return number if number < n else key % 2 ** (bits - 1)
 
-    def distributions(self, values, there, codes, k):
+    def distributions(self, values, there, codes, z, k):
         """By single columns, with pairs, and with triples; the first and the last are voices."""
+        self.z = [min(max(one, -3.0), 3.0) if is_there else 0.0 for one, is_there in zip(z, there, strict=True)]
+        self.slopes = [[np.pad(part, (0, k - len(part))) for part in slope] for slope in self.slopes]
         self.row, self.k = self.bins(values, there, codes), k
         self.names = [[("bias", order), *self.names_of(order)] for order in (1, 2, 3)]
         votes, self.p = np.zeros(k), []
         for names in self.names:
             votes = votes + sum(self.cell(name, k)[0] for name in names)
+            if not self.p:
+                votes = votes + sum(z * slope for z, (slope, _) in zip(self.z, self.slopes, strict=True))
             self.p.append(softmax(votes))
         return self.p
 
     def move(self, j, factor, shift, moved):
         self.edges[j] = [moved(edge, factor, shift) for edge in self.edges[j]]
+        self.slopes[j] = [np.zeros(self.k), np.zeros(self.k)]
+
+    def step(self, cell, z, ridge):
+        votes, h = cell
+        h[:] = np.minimum(h + z * z * self.curve, additive.LONGEST)
+        votes[:] = np.clip(votes - z * self.g / (h + ridge + self.others), -additive.BOUND, additive.BOUND)
 
     def learn(self, y, weight, memory, pulls, variances, owners):
         """`memory` has the dense values of the remembered rows, this one included."""
-        for names, p, ridge in zip(self.names, self.p, (3.0, 5.0, 8.0), strict=True):
+        numbers = [list(zip(self.z, self.slopes, strict=True)), [], []]
+        for names, slopes, p, ridge in zip(self.names, numbers, self.p, (3.0, 5.0, 8.0), strict=True):
+            self.g, self.curve = weight * (p - np.eye(self.k)[y]), weight * p * (1.0 - p)
+            self.curve *= 2.0 if self.k == 2 and p is self.p[0] else 1.0
+            # All but the bias take their steps at once.
+            self.others = (len(names) - 1 + sum(z * z for z, _ in slopes)) * self.curve
             for name in names:
-                votes, h = self.cell(name, self.k)
-                h[:] = np.minimum(h + weight * p * (1.0 - p), additive.LONGEST)
-                votes -= weight * (p - np.eye(self.k)[y]) / (h + ridge * max(weight, 1.0))
-                votes[:] = np.clip(votes, -additive.BOUND, additive.BOUND)
+                self.step(self.cell(name, self.k), 1.0, ridge * max(weight, 1.0))
+            for z, slope in slopes:
+                self.step(slope, z, 6.0 * max(weight, 1.0))
         for new in range(self.n_cells(self.t), self.n_cells(self.t + 1)):
             was = new - 2 ** int(math.log2(new))
             self.cells["group", new] = [part.copy() for part in self.cell(("group", was), self.k)]

@@ -334,9 +334,9 @@ def neighbours_vote(distances, memory, many, k):
 class Newton:
     """Online Newton steps on -log p[y]."""
 
-    def __init__(self, beta, fade=combiner.FADE, ridge=combiner.RIDGE):
+    def __init__(self, beta, fade=combiner.FADE, ridge=combiner.RIDGE, expected=0.0):
         self.beta, self.A, self.fade = np.array(beta), ridge * np.eye(len(beta)), fade
-        self.ridge = ridge
+        self.ridge, self.expected = ridge, expected
 
     def combine(self, logits):
         """Sum and probabilities of the voices' logits, (voices, k)."""
@@ -347,7 +347,9 @@ class Newton:
     def learn(self, logits, y, weight):
         p = self.combine(logits)[1]
         g = logits @ p - logits[:, y]
-        self.A = self.fade * self.A + (1.0 - self.fade) * self.ridge * np.eye(len(g)) + weight * np.outer(g, g)
+        off = logits - (logits @ p)[:, None]
+        square = (1.0 - self.expected) * np.outer(g, g) + self.expected * (off * p) @ off.T
+        self.A = self.fade * self.A + (1.0 - self.fade) * self.ridge * np.eye(len(g)) + weight * square
         self.beta = self.beta - weight * np.linalg.solve(self.A, g)
 
 
@@ -381,10 +383,11 @@ class Panel:
         self.said = []  # scores of all rows
         self.refits = RefittedTrees(seed)
         self.additive = Additive(n_numeric, n_nominal)
-        first = [1.0 / 7.0] * 7 + [0.1, 0.0, 0.0]
+        first = [1.3 / 7.0] * 7 + [0.13, 0.0, 0.0]
         self.newton = Newton(first, ridge=combiner.PANEL_RIDGE)
-        self.slow = Newton(first, combiner.SLOW_FADE, combiner.PANEL_RIDGE)
-        self.shares = np.array([0.5, 0.5])  # of both
+        self.slow = Newton(first, 0.99998, combiner.PANEL_RIDGE, expected=0.5)
+        self.shares = np.full(12, 1.0 / 12.0)  # of both, and of each voice by itself
+        self.paired = 0  # dense columns in products
         self.labels = []  # (y, weight) of all rows
         self.leads = [0.0]  # after each row, how far the frequencies of the labels are ahead
 
@@ -416,7 +419,10 @@ class Panel:
         z = self.standardised(self.values)
         phases = np.array([uniform(self.seed, FREQUENCY, m, -1) for m in range(128)])
         waves = frequencies(self.seed, len(z), self.width) @ (z * self.tilt()) + 2.0 * math.pi * phases
-        self.inputs = np.concatenate([[1.0], z]), np.concatenate([[1.0], 0.35 * np.cos(waves), z])
+        curved = 0.35 * np.cos(waves)
+        products = [0.35 * np.prod(np.clip(z[list(pair)], -2.5, 2.5)) for pair in self.pairs()]
+        curved[128 - len(products) :] = products[::-1]
+        self.inputs = np.concatenate([[1.0], z]), np.concatenate([[1.0], curved, z])
         self.now = [squares.scores(x, k) for squares, x in zip((self.linear, self.curved), self.inputs, strict=True)]
         self.folded = [score for pair in zip(*self.now, strict=True) for score in pair]
         own = [sum(w for _, y, w in self.memory if y == c) for c in range(k)]
@@ -427,10 +433,11 @@ class Panel:
         voices.append(logits_of(self.refits.distribution((self.values, self.folded), k), 0.001))
         voices.append(logits_of(self.naive_bayes(prior, k), 0.001))
         n = self.dense.n_numeric
-        sums = self.additive.distributions(self.values[:n], self.there[:n], x[n:], k)
+        sums = self.additive.distributions(self.values[:n], self.there[:n], x[n:], z[:n], k)
         voices += [logits_of(p, 0.001) for p in sums[::2]]
         self.logits = np.array(voices)
-        self.parts = np.array([newton.combine(self.logits)[1] for newton in (self.newton, self.slow)])
+        both = [newton.combine(self.logits)[1] for newton in (self.newton, self.slow)]
+        self.parts = np.array([*both, *map(softmax, self.logits)])
         self.p = self.shares @ self.parts
         return np.clip(centred(np.log(self.p)), -panel.REACH, panel.REACH).tolist()
 
@@ -455,7 +462,13 @@ class Panel:
                 for c in range(k):
                     w, m, _ = self.columns.of(j, c)
                     logits[c] += math.log((w * m + 2.0 * f) / (w + 2.0) / f)
-        return softmax(logits)
+        return softmax(logits / 2.0)
+
+    def pairs(self):
+        """Dense columns that are values of different nominal columns."""
+        owners = self.dense.owners
+        nominal = [j for j, owner in enumerate(owners) if owner is not None]
+        return [(i, j) for i in nominal for j in nominal if j < i and owners[i] != owners[j]][:120]
 
     def tilt(self):
         """What columns count in the cosines."""
@@ -522,9 +535,17 @@ class Panel:
         self.slow.learn(self.logits, y, weight)
         shares = self.shares * self.parts[:, y] ** min(weight, 1.0)
         a = 1.0 / (len(self.memory) + 2.0)
-        self.shares = (1.0 - a) * shares / shares.sum() + 0.5 * a
+        shares = (1.0 - a) * shares / shares.sum()
+        shares[2:] = np.where(shares[2:] > 1e-6, shares[2:], 0.0)
+        shares[0] += 0.5 * a
+        shares[1] = 1.0 - shares[0] - shares[2:].sum()
+        self.shares = shares
         if self.meet(self.x):
             self.ask(self.x, len(self.now[0]))
+        for slot, (i, _) in enumerate(self.pairs()):
+            if i >= self.paired:
+                self.curved.forget(128 - slot, len(self.inputs[1]), len(self.now[0]))
+        self.paired = len(self.dense.owners)
         self.linear.learn(self.inputs[0], y, weight)
         # The cosines come before z, which grows with the nominal values.
         self.curved.learn(self.inputs[1], y, weight)

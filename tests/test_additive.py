@@ -46,7 +46,7 @@ def test_they_are_those_of_the_twin():
         ask_panel(panel, X[b : b + 1], K, work, s)
         codes = [None if v != v else v for v in X[b, n_numeric:]]
         values, there = work.row.values[:n_numeric].tolist(), (work.row.there[:n_numeric] > 0.0).tolist()
-        want = twin.distributions(values, there, codes, K)
+        want = twin.distributions(values, there, codes, work.row.z[:n_numeric], K)
         np.testing.assert_allclose(work.newton.logits[VOICES], logits_of(want[::2]), atol=1e-4, err_msg=f"row {b}")
         pulls, variances = stats.columns.pull.copy(), stats.columns.variance.copy()
         before = stats.dense.unit[:n_numeric].copy(), stats.dense.origin[:n_numeric].copy()
@@ -59,7 +59,7 @@ def test_they_are_those_of_the_twin():
                 twin.move(j, factor, move, lambda v, a, c: float(np.float32(v * a + c)))
                 pulls[j] = variances[j] = 0.0
         values, there = work.row.values[:n_numeric].tolist(), (work.row.there[:n_numeric] > 0.0).tolist()
-        twin.distributions(values, there, codes, K)
+        twin.distributions(values, there, codes, work.row.z[:n_numeric], K)
         memory = panel.shared.neighbours.values[:n_numeric, : b + 1].T.tolist()
         used = int(stats.used[COLUMNS])
         owners = [None] * n_numeric + stats.dense.owner[n_numeric:used].tolist()

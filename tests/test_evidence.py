@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from onlineboost import AdaBoostOLM, OnlineBoostClassifier
+from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier, load
 from onlineboost.chain.clipping import new_numbers
 from onlineboost.chain.evidence import FADE, LEVELS, LIMITS, SLOTS, learn_evidence, with_evidence, with_tables
 from onlineboost.data.places import AT_ONCE, CELLS, EVIDENCE, FIRST_CELL
@@ -82,3 +82,54 @@ def test_values_that_tell_the_class_are_of_use_and_their_own_labels_are_not(kind
         if bad is None:
             assert clf.feature_importances_[0] < 0.9
     assert len(clf._model.encoder.codes[0]) == AT_ONCE + len(EVIDENCE)
+
+
+def shops(n, seed=0, known=40):
+    """A column that has its 65th value somewhere in the middle, and another one."""
+    rng = np.random.default_rng(seed)
+    shop = rng.integers(0, np.where(np.arange(n) < n // 2, known, 300))
+    y = np.where((shop % 7 == 0) ^ (rng.random(n) < 0.1), "bad", "good").astype(object)
+    rows = zip(shop, rng.normal(size=n), rng.integers(0, 3, n), strict=True)
+    return np.array([[f"s{s}", x, f"c{c}"] for s, x, c in rows], object), y
+
+
+def room(clf):
+    """For values of each nominal column, in the statistics of trees."""
+    forests = [segment.learners.forest for segment in clf._model.chain.segments]
+    return [np.diff(forest.offset) - 1 for forest in forests]
+
+
+def test_behind_a_panel_trees_do_without_wide_columns_however_the_stream_is_cut(tmp_path):
+    X, y = shops(1500)
+    tree = HoeffdingTree(grace_period=20, tie_threshold=0.3)
+    said, models = [], []
+    for block in (1500, 97):
+        clf = OnlineBoostClassifier(10, learner=tree, random_state=0)
+        p = [clf.test_then_train(X[a : a + block], y[a : a + block], classes=["bad", "good"], proba=True)[1]
+             for a in range(0, 1500, block)]  # fmt: skip
+        said.append(np.concatenate(p))
+        models.append(clf)
+    np.testing.assert_array_equal(*said)
+    assert {tuple(own) for own in room(models[0])} == {(0, 3)}
+    clf.save(tmp_path / "model.olb")
+    back = load(tmp_path / "model.olb")
+    for model in (clf, back):
+        model.partial_fit(*shops(200, seed=1, known=300))
+    np.testing.assert_array_equal(back.predict_proba(X[:50]), clf.predict_proba(X[:50]))
+    assert {tuple(own) for own in room(back)} == {(0, 3)}
+    alone = AdaBoostOLM(5, learner=tree, random_state=0).fit(X, y)  # nothing else learns what the values mean
+    assert all(own[0] > AT_ONCE for own in room(alone))
+
+
+def test_trees_that_had_room_for_wide_columns_keep_it():
+    """As those of older files."""
+    X, y = shops(1200)
+    clf = OnlineBoostClassifier(5, random_state=0)
+    stacking = type(clf.partial_fit(X[:1], y[:1], classes=["bad", "good"])._model.chain.end)
+    stacking.trees_see_wide = True
+    try:
+        clf.partial_fit(X[1:], y[1:])
+    finally:
+        stacking.trees_see_wide = False
+    clf.partial_fit(*shops(300, seed=2, known=300))
+    assert all(own[0] > AT_ONCE for own in room(clf))

@@ -27,6 +27,7 @@ from onlineboost import (
     load,
 )
 from onlineboost._compile.random import child_key
+from onlineboost.panel import state
 from onlineboost.panel.combiner import LEAST
 from onlineboost.panel.panel import ask_panel, new_panel_work
 from onlineboost.panel.state import NAMES, most_bytes
@@ -86,14 +87,14 @@ def test_boosted_members_are_those_of_the_twin():
     np.testing.assert_allclose(clf.edges_, twin.edges, atol=1e-6)
 
 
-def test_a_member_alone_is_its_voice_in_the_panel():
-    """As the voice speaks by the first rules, which are a member's own: a softmax and a logarithm round."""
+def test_a_member_alone_is_its_voice_in_the_panel(monkeypatch):
+    """As the voice learns and speaks by the first rules, which are a member's own: a softmax and a logarithm round."""
+    monkeypatch.setattr(state, "RULES", 1)
     X, y, weight = mixed_stream(240, seed=1)
     flagship = OnlineBoostClassifier(1, random_state=SEED).partial_fit(X, y, sample_weight=weight)
     model = flagship._model
     panel, k = model.chain.panel.state, model.k
     rows = model.chain.new_rows(model.encoder.read(X[:40], learning=False).X, k, None, None).X
-    panel.rules[0] = 1
     work, voices = new_panel_work(panel, k), []
     for row in rows:
         ask_panel(panel, row[None], k, work, np.zeros((1, k)))

@@ -93,20 +93,24 @@ def test_all_members_are_those_of_the_twin_on_every_row(seed):
     np.testing.assert_allclose(panel.newton.beta, twin.newton.beta, atol=1e-3)
 
 
-def swapped_stream(n, change, seed=0):
-    """Classes that are easy to tell, with missing values; after `change` rows each has the name of the next one."""
+def swapped_stream(n, change, seed=0, turn=1 << 30):
+    """Classes that are easy to tell, with missing values; after `change` rows each has the name of the next one.
+
+    After `turn` more rows that of the one after the next, and so on, to and fro.
+    """
     rng = np.random.default_rng(seed)
     X, y, weight = mixed_stream(n, seed=seed, n_classes=3)
     code = np.array(["abc".index(label) for label in y])
     X[:, 1], X[:, 3] = code + rng.normal(0.0, 0.1, n), 10.0 * (code == 1)
-    y = np.where(np.arange(n) < change, y, np.array(["b", "c", "a"])[code])
+    after = np.arange(n) - change
+    y = np.where(after < 0, y, np.array(["a", "b", "c"])[(code + 1 + after // turn % 2) % 3])
     return X, y, weight
 
 
 @pytest.mark.parametrize("change", [None, 200])
 def test_a_whole_run_is_that_of_the_twin(change):
     """Panel, boosted trees and the last combiner; classes turn up on the way, or the panel has to begin anew."""
-    X, y, weight = mixed_stream(60, seed=5) if change is None else swapped_stream(250, change)
+    X, y, weight = mixed_stream(60, seed=5) if change is None else swapped_stream(260, change, turn=16)
     tree = HoeffdingTree(grace_period=15, tie_threshold=0.4)
     clf = OnlineBoostClassifier(5, learner=tree, weight_scale=(0.7, 3.0), restart="never", random_state=SEED)
     fresh_clf = OnlineBoostClassifier(**clf.get_params(deep=False)).partial_fit(X[:1], y[:1])
@@ -237,22 +241,23 @@ def test_predicting_says_what_learning_says_and_changes_nothing():
 
 def test_the_panel_begins_anew_when_it_is_of_no_use_any_more():
     """Soon after all classes have swapped their names; blocks, threads, copies and files make no difference."""
-    X, y, weight = swapped_stream(900, 500)
-    clf = OnlineBoostClassifier(5)
-    said = np.array(in_blocks(clf, X, y, 900, weight))
+    X, y, weight = swapped_stream(6400, 6000)
+    clf = OnlineBoostClassifier(5).partial_fit(X[:5950], y[:5950], sample_weight=weight[:5950])
+    before, (X, y, weight) = pickle.dumps(clf), (X[5950:], y[5950:], weight[5950:])
+    said = np.array(in_blocks(clf, X, y, 450, weight))
     (event,) = [event for event in clf.events_ if event.kind == "new panel"]
-    assert 500 + PATIENCE < event.row <= 560
-    assert str(event) == f"row {event.row}: the panel was reset, since the stream had changed"
-    assert clf._model.chain.panel.state.shared.stats.used[ROWS] == 900 - event.row
-    assert np.mean(said[600:] == y[600:]) > 0.97
+    assert 6000 + PATIENCE < event.row <= 6060
+    assert str(event) == f"row {event.row:,}: the panel was reset, since the stream had changed"
+    assert clf._model.chain.panel.state.shared.stats.used[ROWS] == 6400 - event.row
+    assert np.mean(said[150:] == y[150:]) > 0.97
     for size, jobs in ((1, None), (7, None), (64, 2)):
-        other = OnlineBoostClassifier(5, n_jobs=jobs)
+        other = pickle.loads(before).set_params(n_jobs=jobs)
         assert in_blocks(other, X, y, size, weight) == said.tolist()
         assert other.events_ == clf.events_
-    half = OnlineBoostClassifier(5)
-    half.partial_fit(X[: event.row], y[: event.row], sample_weight=weight[: event.row])
+    half, rest = pickle.loads(before), slice(event.row - 5950, None)
+    half.partial_fit(X[: rest.start], y[: rest.start], sample_weight=weight[: rest.start])
     half = pickle.loads(pickle.dumps(half))
-    assert in_blocks(half, X[event.row :], y[event.row :], 50, weight[event.row :]) == said[event.row :].tolist()
+    assert in_blocks(half, X[rest], y[rest], 50, weight[rest]) == said[rest].tolist()
 
 
 def test_a_burst_of_wrong_labels_does_not_make_the_panel_begin_anew():

@@ -24,6 +24,7 @@ from onlineboost.chain.stage import HERE, Block, End, Place, Stage, Voter
 from onlineboost.chain.threads import flow
 from onlineboost.contracts.rows import Rows, new_rows
 from onlineboost.contracts.state import copied, restore
+from onlineboost.data.places import AT_ONCE
 
 Step = Callable[[Block], None]
 
@@ -333,9 +334,18 @@ class Chain:
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """There is room for these numbers of values of each nominal column, which appeared first in these rounds."""
+        for_trees = self._for_trees(sizes)
         for stage in self.stages:
-            stage.new_values(sizes, births)
+            stage.new_values(sizes if stage is self.panel else for_trees, births)
         self.place.changed("new_values", sizes, births)
+
+    def _for_trees(self, sizes: list[int]) -> list[int]:
+        """Trees that do without wide columns have no room for their values, but where they had it before."""
+        forest = next((forest for segment in self.segments for forest in segment.learners.forests()), None)
+        if self.end.trees_see_wide or forest is None:
+            return sizes
+        had = np.diff(forest.offset) - 1
+        return [0 if size > AT_ONCE >= own else size for size, own in zip(sizes, had, strict=True)]
 
     def allot(self, share: float, width: int) -> None:
         """Each tree may have this many bytes; rows of statistics will be `width` numbers wide."""

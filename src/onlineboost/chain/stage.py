@@ -84,6 +84,7 @@ class End(Stage, ABC):
 
     name: str  # in model files
     takes_turns = False  # whether its segments know nothing of each other: they stay as they are
+    trees_see_wide = True  # whether trees learn what single values of wide columns mean
     follows_experts = True  # whether a prediction is that of an expert, or of several
     learns_from_trace = False  # whether it needs the votes after every learner, if nobody asks
 

@@ -40,8 +40,8 @@ KINDS = {RESTART: "restart", NEW_CLASS: "new class", NEW_COLUMN: "new column", M
 # of the row's label, less the mean of what it has added to the others' (`trees.paths`), times what the learner's vote
 # is worth now. A column that only fits noise adds as much for the wrong classes as for the right one. Means below 0
 # count as 0, and the rest is scaled to the sum 1. Behind a panel, its voices count by their coefficients: eager trees
-# (as if they had not seen the row) and the linear one by paths and terms; the others in proportion to eta^2, which is
-# what columns count in distances, and so do members of the panel that are weak learners.
+# (as if they had not seen the row) and the linear one by paths and terms; the others in proportion to eta^2
+# (`panel.column_weights`), and so do members of the panel that are weak learners.
 
 
 class NotTold(DataError, AttributeError):

@@ -192,9 +192,15 @@ def check_trees(learners: TreeLearners, holds: Holds, model: Model, classes: int
     each = learners.trees_per_learner(classes)
     require(len(forest.roots) == len(learners) * each, "the number of trees")
     require(forest.n_numeric == len(encoder.numeric), "the number of numeric columns")
-    require(np.array_equal(forest.offset, nominal_layout(forest.n_numeric, encoder.sizes)), "the places of the values")
-    births = [birth for column in encoder.births for birth in (NOT_BORN, *column)]
-    require(np.array_equal(forest.birth, births), "the rounds of the values")
+    left_out = np.diff(forest.offset) == 1
+    births = [
+        [] if none and len(births) > AT_ONCE and not model.chain.end.trees_see_wide else births
+        for none, births in zip(left_out, encoder.births, strict=True)
+    ]
+    layout = nominal_layout(forest.n_numeric, [len(rounds) for rounds in births])
+    require(np.array_equal(forest.offset, layout), "the places of the values")
+    rounds = [birth for column in births for birth in (NOT_BORN, *column)]
+    require(np.array_equal(forest.birth, rounds), "the rounds of the values")
     known = learners.labels_of_a_tree(classes)
     require(forest.rows["label"].max(initial=-1) < known, "the labels")
 

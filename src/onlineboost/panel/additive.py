@@ -3,18 +3,23 @@
 Each column has a bin for a row: a nominal value, or which of BINS quantiles a number is between. A group of columns
 has a cell for every combination of bins that turns up, and a cell has a vote for every class. They are added up:
 
-    v1 = bias + votes of the row's cell of each column
+    v1 = bias + votes of the row's cell of each column + z times the slope of each numeric column
     v2 = v1 + bias + votes of its cell of each pair
     v3 = v2 + bias + votes of its cell of each triple
 
-Two voices say softmax(v1) and softmax(v3). Each of the three sums learns what the one before it leaves over, by one
-Newton step in each of its cells, with p = softmax(v):
+with z the number in units of its spread, NEAR at most. Two voices say softmax(v1) and softmax(v3). Each of the three
+sums learns what the one before it leaves over, by one Newton step in each of its cells, with p = softmax(v):
 
-    h_c += w p_c (1 - p_c), LONGEST at most        vote_c -= w (p_c - 1[c = y]) / (h_c + r)
+    g_c = w (p_c - 1[c = y])        q_c = w p_c (1 - p_c)
+    h_c += q_c, LONGEST at most     vote_c -= g_c / (h_c + r + m q_c)
 
-with r of RIDGES for columns, pairs and triples: the more cells there are, the less one of them is believed. Pairs and
-triples are those of the CHOSEN columns that tell most of the classes by themselves. Bins of numbers are half as fine
-for pairs, and a quarter for triples. Quantiles and choice are taken anew now and then, from what is remembered.
+with r of RIDGES for columns, pairs and triples: the more cells there are, the less one of them is believed. The m cells
+of a sum all take their steps at once, and share what one of them would need: with 77 columns a sum would go far beyond
+its aim otherwise, as long as the cells are new. A slope is a cell with z in place of 1: its g is g_c z, its h grows by
+z^2 as much, and it counts z^2 in m. Votes for two classes are opposite: in v1 each takes half a step, by q_c twice.
+
+Pairs and triples are those of the CHOSEN columns that tell most of the classes by themselves. Bins of numbers are half
+as fine for pairs, and a quarter for triples. Quantiles and choice are taken anew now and then, from what is remembered.
 
 Cells are found by a hash. The table of those of pairs and triples grows with the rows, by linear hashing (Litwin 1980):
 a new cell begins as a copy of the one that its combinations shared so far.
@@ -41,15 +46,19 @@ ORDERS = 3
 BINS = 16
 CHOSEN = 8  # columns in pairs and triples
 RIDGES = (3.0, 5.0, 8.0)  # r
+SLOPE_RIDGE = 6.0  # r of slopes
+NEAR = 3.0  # z is cut there
 LONGEST = 1000.0
 BOUND = 20.0  # no vote of a cell is larger
 OWN = 4096  # cells of single columns
 FIRST, PER_ROW = 64, 8  # cells of pairs and triples at first, and for each of the first RECENT rows
-SOONEST = 32  # rows before quantiles are taken for the first time: then after twice as many, or RECENT more
+SOONEST = 8  # rows before quantiles are taken for the first time: then after twice as many, or RECENT more
+SOONEST_OF_OLD = 32  # likewise, before SHARED_STEPS
 NONE = -1
 NO_EDGE = 1e30
 VOICES = {8: "single columns", 9: "pairs and triples"}
-SINCE = 3  # rules of the panel that has them
+SINCE = 3  # rules of the panel that has them,
+SHARED_STEPS = 4  # and of those in which there are slopes, cells share their steps, and quantiles come soon
 
 
 class Additive(NamedTuple):
@@ -60,12 +69,14 @@ class Additive(NamedTuple):
     groups: Annotated[np.ndarray, f4("cells", 2, "classes", low=-BOUND, high=ROOM * LONGEST)]
     edges: Annotated[np.ndarray, f4("numeric", BINS - 1, low=-HUGE, high=ROOM * NO_EDGE, default=NO_EDGE)]
     chosen: Annotated[np.ndarray, i4(CHOSEN, low=NONE, default=NONE)]
+    slopes: Annotated[np.ndarray, f4("numeric", 2, "classes", low=-BOUND, high=ROOM * LONGEST, since=4)]
 
 
 class AdditiveWork(NamedTuple):
     """Scratch for one row."""
 
     bins: np.ndarray  # int64 (columns of the stream,)
+    z: np.ndarray  # float64 (columns of the stream,)
     keys: np.ndarray  # int64 (CHOSEN,) hashes
     cells: np.ndarray  # int64 (cells of a row,)
     stops: np.ndarray  # int64 (ORDERS,) where those of each order end
@@ -73,6 +84,7 @@ class AdditiveWork(NamedTuple):
     p: np.ndarray  # float64 (ORDERS, k)
     slope: np.ndarray  # float64 (k,)
     curve: np.ndarray  # float64 (k,)
+    others: np.ndarray  # float64 (k,) what is added to h for the other cells of a sum
     sorted: np.ndarray  # float32 (recent,) numbers of a column
     told: np.ndarray  # float64 (columns of the stream,) how much each tells of the classes
 
@@ -82,10 +94,9 @@ def new_additive_work(additive: Additive, sizes: Mapping[str, int]) -> AdditiveW
     cells = width + math.comb(CHOSEN, 2) + math.comb(CHOSEN, 3)
     keys, stops = np.zeros(CHOSEN, np.int64), np.zeros(ORDERS, np.int64)
     bins, cells_of_row, told = np.zeros(width, np.int64), np.zeros(cells, np.int64), np.zeros(width)
-    votes, p, slope, curve = np.zeros(k), np.zeros((ORDERS, k)), np.zeros(k), np.zeros(k)
-    return AdditiveWork(
-        bins, keys, cells_of_row, stops, votes, p, slope, curve, np.zeros(sizes["recent"], np.float32), told
-    )
+    votes, p, slope, curve, others = np.zeros(k), np.zeros((ORDERS, k)), np.zeros(k), np.zeros(k), np.zeros(k)
+    numbers = np.zeros(sizes["recent"], np.float32)
+    return AdditiveWork(bins, np.zeros(width), keys, cells_of_row, stops, votes, p, slope, curve, others, numbers, told)
 
 
 @bare_kernel
@@ -101,6 +112,8 @@ def move(additive, shared, j, n, k, factor, shift):
     for b in range(BINS - 1):
         if additive.edges[j, b] < NO_EDGE:
             additive.edges[j, b] = moved(additive.edges[j, b], factor, shift)
+    for c in range(k):
+        additive.slopes[j, 0, c] = additive.slopes[j, 1, c] = 0.0
 
 
 @bare_kernel
@@ -121,6 +134,8 @@ def say(additive, work, said, shared, row, n, k):
         while at < work.stops[order]:
             add_votes(work.votes, table[work.cells[at], 0], k)
             at += 1
+        if order == SINGLES and row.rules[0] >= SHARED_STEPS:
+            add_slopes(additive.slopes, work, shared.stats.dense.n_numbers, row, k)
         softmax(work.votes, k, work.p[order])
     for c in range(k):
         said[0, c], said[1, c] = work.p[SINGLES, c], work.p[TRIPLES, c]
@@ -130,6 +145,14 @@ def say(additive, work, said, shared, row, n, k):
 def add_votes(votes, cell, k):
     for c in range(k):
         votes[c] += cell[c]
+
+
+@bare_kernel
+def add_slopes(slopes, work, n_numbers, row, k):
+    for j in range(n_numbers):
+        work.z[j] = min(max(row.z[j], -NEAR), NEAR) * row.there[j]
+        for c in range(k):
+            work.votes[c] += work.z[j] * slopes[j, 0, c]
 
 
 @bare_kernel
@@ -209,23 +232,34 @@ def learn(additive, work, shared, row, n, k, y, weight):
     if row.rules[0] < SINCE:
         return
     at, t = 0, shared.stats.used[ROWS]
+    sharing = row.rules[0] >= SHARED_STEPS
     for order in range(ORDERS):
         table, p = additive.own if order == SINGLES else additive.groups, work.p[order]
+        many, twice = np.float64(work.stops[order] - at) if sharing else 0.0, 1.0
+        if order == SINGLES and sharing:
+            for j in range(shared.stats.dense.n_numbers):
+                many += work.z[j] * work.z[j]
+            twice = 2.0 if k == 2 else 1.0
         for c in range(k):
             work.slope[c] = weight * (p[c] - (1.0 if c == y else 0.0))
-            work.curve[c] = weight * p[c] * (1.0 - p[c])
+            work.curve[c] = twice * weight * p[c] * (1.0 - p[c])
+            work.others[c] = many * work.curve[c]
         ridge = RIDGES[order] * max(weight, 1.0)
         take_step(additive.bias[order], work, k, ridge)
         while at < work.stops[order]:
             take_step(table[work.cells[at]], work, k, ridge)
             at += 1
+        if order == SINGLES and sharing:
+            for j in range(shared.stats.dense.n_numbers):
+                if work.z[j] != 0.0:
+                    tilt(additive.slopes[j], work, work.z[j], k, SLOPE_RIDGE * max(weight, 1.0))
     n_cells = cells_after(t)
     for new in range(n_cells, cells_after(t + 1)):
         shared_so_far = new - span_of(new)
         for i in range(2):
             for c in range(k):
                 additive.groups[new, i, c] = additive.groups[shared_so_far, i, c]
-    if t + 1 >= SOONEST and ((t + 1) & t == 0 or (t + 1) % RECENT == 0):
+    if t + 1 >= (SOONEST if sharing else SOONEST_OF_OLD) and ((t + 1) & t == 0 or (t + 1) % RECENT == 0):
         take_edges(additive, work, shared, min(t + 1, RECENT))
         choose(additive, work, shared.stats, n)
 
@@ -234,8 +268,17 @@ def learn(additive, work, shared, row, n, k, y, weight):
 def take_step(cell, work, k, ridge):
     for c in range(k):
         h = min(np.float64(cell[1, c]) + work.curve[c], LONGEST)
-        vote = np.float64(cell[0, c]) - work.slope[c] / (h + ridge)
+        vote = np.float64(cell[0, c]) - work.slope[c] / (h + ridge + work.others[c])
         cell[0, c], cell[1, c] = min(max(vote, -BOUND), BOUND), h
+
+
+@small_kernel
+def tilt(slopes, work, z, k, ridge):
+    """`take_step` of a column's slopes."""
+    for c in range(k):
+        h = min(np.float64(slopes[1, c]) + z * z * work.curve[c], LONGEST)
+        slope = np.float64(slopes[0, c]) - z * work.slope[c] / (h + ridge + work.others[c])
+        slopes[0, c], slopes[1, c] = min(max(slope, -BOUND), BOUND), h
 
 
 @bare_kernel

@@ -7,6 +7,9 @@ With L_h the logits of voice h (centred: they add up to 0 over the classes) and 
     A <- f A + (1 - f) r I + g g'                   at first r I
     beta <- beta - A^-1 g
 
+The slow combiner of a panel forgets even less, and half of g g' is there what it is expected to be by p: where a class
+is rare, A grows with the rows then, and not with the luck of a few of them.
+
 A sum of logits is a product of distributions: voices that see different things add up, those that repeat each other
 share what one of them is worth. No bound on the regret is known for these steps: docs/theory.md has what was measured.
 
@@ -38,6 +41,7 @@ from onlineboost.panel.columns import HUGE, ROOM
 
 FADE = 0.998  # f: what a slope still counts in A one row later
 SLOW_FADE = 0.9998  # likewise, for coefficients that hardly move any more after a while
+SLOWEST_FADE, EXPECTED = 0.99998, 0.5  # of the slow combiner of a panel; share of g g' that is its expectation
 RIDGE, PANEL_RIDGE = 5.0, 20.0  # r: behind the chain, and for the members of the panel
 BOUND = 20.0  # no coefficient is larger
 TINY = 1e-12  # probabilities count as at least so much
@@ -121,7 +125,7 @@ def combine(newton, work, k):
 
 
 @bare_kernel
-def learn_newton(newton, work, k, y, weight, fade=FADE, ridge=RIDGE):
+def learn_newton(newton, work, k, y, weight, fade=FADE, ridge=RIDGE, expected=0.0):
     """One Newton step on -log p[y], after `combine`."""
     A, beta, slope = newton.A, newton.beta, work.slope
     n = beta.size
@@ -131,11 +135,23 @@ def learn_newton(newton, work, k, y, weight, fade=FADE, ridge=RIDGE):
             slope[h] += work.p[c] * work.logits[h, c]
     for i in range(n):
         for j in range(i + 1):
-            A[i, j] = fade * A[i, j] + weight * slope[i] * slope[j]
+            square = slope[i] * slope[j]
+            if expected > 0.0:
+                square += expected * (covariance(work, i, j, k, y) - square)
+            A[i, j] = fade * A[i, j] + weight * square
         A[i, i] += (1.0 - fade) * ridge
     solve(A, slope, work.step, work.root)
     for h in range(n):
         beta[h] = min(BOUND, max(-BOUND, beta[h] - weight * work.step[h]))
+
+
+@small_kernel
+def covariance(work, i, j, k, y):
+    """Of the logits of two voices under p: what the product of their slopes is expected to be."""
+    total, logits = 0.0, work.logits
+    for c in range(k):
+        total += work.p[c] * logits[i, c] * logits[j, c]
+    return total - (work.slope[i] + logits[i, y]) * (work.slope[j] + logits[j, y])
 
 
 @bare_kernel
@@ -235,6 +251,43 @@ def learn_mixture(mixture, forecasts, y, weight, t):
     a = 1.0 / (t + 1.0)
     for m in range(FORECASTS):
         share[m] = (1.0 - a) * share[m] / mass + a * mixture.first[m]
+
+
+# Ahead of the chain, in the panel, the mixture is that of two combiners and, at first, of single voices: what is given
+# back goes to the combiners alone, so that the shares of voices only last while no better is known.
+
+LEAST_TRUST = 1e-6  # share of a voice; with less it is heard through the combiners alone
+
+
+@bare_kernel
+def add_voices(trust, logits, k, single, p):
+    """p[:k] with what single voices say, in `single`, times their shares."""
+    for voice in range(trust.size):
+        if trust[voice] > 0.0:
+            softmax(logits[voice], k, single[voice])
+            for c in range(k):
+                p[c] += trust[voice] * single[voice, c]
+
+
+@bare_kernel
+def weigh_voices(trust, single, y, power):
+    """Shares times the probability of the label; returns their sum."""
+    total = 0.0
+    for voice in range(trust.size):
+        if trust[voice] > 0.0:
+            trust[voice] *= raised(max(single[voice, y], TINY), power)
+            total += trust[voice]
+    return total
+
+
+@bare_kernel
+def share_out(trust, factor):
+    """Shares times a factor, those that are too small 0; returns their sum."""
+    total = 0.0
+    for voice in range(trust.size):
+        trust[voice] = factor * trust[voice] if factor * trust[voice] > LEAST_TRUST else 0.0
+        total += trust[voice]
+    return total
 
 
 # -------------------------------------------------------------------------------------------------- the reset test

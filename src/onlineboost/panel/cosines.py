@@ -2,6 +2,10 @@
 
 They learn from [1, 128 cosines, z] as `least_squares` do from [1, z]. The cosines are of z times the root of each
 column's eta^2 (`columns`): waves run along what matters.
+
+What two nominal columns say together is no wave. So in place of the last cosines, up to PAIRS of them, there are
+products of z in two dense columns that are values of different nominal columns: of the first dense columns, as many as
+there are. Where one of the values is new, nothing is known of the product.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import numpy as np
 
 from onlineboost._compile.jit import bare_kernel, fused_kernel
 from onlineboost._compile.random import FREQUENCY, uniform
-from onlineboost.contracts.schema import f8, part
+from onlineboost.contracts.schema import f8, i8, part
 from onlineboost.panel.columns import CONSTANT
 from onlineboost.panel.least_squares import (
     ON_COSINES,
@@ -31,6 +35,9 @@ from onlineboost.panel.member import MEMBER, OUTSIDE, Part, wide
 N_COSINES = 128
 HEIGHT = 0.35  # of the cosines
 SPREAD = 1.0  # variance of the frequencies, times the number of columns
+PAIRS = 120  # products at most, in place of cosines
+NEAR = 2.5  # z is cut there for products
+WITH_PAIRS = 4  # rules of the panel that has them
 
 _SIN = tuple((-1.0) ** i * (2.0 * math.pi) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(8))
 
@@ -42,6 +49,7 @@ class Cosines(NamedTuple):
     frequencies: Annotated[np.ndarray, f8("columns", N_COSINES, low=-2.0, high=2.0)]  # in turns
     phases: Annotated[np.ndarray, f8(N_COSINES, low=0.0, high=1.0)]
     curved: Annotated[LeastSquares, part(inputs="curved")]
+    paired: Annotated[np.ndarray, i8(1, low=0, since=4)]  # dense columns whose products have begun
 
 
 @bare_kernel
@@ -84,17 +92,45 @@ def cosine(turns):
 
 
 @bare_kernel
-def curve(frequencies, phases, tilt, z, n, out):
-    """out[1:] = [cosines, z], from z[:n]. Frequencies are in turns."""
+def multiply(dense, z, n, products):
+    """Products of the first n dense columns, the first of them in the last place; returns how many there are."""
+    pair = 0
+    for i in range(dense.n_numbers, n):
+        for j in range(dense.n_numbers, i):
+            if dense.owner[i] != dense.owner[j]:
+                if pair == PAIRS:
+                    return pair
+                product = min(max(z[i], -NEAR), NEAR) * min(max(z[j], -NEAR), NEAR)
+                products[products.size - 1 - pair] = HEIGHT * product
+                pair += 1
+    return pair
+
+
+@bare_kernel
+def start_products(cosines, dense, n, k):
+    """Nothing is known of the products with columns that are in use since `cosines.paired`."""
+    pair = 0
+    for i in range(dense.n_numbers, n):
+        for j in range(dense.n_numbers, i):
+            if dense.owner[i] != dense.owner[j] and pair < PAIRS:
+                if i >= cosines.paired[0]:
+                    start_input_again(cosines.curved, N_COSINES - pair, 1 + N_COSINES + n, k)
+                pair += 1
+    cosines.paired[0] = n
+
+
+@bare_kernel
+def curve(frequencies, phases, tilt, z, n, n_waves, out):
+    """out[1:] = [cosines, z], from z[:n], of the cosines the first n_waves. Frequencies are in turns."""
     cosines, plain = out[1:], out[1 + N_COSINES :]
-    for m in range(N_COSINES):
+    for m in range(n_waves):
         cosines[m] = phases[m]
     for j in range(n):
         plain[j] = z[j]
         tilted = z[j] * tilt[j]
         if tilted != 0.0:
-            add_scaled(cosines, frequencies[j], tilted, N_COSINES)
-    for m in range(N_COSINES):
+            add_scaled(cosines, frequencies[j], tilted, n_waves)
+    for m in range(n_waves):
         cosines[m] = HEIGHT * cosine(cosines[m])
 
 
@@ -116,12 +152,15 @@ def move_cosines(cosines, shared, j, n, k, factor, shift):
 
 @bare_kernel
 def say_cosines(cosines, own, said, shared, row, n, k):
-    curve(cosines.frequencies, cosines.phases, cosines.tilt, row.z, n, own.x)
+    pairs = multiply(shared.stats.dense, row.z, n, own.x[1 : 1 + N_COSINES]) if row.rules[0] >= WITH_PAIRS else 0
+    curve(cosines.frequencies, cosines.phases, cosines.tilt, row.z, n, N_COSINES - pairs, own.x)
     say_scores(cosines.curved, own, said[0], row, ON_COSINES, 1 + N_COSINES + n, k)
 
 
 @bare_kernel
 def learn_cosines(cosines, own, shared, row, n, k, y, weight):
+    if row.rules[0] >= WITH_PAIRS and cosines.paired[0] < n:
+        start_products(cosines, shared.stats.dense, n, k)
     learn_squares(cosines.curved, own.x, 1 + N_COSINES + n, own.scores, k, y, weight, own.u)
 
 

@@ -1,9 +1,9 @@
 """The panel: unlike learners side by side, ahead of the chain. Each row is first predicted, then learned.
 
 A row is made of numbers (`columns`), all members say what they make of it, and two combiners by Newton's steps add
-that up, one whose coefficients change fast and one slowly. The mixture of both (`combiner`) in logits, clipped, is what
-the chain starts from. Which members there are is written in `state` alone: here they are called by their contract
-(`member`). Everything happens row by row: how a stream is cut into blocks makes no difference.
+that up, one whose coefficients change fast and one slowly. A mixture (`combiner`) of both and, at first, of every voice
+by itself, in logits, clipped, is what the chain starts from. Which members there are is written in `state` alone: here
+they are called by their contract (`member`). How a stream is cut into blocks makes no difference.
 
 A panel of one member, without a combiner, is that member by itself: a weak learner by the contract of all of them. A
 row that is not taught leaves no trace.
@@ -32,20 +32,25 @@ from onlineboost.panel.columns import (
     start_column_again,
 )
 from onlineboost.panel.combiner import (
+    EXPECTED,
     FADE,
     LEAST,
     PANEL_RIDGE,
     SLOW_FADE,
+    SLOWEST_FADE,
     TINY,
     NewtonWork,
+    add_voices,
     centre,
     combine,
     learn_newton,
     logits_of,
     new_newton_work,
     raised,
+    share_out,
     should_reset,
     softmax,
+    weigh_voices,
 )
 from onlineboost.panel.least_squares import FOLD
 from onlineboost.panel.member import Row, learn_each, move_each, prepare_each, refreshed_each, say_each, start_each
@@ -53,6 +58,7 @@ from onlineboost.panel.remembered import RECENT
 from onlineboost.panel.state import ALONE, MEMBERS, NAMES, own_sizes, parts_of
 
 REACH = 8.0  # of the votes that the chain starts from
+SLOWEST = 4  # rules of a panel whose slow combiner is that of today
 
 
 class PanelWork(NamedTuple):
@@ -66,7 +72,8 @@ class PanelWork(NamedTuple):
     again: np.ndarray  # float64 (k,) votes for a row that is asked about twice
     newton: NewtonWork  # its p is what the panel says
     fast: np.ndarray  # float64 (k,) probabilities by the fast combiner,
-    slow: np.ndarray  # float64 (k,) and by the slow one
+    slow: np.ndarray  # float64 (k,) and by the slow one,
+    single: np.ndarray  # float64 (voices, k) and by each voice that has a share of its own
     votes: np.ndarray  # float64 (k,)
 
 
@@ -102,6 +109,7 @@ def new_panel_work(panel: Any, k: int) -> PanelWork:
         newton,
         np.zeros(k),
         np.zeros(k),
+        np.zeros((voices, k)),
         np.zeros(k),
     )
 
@@ -242,23 +250,31 @@ def mix_combiners(panel, work, k):
     for c in range(k):
         work.fast[c] = p[c]
         p[c] = panel.shares[0] * work.fast[c] + panel.shares[1] * work.slow[c]
+    add_voices(panel.trust, work.newton.logits, k, work.single, p)
+    for c in range(k):
         votes[c] = log(p[c] + TINY)
     centre(votes, k)
 
 
 @bare_kernel
 def learn_combiners(panel, work, k, y, weight):
-    """Both learn by what each of them has said; their shares of the mixture move as in `combiner.learn_mixture`."""
-    p, shares = work.newton.p, panel.shares
+    """Both learn by what each of them has said; shares of the mixture move as in `combiner.learn_mixture`.
+
+    But what is given back, so that no share is ever lost, goes to the combiners: single voices are for the first rows.
+    """
+    p, shares, trust = work.newton.p, panel.shares, panel.trust
     if panel.rules[0] >= 2:
         power, a = min(weight, 1.0), 1.0 / (panel.shared.stats.used[ROWS] + 2.0)
         fast = shares[0] * raised(max(work.fast[y], TINY), power)
         slow = shares[1] * raised(max(work.slow[y], TINY), power)
-        shares[0] = (1.0 - a) * fast / (fast + slow) + 0.5 * a
-        shares[1] = 1.0 - shares[0]
+        whole = fast + slow + weigh_voices(trust, work.single, y, power)
+        shares[0] = (1.0 - a) * fast / whole + 0.5 * a
+        shares[1] = 1.0 - share_out(trust, (1.0 - a) / whole) - shares[0]
         for c in range(k):
             p[c] = work.slow[c]
-        learn_newton(panel.slow, work.newton, k, y, weight, SLOW_FADE, PANEL_RIDGE)
+        new = panel.rules[0] >= SLOWEST
+        fade, expected = SLOWEST_FADE if new else SLOW_FADE, EXPECTED if new else 0.0
+        learn_newton(panel.slow, work.newton, k, y, weight, fade, PANEL_RIDGE, expected)
         for c in range(k):
             p[c] = work.fast[c]
     learn_newton(panel.newton, work.newton, k, y, weight, FADE, PANEL_RIDGE)
@@ -350,7 +366,8 @@ def said_by_panel(panel: Any, x: np.ndarray, k: int, tellers: dict[int, Any], *,
     """
     work, s = new_panel_work(panel, k), np.empty((1, k))
     ask_panel(panel, x, k, work, s)
-    beta, logits = panel.shares[0] * panel.newton.beta + panel.shares[1] * panel.slow.beta, work.newton.logits
+    beta = panel.shares[0] * panel.newton.beta + panel.shares[1] * panel.slow.beta + panel.trust
+    logits = work.newton.logits
     voices = beta[:, None] * logits
     columns = np.zeros((x.shape[1], k))
     owner = owners(panel.shared.stats)
@@ -372,10 +389,11 @@ def owners(stats: ColumnStats) -> np.ndarray | None:
 
 
 def column_weights(stats: ColumnStats, n_columns: int) -> np.ndarray:
-    """What each column counts in distances and cosines: eta^2, of all values together."""
-    out, owner = np.zeros(n_columns), owners(stats)
+    """What each column tells of the classes, beside the others: eta^2, of all values of a nominal one together."""
+    out, spread, owner = np.zeros(n_columns), np.zeros(n_columns), owners(stats)
     if owner is not None:
-        n = len(owner)
-        eta = stats.columns.pull[:n] * np.sqrt(np.maximum(stats.columns.variance[:n], CONSTANT))
-        np.add.at(out, owner, eta)
+        variance = np.maximum(stats.columns.variance[: len(owner)], CONSTANT)
+        np.add.at(spread, owner, variance)
+        np.add.at(out, owner, stats.columns.pull[: len(owner)] * np.sqrt(variance) * variance)
+        out /= np.maximum(spread, CONSTANT)
     return out / max(out.sum(), 1e-300)

@@ -39,7 +39,8 @@ SHARED = (STATS, SCALE, SCORES, LAST_ROWS)
 MOST_COLUMNS = 150  # dense columns
 FEWEST_NOMINAL = 22  # of them for nominal values, whatever the number of numeric columns
 NUMBERS_OF_ROWS = 1 << 31  # that trees tell apart
-RULES = 3  # which members speak, and how: panels of older files have 1 or 2, and go on as they did
+RULES = 4  # which members speak, and how: panels of older files have fewer, and go on as they did
+FIRST_COEFFICIENTS = 1.3  # of the seven oldest voices, in all: few rows are enough to see that they are not too sure
 
 State = TypeVar("State", bound=tuple[Any, ...])  # a panel, or a member by itself
 
@@ -91,7 +92,8 @@ def panel_of(name: str, members: Sequence[Part]) -> Any:
     combiners = {
         "newton": Annotated[Newton, part(voices=voices)],
         "slow": Annotated[Newton, part(voices=voices, since=2)],
-        "shares": Annotated[np.ndarray, f8(2, low=0.0, high=1.0, default=(1.0, 0.0), since=2)],  # of both
+        "shares": Annotated[np.ndarray, f8(2, low=0.0, high=1.0, default=(1.0, 0.0), since=2)],  # of both,
+        "trust": Annotated[np.ndarray, f8(voices, low=0.0, high=1.0, since=4)],  # and of each voice by itself
         "rules": Annotated[np.ndarray, i8(1, low=1, high=RULES, default=1, since=2)],
     }
     kind = _named(name, {**own, **combiners, "alarm": ResetTest})
@@ -134,9 +136,10 @@ def new_panel(n_numeric: int, n_nominal: int, seed: int, kind: Any = Panel) -> P
     parts = parts_of(panel)
     first = np.zeros(len(panel.newton.beta))
     before = [voice for member in parts.members if member.field.since == 1 for voice in member.voices]
-    first[before] = 1.0 / len(before)
-    first[NAIVE_BAYES] = 0.1
-    panel.shares[:], panel.rules[0] = 0.5, RULES
+    first[before] = FIRST_COEFFICIENTS / len(before)
+    first[NAIVE_BAYES] = 0.1 * FIRST_COEFFICIENTS
+    panel.shares[:] = panel.trust[:] = 1.0 / (len(panel.shares) + len(first))
+    panel.rules[0] = RULES
     return panel._replace(newton=new_newton(first.tolist(), PANEL_RIDGE), slow=new_newton(first.tolist(), PANEL_RIDGE))
 
 
@@ -323,7 +326,7 @@ def check_links(state: Any) -> None:
     if hasattr(state, "newton"):
         check_newton(state.newton)
         check_newton(state.slow)
-        require(abs(state.shares.sum() - 1.0) < 1e-6, "the shares of the combiners of the panel")
+        require(abs(state.shares.sum() + state.trust.sum() - 1.0) < 1e-6, "the shares of the combiners of the panel")
     for one, own in parts_of(state).both(state):
         if one.check is not None:
             one.check(own, state.shared)

@@ -190,7 +190,7 @@ def learn_values(forest, i, row, x, spread, weight):
     if forest.leaf != LeafRule.MAJORITY:
         rows[row].prior = prior_of(rows[row].mass, stat, n)
     for j in range(forest.offset.size - 1):
-        if x[n + j] == x[n + j]:
+        if x[n + j] == x[n + j] and forest.offset[j + 1] - forest.offset[j] > 1:
             stat[forest.offset[j]] += weight
             stat[forest.offset[j] + 1 + int(x[n + j])] += weight
 

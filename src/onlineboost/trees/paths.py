@@ -169,6 +169,8 @@ def bayes_terms(forest: Forest, i: int, stat: np.ndarray, X: np.ndarray) -> np.n
     extra = LAPLACE * forest.unit[i]
     for j in range(len(offset) - 1):
         code, size = x[:, n + j], offset[j + 1] - offset[j] - 1
+        if not size:
+            continue
         there = np.flatnonzero(~np.isnan(code))
         value = code[there].astype(np.int64)
         weight = np.zeros(len(there))

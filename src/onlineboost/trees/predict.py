@@ -153,10 +153,10 @@ def bayes_score(forest, i, row, x, missing):
     extra = LAPLACE * forest.unit[i]
     product = 1.0
     for j in range(forest.offset.size - 1):
-        code = x[n + j]
-        if code == code:
-            at = forest.offset[j]
-            known = code + 1 < forest.offset[j + 1] - at
+        code, at = x[n + j], forest.offset[j]
+        size = forest.offset[j + 1] - at
+        if code == code and size > 1:
+            known = code + 1 < size
             weight = stat[at + 1 + int(code)] if known else 0.0  # a value that no example has been learned with
             product *= (weight + extra) / (stat[at] + 2.0 * extra)
             if product < 1e-200:

@@ -55,7 +55,7 @@ def made(name: str, seed: int) -> Stream:
     if name in MADE:
         return Stream(*make_multilabel_classification(**MADE[name], random_state=1_000 + seed), FIRST)
     data, rng = load_dataset(name).shuffled(seed), np.random.default_rng(1_000 + seed)
-    X = data.X.select_dtypes("number").to_numpy(float) if hasattr(data.X, "select_dtypes") else np.asarray(data.X)
+    X = np.column_stack([column for column in data.X.columns if column.dtype != np.object_])
     codes = np.unique(data.y.astype(str), return_inverse=True)[1]
     Y = (rng.random((codes.max() + 1, ATTRIBUTES[name])) < 0.35)[codes]
     return Stream(X, (Y ^ (rng.random(Y.shape) < 0.03)).astype(int), FIRST)

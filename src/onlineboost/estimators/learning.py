@@ -344,7 +344,7 @@ def after_learning(model: Model, estimator: Any, n_rows: int) -> Remarks:
     """What there is to say after these rows were learned."""
     memory.look_at_limit(model, n_rows)
     remarks, model.remarks = model.remarks, {}
-    return remarks | _slow(model, estimator) | _sharing(model)
+    return remarks | _slow(model, estimator) | _sharing(model) | _without_panel(model)
 
 
 def _slow(model: Model, estimator: Any) -> Remarks:
@@ -360,6 +360,19 @@ def _slow_words(name: str, learners: int, k: int, columns: int) -> str:
         f"a row now takes {name} some milliseconds, with {learners} learners, {k} classes and {columns} columns. It is "
         f"quicker with fewer learners (n_learners), fewer columns, or rare classes called 'other'; where there are "
         f"many classes, OnlineMBBM and OzaBoost are quicker than AdaBoostOLM (docs/scale.md)"
+    )
+
+
+def _without_panel(model: Model) -> Remarks:
+    panel, k = model.chain.panel, model.k
+    without = 0 if panel is None else k - panel.most_classes(k)
+    return {"panels": partial(_panel_words, without, k)} if without else {}
+
+
+def _panel_words(without: int, k: int) -> str:
+    return (
+        f"{without} of {k} labels have no panel, since panels may take three quarters of memory_limit at most: they "
+        f"are ranked by how often they are relevant, and by the trees. Raise memory_limit for more accuracy"
     )
 
 

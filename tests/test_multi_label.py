@@ -268,12 +268,14 @@ def test_an_error_leaves_it_as_it_was():
         ([[0, 1, 0]], "row 0: .* is a row of an indicator: give the rows as one matrix"),
         ([np.array([0, 1, 0])], "row 0: .* is a row of an indicator"),
         ([np.array([True, False])], "row 0: .* is a row of an indicator"),
+        ([[0, 1]], "row 0: .* may be the labels 0 and 1, or a row of an indicator: give the set"),
+        ([(1.0, 0.0)], "row 0: .* may be the labels 0 and 1"),
         (np.zeros((1, 2, 2)), "(?s)row 0: .* is no set of labels: labels are text, numbers or tuples"),
         ([[["a"]]], "row 0: .* is no set of labels: labels are text, numbers or tuples"),
         ([{"a": "no"}], "row 0: a mapping holds True and False, got 'no' for 'a'"),
         ([{"a": np.nan}], "row 0: a mapping holds True and False, got nan for 'a'"),
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_labels_that_cannot_be_meant_are_refused(bad, words):
     X, sets, _ = stream(50)
@@ -326,6 +328,24 @@ def test_an_indicator_a_sparse_matrix_a_frame_sets_and_mappings_are_the_same():
     numbered = [boost().partial_fit(X, way).predict_proba(X) for way in (Y, sparse.csr_matrix(Y), Y.astype(bool))]
     for q in said + numbered:
         np.testing.assert_array_equal(q, said[0])
+
+
+def test_lists_of_0_and_1_among_others_are_labels():
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    clf = boost().partial_fit(X, [[0, 1], [0, 2], [1], [1, 0]])
+    assert clf.classes_.tolist() == [0, 1, 2]
+    same = boost().partial_fit(X, [{0, 1}, {0, 2}, {1}, {0, 1}])
+    assert state(clf) == state(same)
+    for both in ([[0, 1], [1, 0]], np.array([0, 1, 1, 0], object).reshape(2, 2).tolist()):
+        with pytest.raises(DataError, match="may be the labels 0 and 1"):
+            boost().partial_fit(X[:2], both)
+
+
+def test_the_order_of_the_columns_of_an_indicator_makes_no_difference():
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(100, 3)), pd.DataFrame((rng.random((100, 4)) < 0.4).astype(int), columns=list("pqrs"))
+    one, other = boost().partial_fit(X, Y), boost().partial_fit(X, Y[list("srqp")])
+    assert state(one) == state(other)
 
 
 def test_columns_of_an_indicator_are_known_and_later_ones_are_late_labels():

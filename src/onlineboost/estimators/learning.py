@@ -191,13 +191,19 @@ def as_before_on_error(clf: Any) -> Iterator[None]:
 
 
 def _begin(clf: Any, X: Any, classes: Any) -> Model:
+    model = new_model(clf, X, classes, seed_of(clf.random_state))
+    if model.encoder.opens == "open":  # columns that have no value yet are left out
+        note_columns(clf, model.encoder.names, named=model.encoder.named)
+    return model
+
+
+def new_model(clf: Any, X: Any, classes: Any, seed: int) -> Model:
+    """What a classifier begins with, if all settings are good. Changes nothing."""
     encoder = Encoder.settle(X, clf.categorical_features, check_word(clf.columns))
-    if encoder.opens == "open":  # columns that have no value yet are left out
-        note_columns(clf, encoder.names, named=encoder.named)
     known = np.empty(0) if classes is None else sorted_labels(check_classes(classes, type(clf).__name__))
     labels = Labels(known, classes is not None)
     columns = Columns(len(encoder.numeric), encoder.sizes)
-    chain = clf._new_chain(columns, len(labels.classes), seed_of(clf.random_state))
+    chain = clf._new_chain(columns, len(labels.classes), seed)
     model = Model(encoder, labels, chain, limit=memory.bytes_of(clf.memory_limit))
     chain.diary = new_diary(len(encoder.names), model.limit)
     if clf.calibrate:

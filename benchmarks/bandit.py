@@ -6,8 +6,8 @@
 
 Every system has the same rows in the same order. Its exploration is the one of RHOS with the most right actions over
 the first fifth of the rows. Figures are shares of right rows: of what is predicted over the last 20 % and over all, and
-of the actions over all. "full" learns from labels, "bandit" from outcomes, "unbiased" from outcomes and probabilities; "auto" is "bandit" with
-the exploration that `act_one` chooses by itself.
+of the actions over all. "full" learns from labels, "bandit" from outcomes, "unbiased" from outcomes and probabilities;
+"auto" is "bandit" with the exploration that `act_one` chooses by itself.
 VW is `--cb_explore` (MTR), with and without pairs of columns, which are chosen by the first fifth as well.
 "BanditBoost" is Chen, Lin and Lu (2014) as their paper describes it: for each class a smooth booster of binary trees.
 

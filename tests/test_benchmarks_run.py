@@ -628,4 +628,4 @@ def test_bandit_compares_actions_with_labels(tmp_path):
     assert all(0.0 <= json.loads(line)["actions"] <= 1.0 for line in out.read_text().splitlines())
     own = run("bandit", "--streams", "balance", "--models", "", "--boost", "--rows", 60).splitlines()[1:]
     ways = run("bandit", "--ways", "--streams", "balance", "--rows", 40, "--orders", "5,6").splitlines()[1:]
-    assert [line[30:48].strip() for line in (*own, *ways)] == ["BanditBoost", *importlib.import_module("bandit").WAYS]
+    assert [line[29:47].strip() for line in (*own, *ways)] == ["BanditBoost", *importlib.import_module("bandit").WAYS]

@@ -263,7 +263,7 @@ class PanelStage(Stage):
         return [self]
 
     def most_classes(self, k: int) -> int:
-        """Of so many classes, how many it has something to say of."""
+        """How many of k classes it covers."""
         return k
 
     def of_classes(self, k: int, end: Any) -> list[tuple[Panel, Any, np.ndarray]]:

@@ -68,7 +68,7 @@ def label_sets(Y: Any) -> LabelSets:
     names = [*getattr(Y, "column_names", Y.columns)] if hasattr(Y, "columns") else None
     table = np.asanyarray(Y) if names is not None or isinstance(Y, np.ndarray) else None
     if table is not None and table.ndim == 2:
-        return _of_indicator(table, [*range(table.shape[1])] if names is None else names)
+        return of_indicator(table, [*range(table.shape[1])] if names is None else names)
     rows = list(Y)
     mixed = not all(_is_two_bits(row) for row in rows)
     return LabelSets([labels_of(row, f"row {b}", mixed=mixed) for b, row in enumerate(rows)])
@@ -97,7 +97,7 @@ def labels_of(row: Any, where: str = "the row", *, mixed: bool = False) -> list[
         )
     if not mixed and _is_two_bits(row):
         raise DataError(
-            f"{where}: {row!r} may be the labels 0 and 1, or a row of an indicator: give the set {{0, 1}}, a matrix, or "
+            f"{where}: {row!r} may be the labels 0 and 1, or a row of an indicator: give the set {{0, 1}}, a matrix or "
             f"a mapping of label to bool"
         )
     return distinct
@@ -119,7 +119,8 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-def _of_indicator(table: np.ndarray, names: Sequence[Any]) -> LabelSets:
+def of_indicator(table: np.ndarray, names: Sequence[Any]) -> LabelSets:
+    """The labels of rows from a matrix with a column for each of these."""
     if table.dtype.kind in "biuf" and not isinstance(table, np.ma.MaskedArray):
         given = table.astype(np.float64)
     else:  # None where it is masked

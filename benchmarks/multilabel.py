@@ -38,7 +38,7 @@ MADE = {
     "topics-30": {"n_samples": 5_000, "n_features": 40, "n_classes": 30, "n_labels": 2, "allow_unlabeled": False},
 }
 ATTRIBUTES = {"segment": 10, "mice": 10}
-MULAN = {"emotions": 6, "scene": 6, "yeast": 14, "mediamill": 101}  # labels
+MULAN = {"emotions": 6, "scene": 6, "yeast": 14, "birds": 19, "flags": 7, "mediamill": 101}  # labels
 FIRST = 20  # rows that are not measured
 Learn = Callable[[np.ndarray, np.ndarray], np.ndarray]  # rows and their indicator to what was said before learning them
 
@@ -55,7 +55,7 @@ def made(name: str, seed: int) -> Stream:
     if name in MADE:
         return Stream(*make_multilabel_classification(**MADE[name], random_state=1_000 + seed), FIRST)
     data, rng = load_dataset(name).shuffled(seed), np.random.default_rng(1_000 + seed)
-    X = data.X.select_dtypes("number").to_numpy(float) if hasattr(data.X, "select_dtypes") else np.asarray(data.X)
+    X = np.column_stack([column for column in data.X.columns if column.dtype != np.object_])
     codes = np.unique(data.y.astype(str), return_inverse=True)[1]
     Y = (rng.random((codes.max() + 1, ATTRIBUTES[name])) < 0.35)[codes]
     return Stream(X, (Y ^ (rng.random(Y.shape) < 0.03)).astype(int), FIRST)
@@ -132,9 +132,11 @@ def of_river(kind: str) -> Learn:
 
 def systems(seed: int) -> dict[str, Learn]:
     return {
-        "adaptive": boost(seed),
-        "adaptive, 30 learners": boost(seed, n_learners=30),
-        "gamma .02": boost(seed, gamma=0.02),
+        "panels": boost(seed),
+        "panels, 1 learner": boost(seed, n_learners=1),
+        "panels, 50 learners": boost(seed, n_learners=50),
+        "adaptive": boost(seed, n_learners=100, panel=False),
+        "gamma .02": boost(seed, n_learners=100, gamma=0.02),
         "binary OnlineBoostClassifier": per_label(lambda: OnlineBoostClassifier(random_state=seed)),
         "binary AdaBoostOLM, 100": per_label(lambda: AdaBoostOLM(random_state=seed)),
         "binary HoeffdingTree": per_label(lambda: HoeffdingTree(random_state=seed)),
@@ -173,7 +175,8 @@ def main(mulan: Path | None, streams: str | None, chosen: str | None, seeds: int
     for model in (AdaBoostOLM(2), HoeffdingTree(), OnlineBoostClassifier(2)):
         if chosen is None or "binary" in chosen:
             warm_up(model)
-    boost(0)(np.zeros((2, 1)), np.eye(2, dtype=int))
+    for settings in ({}, {"panel": False}):
+        boost(0, **settings)(np.zeros((2, 1)), np.eye(2, dtype=int))
     found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
     for name, seed, stream in rounds(names, mulan, seeds):
         for system, learn in systems(seed).items():

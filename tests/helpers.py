@@ -253,8 +253,10 @@ def panel_arrays(chain):
     """Everything that a chain with a panel has learned beside its trees; nothing for others."""
     if chain.panel is None:
         return []
-    end = chain.end
-    return [*arrays_of(packed(chain.panel.state)), *end.newton, *end.slow, end.recency, *end.mixture]
+    found = [getattr(chain.panel, "had", np.empty(0))]
+    for panel, end, _ in chain.panel.of_classes(16, chain.end):
+        found += [*arrays_of(packed(panel)), *end.newton, *end.slow, end.recency, *end.mixture]
+    return found
 
 
 def hedge_chain(segments, n_numeric, seed):

@@ -12,6 +12,12 @@ def distribution(predicted, k, rho):
     return [rho / k + (1.0 - rho if l == predicted else 0.0) for l in range(k)]
 
 
+def by_doubt(q, rho):
+    """The same by the probabilities of the classes."""
+    total = sum(own**3 for own in q)
+    return [(1.0 - rho / 4.0) * own**3 / total + rho / (4.0 * len(q)) for own in q]
+
+
 def action(p, seed, row, t):
     """The action drawn in round t for a row of numbers, given bit by bit (0: missing)."""
     key, mass = 0, 0.0

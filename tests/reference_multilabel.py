@@ -95,9 +95,9 @@ class MultiLabel:
             return scores[draw_expert([math.exp(-lost) for lost in self.lost], self.seed, self.t)]
         return scores[-1] if self.rule == "last" else scores[self.lost.index(min(self.lost))]
 
-    def round(self, x, relevant, k, weight):
-        """One round; the probabilities that were said before it was learned."""
-        s, scores = [0.0] * k, []
+    def round(self, x, relevant, k, weight, start=None):
+        """One round; the probabilities that were said before it was learned. `start`: log odds that panels say."""
+        s, scores = list(start or [0.0] * k), []
         for i, learner in enumerate(self.learners):
             h, c = learner.distribution(x, k), self.costs(i, s, relevant)
             h = [p / sum(h) for p in h] if sum(h) else h
@@ -105,8 +105,9 @@ class MultiLabel:
             scores.append(s)
             if pairs(relevant, k):
                 self.teach(i, x, h, c, s, relevant, weight)
-        said = self.fit.say(self.follow(scores))
-        self.fit.learn(self.follow(scores), relevant, weight)
+        followed = self.follow(scores)
+        said = from_odds(start, followed) if start else self.fit.say(followed)
+        self.fit.learn(followed, relevant, weight)
         self.lost = [lost + weight * rank_loss(s, relevant) for lost, s in zip(self.lost, scores, strict=True)]
         self.t += 1
         return said
@@ -129,6 +130,13 @@ class MultiLabel:
         if self.gamma is None:
             slope = weight * sum(a * b for a, b in zip(slope_of(s, relevant), h, strict=True))
             self.alpha[i] = max(-2.0, min(2.0, self.alpha[i] - 2.0 * math.sqrt(2.0) / math.sqrt(self.t) * slope))
+
+
+def from_odds(start, s):
+    """Probabilities by the log odds `start`, and by what learners have added, less its mean."""
+    added = [b - a for a, b in zip(start, s, strict=True)]
+    odds = [a + d - sum(added) / len(added) for a, d in zip(start, added, strict=True)]
+    return [1.0 / (1.0 + math.exp(-v)) for v in odds]
 
 
 class Fit:

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 
 from helpers import number_stream
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier, OnlineMBBM, load, prequential
-from onlineboost.chain.acting import Outcomes, draw_action, rho_of
+from onlineboost.chain.acting import Outcomes, draw_action, predicted_shares, rho_of
 from onlineboost.cli.main import main
 from onlineboost.data.errors import DataError
 from onlineboost.evaluation import BanditFeedback, doubly_robust_value, ips_value
 from onlineboost.theory import action_bound, guarantee, mbbm_bound
-from reference_acting import distribution, estimate
+from reference_acting import by_doubt, distribution, estimate
 
 TREE = HoeffdingTree(grace_period=20)
 
@@ -83,13 +83,31 @@ def test_actions_are_as_frequent_as_they_are_said_to_be():
     rng, k, rho = np.random.default_rng(0), 4, 0.4
     found = np.zeros(k)
     for t in range(1, 4001):
-        code, p = draw_action(2, k, rho, 7, rng.random((1, 3)), t)
+        code, p = draw_action(predicted_shares(2, k), rho, 7, rng.random((1, 3)), t)
         found[code] += 1
     assert p.tolist() == pytest.approx(distribution(2, k, rho))
     assert np.abs(found / 4000 - p).max() < 4.0 * np.sqrt(0.25 / 4000)
-    assert draw_action(1, 3, 0.0, 0, np.zeros((1, 1)), 5)[0] == 1
+    assert draw_action(predicted_shares(1, 3), 0.0, 0, np.zeros((1, 1)), 5)[0] == 1
     falling = [rho_of("auto", 5, t) for t in (1, 1000, 100_000)]
     assert falling == sorted(falling, reverse=True)
+
+
+@pytest.mark.parametrize("clf", [OnlineBoostClassifier(5), AdaBoostOLM(5, calibrate=True), HoeffdingTree()], ids=str)
+def test_without_an_exploration_actions_go_by_the_probabilities(clf):
+    X, y = number_stream(200, n_classes=3, seed=2)
+    clf = deepcopy(clf).partial_fit(X, y, classes=sorted(set(y)))
+    slow = clf.snapshot()
+    for x in X[:20].tolist():
+        act, q = clf.act_one(x), clf.predict_proba_one(x)
+        assert [*act.distribution.values()] == pytest.approx(by_doubt([*q.values()], rho_of("auto", 3, 201)))
+        assert act == slow.act_one(x)
+        certain = clf.act_one(x, 0.0)
+        assert (certain.action, certain.probability) == (clf.predict_one(x), 1.0)
+    even = OnlineMBBM(5).partial_fit(X, y, classes=sorted(set(y)))
+    costs = AdaBoostOLM(5, class_weight="balanced").partial_fit(X, y, classes=sorted(set(y)))
+    two = HoeffdingTree().partial_fit(X, y > 0, classes=[False, True])
+    for other in (even, costs, two):
+        assert len({round(p, 12) for p in other.act_one(X[0].tolist()).distribution.values()}) == 2
 
 
 def test_a_class_that_is_never_predicted_is_found_by_what_is_wrong():
@@ -244,3 +262,20 @@ def test_run_with_bandit_feedback(tmp_path):
     assert done.exit_code == 2
     done = call(main, [*small, "--feedback", "bandit", "--exploration", "much"])
     assert "a share or auto" in done.output
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("loss", "nope"), ("vote", "x"), ("weight_scale", -1), ("n_learners", 0), ("learner", 3), ("memory_limit", 10)],
+)
+def test_settings_that_a_chain_reads_are_checked_before_the_first_action(setting, value):
+    with pytest.raises(ValueError, match=setting):
+        AdaBoostOLM(**{setting: value}).act_one([0.1], classes=["a", "b"])
+
+
+def test_an_action_before_anything_is_learned_changes_nothing():
+    clf = AdaBoostOLM(3, columns="open", random_state=np.random.RandomState(0))
+    before = clf.get_params(), clf.random_state.get_state()[1].tolist()
+    assert clf.act_one({"x": 1.0}, classes=["a", "b"]).probability == 0.5
+    assert (clf.get_params(), clf.random_state.get_state()[1].tolist()) == before
+    assert not [name for name in vars(clf) if name.endswith("_in_") or name == "_model"]

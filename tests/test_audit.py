@@ -114,3 +114,10 @@ def test_without_probabilities_it_says_what_it_needs():
         result.audit(data.X)
     with pytest.raises(ValueError, match="625"):
         prequential(AdaBoostOLM(2), data.X, data.y).audit(data.X[:10])
+
+
+@pytest.mark.parametrize("delay", [39, 40, 100])
+def test_where_no_label_came_in_time_it_says_so(delay):
+    X, y = [[0.0], [1.0]] * 20, ["a", "b"] * 20
+    with pytest.raises(ValueError, match="no label had come before the last row; take a shorter delay"):
+        prequential(HoeffdingTree(), X, y, delay=delay).audit(X)

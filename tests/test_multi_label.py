@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,15 +16,20 @@ from sklearn.base import clone
 from sklearn.metrics import accuracy_score, coverage_error, f1_score, hamming_loss, label_ranking_loss
 
 import reference
-from helpers import assert_finite, forest_of, mixed_stream, model_state, n_inner, plain, twins_of
-from onlineboost import HoeffdingTree, MultiLabelBoost, load
+from helpers import arrays_of, assert_finite, forest_of, mixed_stream, model_state, n_inner, plain, twins_of
+from make_golden_files import golden_stream
+from onlineboost import HoeffdingTree, MultiLabelBoost, OnlineBoostClassifier, load
 from onlineboost.boosters.olmr import pair_draws, pair_losses, pair_potentials, psi_at
+from onlineboost.chain.experts import Combiner
+from onlineboost.chain.ranking import Ranking
 from onlineboost.data.errors import DataError
 from onlineboost.data.label_sets import indicator, label_sets
 from onlineboost.evaluation import LabelMetrics, coverages, prequential_labels, rank_losses
+from onlineboost.panel.state import packed
 from onlineboost.theory import bmr_error, olmr_bound
-from reference_multilabel import MultiLabel, differences, draws, hinge, potential, rank_loss
+from reference_multilabel import MultiLabel, differences, draws, hinge, pair_mean, potential, rank_loss
 
+GOLDEN = "middle", "end"
 TREE = HoeffdingTree(grace_period=(15, 30), tie_threshold=(0.2, 0.6), max_features=0.5)
 
 
@@ -40,7 +46,8 @@ def stream(n=300, seed=0):
 
 
 def boost(gamma=None, **settings):
-    settings = {"n_learners": 5, "learner": TREE, "weight_scale": (1.0, 3.0), "random_state": 3} | settings
+    own = {"n_learners": 5, "learner": TREE, "weight_scale": (1.0, 3.0), "random_state": 3, "panel": False}
+    settings = own | settings
     return MultiLabelBoost(gamma=gamma, **settings)
 
 
@@ -86,6 +93,31 @@ def test_a_run_is_that_of_the_twin(gamma, rule):
     assert np.abs(clf.edges_).max() > 0.05
 
 
+def test_a_run_behind_panels_is_that_of_the_twin_from_their_log_odds(monkeypatch):
+    """And the panel of a label is that of a classifier which is taught the label alone."""
+    X, sets, weight = stream(200, 3)
+    names, starts, begin = list("abcd"), [], Ranking.start
+    monkeypatch.setattr(Ranking, "start", lambda end, block: (starts.extend(block.rows.s.tolist()), begin(end, block)))
+    clf = boost(panel=True)
+    said = clf.test_then_train(X, sets, names, weight, proba=True)[1]
+    past = reference.Past(3, 2)
+    twin = MultiLabel(twins_of(forest_of(clf), past, 3), None, clf._model.chain.gather("scale").tolist(), 3, "best")
+    for x, own, w, start, got in zip(plain(X), sets, reference.relative(weight.tolist()), starts, said, strict=True):
+        want = twin.round(past.meet(x, twin.t), {names.index(label) for label in own}, 4, w, start)
+        if twin.t > 2:
+            assert got == pytest.approx(want, abs=1e-7)
+    np.testing.assert_allclose(clf.alphas_, twin.alpha, atol=1e-8)
+    np.testing.assert_allclose(clf._model.chain.end.log_v, -np.array(twin.lost), rtol=1e-7)
+    for label, own in zip(names, clf._model.chain.panel.labels, strict=True):
+        alone = OnlineBoostClassifier(1, random_state=3)
+        alone.partial_fit(X, [label in row for row in sets], [False, True], weight)
+        assert state_of_panel(own.panel) == state_of_panel(alone._model.chain.panel)
+
+
+def state_of_panel(stage):
+    return [array.tobytes() for array in arrays_of(packed(stage.state))]
+
+
 @pytest.mark.parametrize("kind", ["hinge", "rank"])
 def test_potentials_are_those_of_exact_rationals(kind):
     k, n_learners, gamma = 5, 9, Fraction(1, 7)
@@ -129,25 +161,37 @@ def test_the_theorem_of_online_bmr_holds_on_the_rows_of_a_run():
 
 # ------------------------------------------------------------------------------------------------------ the promises
 
-KINDS = pytest.mark.parametrize("gamma", [None, 0.1], ids=["adaptive", "gamma"])
+KINDS = pytest.mark.parametrize(
+    "kind",
+    [
+        {},
+        {"gamma": 0.1},
+        {"panel": True},
+        pytest.param(
+            {"panel": True, "memory_limit": "60MB"},
+            marks=pytest.mark.filterwarnings("ignore:. of . labels have no panel"),
+        ),
+    ],
+    ids=["adaptive", "gamma", "panels", "two panels"],
+)
 
 
 @KINDS
-def test_how_the_stream_is_cut_makes_no_difference(gamma):
+def test_how_the_stream_is_cut_makes_no_difference(kind):
     X, sets, weight = stream()
-    whole = boost(gamma)
+    whole = boost(**kind)
     want = in_blocks(whole, X, sets, weight, len(sets))
     for block in (1, 7, 100):
-        clf = boost(gamma)
+        clf = boost(**kind)
         got = in_blocks(clf, X, sets, weight, block)
         assert [{**dict.fromkeys(want[0], 0.0), **row} for row in got] == want
         assert state(clf) == state(whole)
 
 
 @KINDS
-def test_single_rows_and_threads_make_no_difference(gamma):
+def test_single_rows_and_threads_make_no_difference(kind):
     X, sets, weight = stream(160)
-    blocks, rows, threads = boost(gamma), boost(gamma), boost(gamma, n_jobs=2)
+    blocks, rows, threads = boost(**kind), boost(**kind), boost(**kind, n_jobs=2)
     blocks.partial_fit(X, sets, sample_weight=weight)
     for x, own, w in zip(X.tolist(), sets, weight.tolist(), strict=True):
         rows.learn_one(x, own, w)
@@ -162,9 +206,9 @@ def test_single_rows_and_threads_make_no_difference(gamma):
 
 
 @KINDS
-def test_copies_pickles_and_files_go_on_bit_for_bit(gamma, tmp_path):
+def test_copies_pickles_and_files_go_on_bit_for_bit(kind, tmp_path):
     X, sets, weight = stream()
-    clf = boost(gamma).partial_fit(X[:150], sets[:150], sample_weight=weight[:150])
+    clf = boost(**kind).partial_fit(X[:150], sets[:150], sample_weight=weight[:150])
     clf.save(tmp_path / "model.olb")
     others = [copy.deepcopy(clf), pickle.loads(pickle.dumps(clf)), load(tmp_path / "model.olb"), clf.snapshot()]
     clf.partial_fit(X[150:], sets[150:], sample_weight=weight[150:])
@@ -176,9 +220,9 @@ def test_copies_pickles_and_files_go_on_bit_for_bit(gamma, tmp_path):
 
 
 @KINDS
-def test_predicting_changes_nothing_and_nothing_is_infinite(gamma):
+def test_predicting_changes_nothing_and_nothing_is_infinite(kind):
     X, sets, weight = stream(120)
-    clf = boost(gamma).partial_fit(X, sets, sample_weight=weight)
+    clf = boost(**kind).partial_fit(X, sets, sample_weight=weight)
     before = state(clf)
     q, s = clf.predict_proba(X), clf.decision_function(X)
     clf.rank(X), clf.predict_one(X[0].tolist())
@@ -224,12 +268,14 @@ def test_an_error_leaves_it_as_it_was():
         ([[0, 1, 0]], "row 0: .* is a row of an indicator: give the rows as one matrix"),
         ([np.array([0, 1, 0])], "row 0: .* is a row of an indicator"),
         ([np.array([True, False])], "row 0: .* is a row of an indicator"),
+        ([[0, 1]], "row 0: .* may be the labels 0 and 1, or a row of an indicator: give the set"),
+        ([(1.0, 0.0)], "row 0: .* may be the labels 0 and 1"),
         (np.zeros((1, 2, 2)), "(?s)row 0: .* is no set of labels: labels are text, numbers or tuples"),
         ([[["a"]]], "row 0: .* is no set of labels: labels are text, numbers or tuples"),
         ([{"a": "no"}], "row 0: a mapping holds True and False, got 'no' for 'a'"),
         ([{"a": np.nan}], "row 0: a mapping holds True and False, got nan for 'a'"),
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_labels_that_cannot_be_meant_are_refused(bad, words):
     X, sets, _ = stream(50)
@@ -282,6 +328,24 @@ def test_an_indicator_a_sparse_matrix_a_frame_sets_and_mappings_are_the_same():
     numbered = [boost().partial_fit(X, way).predict_proba(X) for way in (Y, sparse.csr_matrix(Y), Y.astype(bool))]
     for q in said + numbered:
         np.testing.assert_array_equal(q, said[0])
+
+
+def test_lists_of_0_and_1_among_others_are_labels():
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    clf = boost().partial_fit(X, [[0, 1], [0, 2], [1], [1, 0]])
+    assert clf.classes_.tolist() == [0, 1, 2]
+    same = boost().partial_fit(X, [{0, 1}, {0, 2}, {1}, {0, 1}])
+    assert state(clf) == state(same)
+    for both in ([[0, 1], [1, 0]], np.array([0, 1, 1, 0], object).reshape(2, 2).tolist()):
+        with pytest.raises(DataError, match="may be the labels 0 and 1"):
+            boost().partial_fit(X[:2], both)
+
+
+def test_the_order_of_the_columns_of_an_indicator_makes_no_difference():
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(100, 3)), pd.DataFrame((rng.random((100, 4)) < 0.4).astype(int), columns=list("pqrs"))
+    one, other = boost().partial_fit(X, Y), boost().partial_fit(X, Y[list("srqp")])
+    assert state(one) == state(other)
 
 
 def test_columns_of_an_indicator_are_known_and_later_ones_are_late_labels():
@@ -441,11 +505,76 @@ def test_the_bound_of_ada_olmr_holds_and_says_something():
     rng = np.random.default_rng(0)
     X = rng.integers(2, size=(3000, 3))
     sets = [np.flatnonzero(x).tolist() for x in X]
-    clf = MultiLabelBoost(30, combiner="hedge", weight_scale=20.0)
+    clf = MultiLabelBoost(30, panel=False, combiner="hedge", weight_scale=20.0)
     run = prequential_labels(clf, X.astype(float), sets)
     assert run.metrics.rank_loss * 3000 <= olmr_bound(clf.edges_, 3000)
     assert olmr_bound([1.0] * 400, 1_000_000) < 30_000
     assert olmr_bound([0.0] * 5, 1000) >= 1000
+
+
+def test_the_bound_of_ada_olmr_behind_panels_starts_from_what_they_lose(monkeypatch):
+    """And without panels from log 2 a row."""
+    rng, starts, begin = np.random.default_rng(0), [], Ranking.start
+    X = rng.integers(2, size=(2000, 3))
+    sets = [np.flatnonzero(x).tolist() for x in X]
+    monkeypatch.setattr(Ranking, "start", lambda end, block: (starts.extend(block.rows.s.tolist()), begin(end, block)))
+    clf = MultiLabelBoost(30, combiner="hedge", weight_scale=20.0).partial_fit(X.astype(float), sets, classes=range(3))
+    losses = [pair_mean(lambda d: np.log1p(np.exp(-d)), s, set(own)) for s, own in zip(starts, sets, strict=True)]
+    best = -clf._model.chain.end.log_v.max()
+    assert len(losses) == 2000
+    assert best <= olmr_bound(clf.edges_, 2000, start=sum(losses))
+    assert sum(losses) < 0.1 * 2000 * np.log(2.0)
+    assert olmr_bound([0.9] * 3000, 10**6, start=1e5) < olmr_bound([0.9] * 3000, 10**6)
+    assert olmr_bound([0.9] * 30, 2000, start=2000 * np.log(2.0)) == olmr_bound([0.9] * 30, 2000)
+
+
+# ------------------------------------------------------------------------------------------------- panels of the labels
+
+
+def test_a_label_that_comes_late_was_on_no_row_before():
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    sets = [{"a"} if b % 2 else {"b"} for b in range(400)]
+    clf = boost(panel=True).partial_fit(X[:300], sets[:300]).learn_one(X[0].tolist(), {"c"})
+    clf.partial_fit(X[300:320], sets[300:320])
+    assert clf.predict_proba(X)[:, 2].mean() < 0.2
+    assert [own.panel.state.alarm.counts.sum() for own in clf._model.chain.panel.labels] == [321.0] * 3
+    assert [len(panel.resets()) for panel in clf._model.chain.panel.panels] == [0, 0, 0, 0]
+
+
+def test_labels_without_room_for_a_panel_start_from_how_often_they_came():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    Y = np.column_stack([X > 0.0, rng.random((300, 3)) < (0.9, 0.5, 0.02)]).astype(int)
+    clf = boost(panel=True, memory_limit="60MB")
+    with pytest.warns(UserWarning, match="3 of 5 labels have no panel.*memory_limit"):
+        clf.partial_fit(X, Y)
+    starts = clf._model.chain.head(X, 5, Combiner.LAST).rows.s
+    had = Y.sum(axis=0)
+    np.testing.assert_allclose(starts[:, 2:], np.tile(np.log((had + 0.5) / (300 - had + 0.5))[2:], (300, 1)))
+    assert clf.nbytes_ < 60e6
+    assert (clf.predict(X)[:, :2] == Y[:, :2]).mean() > 0.9
+    with pytest.warns(UserWarning, match="2 of 2 labels have no panel"):
+        boost(panel=True, memory_limit="8MB").partial_fit(X, Y[:, :2])
+
+
+def test_rows_without_a_pair_teach_the_panels():
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    sets = [{"a", "b"} if x[0] > 0.0 else set() for x in X]
+    said = boost(panel=True).partial_fit(X[:500], sets[:500], classes=["a", "b"]).predict(X[500:])
+    assert (said == indicator(sets[500:], ["a", "b"])).mean() > 0.9
+
+
+def test_explanations_add_up_and_importances_find_the_columns():
+    X = np.random.default_rng(1).normal(size=(400, 4))
+    sets = [{name for name, value in zip("ab", x, strict=False) if value > 0.0} for x in X]
+    clf = boost(panel=True).partial_fit(X, sets)
+    found = clf.explain(X[0].tolist())
+    np.testing.assert_allclose(found.scores, clf.decision_function(X[:1])[0], atol=1e-9)
+    np.testing.assert_allclose(found.contributions.sum(axis=0) + sum(found.others.values()), found.scores, atol=1e-9)
+    np.testing.assert_allclose(sum(found.groups.values()), found.scores, atol=1e-9)
+    assert clf.feature_importances_[:2].sum() > 0.8
+    assert len(clf.voices_) == 10
+    assert "panel" in clf.nbytes_by_part_
 
 
 # ------------------------------------------------------------------------------------------------------------- metrics
@@ -524,3 +653,14 @@ def test_rivers_labels_are_mappings():
     frame = pd.DataFrame({"x": [0.0, 1.0]})
     assert model.predict_many(frame).to_dict("records") == [model.predict_one({"x": x}) for x in (0.0, 1.0)]
     assert model.clone().predict_one({"x": 1.0}) == {}
+
+
+@pytest.mark.parametrize("name", ["adaptive", "gamma"])
+def test_files_from_before_there_were_panels_go_on_as_they_did(name):
+    X, y, weight = golden_stream()
+    sets = [{label, *("e" * (b % 3 == 0))} for b, label in enumerate(y)]
+    clf, end = (load(Path(__file__).parent / "golden_files" / "several-labels" / f"{name}-{at}.olb") for at in GOLDEN)
+    assert clf.panel is False
+    clf.partial_fit(X[420:], sets[420:], sample_weight=weight[420:])
+    assert state(clf) == state(end)
+    np.testing.assert_array_equal(clf.predict_proba(X), end.predict_proba(X))

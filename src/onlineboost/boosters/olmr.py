@@ -77,6 +77,9 @@ class Olmr(NamedTuple):
         cost, gain = np.zeros((2, rows, k))
         return OlmrNotes(np.zeros((rows, k), np.bool_), cost, gain, np.full(rows, -1))
 
+    def takes_votes(self) -> bool:
+        return not self.gamma  # potentials are for votes that start at 0
+
     def edges(self, k: int) -> np.ndarray:
         """The gamma for which the weak learning condition, sum_t c . h <= sum_t c . u^Y, holds with equality."""
         return -np.divide(self.vote_cost, self.weights, out=np.zeros(len(self.scale)), where=self.weights != 0.0)

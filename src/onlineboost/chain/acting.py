@@ -1,7 +1,10 @@
 """Bandit feedback: of a row, only whether the action taken was right comes to be known, not its label.
 
 The action is drawn from p = (1 - rho) 1[predicted] + rho / k, and its outcome becomes an ordinary row: a label and a
-weight.
+weight. Where no rho is given, k > 2, and no theorem asks for it, p goes by the probabilities q that the model says, so
+that what is explored is what it doubts:
+
+    p_l = (1 - rho / 4) q_l^3 / sum_j q_j^3 + rho / 4k
 
     right                            the action, with weight 1, or 1 / p where p is given
     wrong, two classes               the other class, with weight 1: nothing is hidden
@@ -23,6 +26,7 @@ from onlineboost._compile.random import ACTION, OTHER, uniform
 from onlineboost.chain.sets import bits_of, drawn
 
 FALL = 0.1  # of the exploration that falls: FALL (k / t)^(1/3) in round t
+POWER, EVENLY = 3.0, 0.25  # of probabilities that actions are drawn by; what of rho is then left for all alike
 ROUNDS, RIGHT, SKIPPED, GUESSED, VARIANCE = range(5)  # of `Model.acts`; the last: sum_t 1 / min_l p_l - 1
 MOST = 1e300
 
@@ -41,11 +45,20 @@ def rho_of(exploration: float | str, k: int, t: int) -> float:
     return min(1.0, FALL * (k / t) ** (1.0 / 3.0)) if isinstance(exploration, str) else exploration
 
 
-def draw_action(predicted: int, k: int, rho: float, seed: int, x: np.ndarray, t: int) -> tuple[int, np.ndarray]:
-    """The action for a row (1, columns) in round t, and the probabilities of all; predicted = -1: all are as likely."""
-    p = np.full(k, (rho if predicted >= 0 else 1.0) / k)
-    if predicted >= 0:
-        p[predicted] += 1.0 - rho
+def predicted_shares(code: int, k: int) -> np.ndarray:
+    """The predicted class alone; code = -1: all are as likely."""
+    return np.full(k, 1.0 / k) if code < 0 else np.eye(k)[code]
+
+
+def likely_shares(q: np.ndarray) -> np.ndarray:
+    """By the probabilities of the classes."""
+    powers: np.ndarray = (q / q.max()) ** POWER
+    return powers / powers.sum()
+
+
+def draw_action(shares: np.ndarray, rho: float, seed: int, x: np.ndarray, t: int) -> tuple[int, np.ndarray]:
+    """The action for a row (1, columns) in round t, and the probabilities of all, from their `shares` without rho."""
+    p = (1.0 - rho) * shares + rho / len(shares)
     u = drawn(seed, ACTION, x[0], bits_of(x)[0], t)
     return min(int(np.searchsorted(np.cumsum(p), u, side="right")), int(np.flatnonzero(p)[-1])), p
 

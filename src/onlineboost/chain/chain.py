@@ -19,7 +19,7 @@ from onlineboost.chain.diary import new_diary
 from onlineboost.chain.evidence import NOBODY, learn_evidence, with_classes, with_evidence, with_tables
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.reviews import Visit, Visitor
-from onlineboost.chain.segments import NO_LABELS, PanelStage, Segment
+from onlineboost.chain.segments import NO_LABELS, Segment
 from onlineboost.chain.stage import HERE, Block, End, Place, Stage, Voter
 from onlineboost.chain.threads import flow
 from onlineboost.contracts.rows import Rows, new_rows
@@ -50,9 +50,7 @@ class Chain:
     """The stages of a model, what is known of its columns, and how far the stream has come."""
 
     # arguments: what a chain consists of
-    def __init__(
-        self, segments: Sequence[Segment], n_numeric: int, seed: int, end: End, panel: PanelStage | None = None
-    ) -> None:
+    def __init__(self, segments: Sequence[Segment], n_numeric: int, seed: int, end: End, panel: Any = None) -> None:
         self.segments = list(segments)
         self.panel, self.end = panel, end
         self.n_numeric = n_numeric
@@ -259,12 +257,12 @@ class Chain:
     def steps(self) -> list[tuple[Segment | None, Step]]:
         """What is done, one after the other, to every labelled block, and the segment that does it; None: the panel."""
         of_segments = [(one, partial(self.end.learn, i, one)) for i, one in enumerate(self.segments)]
-        return [*([] if self.panel is None else [(None, self._learn_panel)]), *of_segments]
+        of_panel = [] if self.panel is None else [*map(self._learning, self.panel.parts), self.end.start]
+        return [*((None, step) for step in of_panel), *of_segments]
 
-    def _learn_panel(self, block: Block) -> None:
-        assert self.panel is not None
-        self.panel.learn(block.rows, block.y, block.weight)
-        self.end.start(block)
+    @staticmethod
+    def _learning(part: Any) -> Step:
+        return lambda block: part.learn(block.rows, block.y, block.weight)
 
     def leave(self, block: Block, out: np.ndarray) -> None:
         """A block at the end of the chain: what was predicted."""

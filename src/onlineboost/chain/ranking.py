@@ -9,7 +9,12 @@ the mean of s, over the running spread of such differences, and x_l = (1, z_l, m
     q_l = 1 / (1 + exp(-theta . x_l)),     theta[1] >= 0: the order of the labels stays that of the scores
     A <- f A + (1 - f) I + sum_l q_l (1 - q_l) x_l x_l^T,     theta <- theta - A^-1 sum_l (q_l - y_l) x_l
 
-a logistic regression by online Newton steps that forgets. The labels said are those with q_l > 1/2, or those above half
+a logistic regression by online Newton steps that forgets. Behind panels (`label_panels`) the scores start from s^0,
+which are log odds, and there is nothing to fit: with d_l = s_l - s^0_l, what the learners have added,
+
+    q_l = 1 / (1 + exp(-(s^0_l + d_l - mean of d)))
+
+which has the order of the scores, too. The labels said are those with q_l > 1/2, or those above half
 of the micro F1 that this very rule has reached so far: the threshold under which F1 is largest (Busa-Fekete, Szorenyi,
 Dembczynski, Huellermeier 2015).
 """
@@ -80,6 +85,16 @@ def newton_step(fit, g):
 
 
 @bare_kernel
+def find_from_odds(start, s, q):
+    """The same behind panels, from the mean of the scores at the head of the chain."""
+    mean = 0.0
+    for l in range(s.size):
+        mean += s[l] / s.size
+    for l in range(s.size):
+        q[l] = 1.0 / (1.0 + exp(min(max(mean - start - s[l], -E_MOST), E_MOST)))
+
+
+@bare_kernel
 def learn_fit(fit, s, relevant, q, weight):
     """The row with these scores, of which q was said, has the labels `relevant`."""
     mean, spread, top = place_of(fit, s)
@@ -127,24 +142,32 @@ def rank_loss_of(s, relevant):
     return wrong / pairs if pairs else 0.0
 
 
+@small_kernel
+def find(fit, start, scores, q, b):
+    if start.size > 0:
+        find_from_odds(start[b], scores[b], q[b])
+    else:
+        find_probabilities(fit, scores[b], q[b])
+
+
 # arguments: the rounds of a block
 @entry_kernel
-def rank_rounds(combiner, log_v, seed, t, trace, relevant, weight, fit, scores, q):
+def rank_rounds(combiner, log_v, seed, t, trace, relevant, weight, fit, scores, q, start):
     """Rounds t, t + 1, ...: whom to follow, what is said, and then all learn the labels."""
     for b in range(relevant.shape[0]):
         i = learners_needed(combiner, log_v, seed, t + b) - 1
         for l in range(scores.shape[1]):
             scores[b, l] = trace[i, b, l]
-        find_probabilities(fit, scores[b], q[b])
+        find(fit, start, scores, q, b)
         learn_fit(fit, scores[b], relevant[b], q[b], weight[b])
         for j in range(log_v.size):
             log_v[j] -= weight[b] * rank_loss_of(trace[j, b], relevant[b])
 
 
 @entry_kernel
-def say(fit, scores, q):
+def say(fit, scores, q, start):
     for b in range(scores.shape[0]):
-        find_probabilities(fit, scores[b], q[b])
+        find(fit, start, scores, q, b)
 
 
 class Ranking(Hedge):
@@ -153,15 +176,16 @@ class Ranking(Hedge):
     name = "ranking"
     learns_from_trace = True
 
-    def __init__(self, n_learners: int, seed: int) -> None:
+    def __init__(self, n_learners: int, seed: int, *, panelled: bool = False) -> None:
         super().__init__(n_learners, seed)
+        self.panelled = panelled  # whether scores start from log odds
         self.fit = new_fit()
         self.coming = np.empty((0, 0), np.bool_)  # labels of the rows of a call, and how many of them have come
         self.come = 0
 
     def copy(self) -> Self:
         copy = super().copy()
-        copy.fit = self.fit.copy()
+        copy.fit, copy.panelled = self.fit.copy(), self.panelled
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
@@ -183,26 +207,33 @@ class Ranking(Hedge):
         return True
 
     def open(self, rows: Rows, combiner: Combiner) -> Any:
-        return np.empty(rows.s.shape), np.empty(rows.s.shape)  # scores and probabilities
+        start = np.empty(len(rows.s) if self.panelled else 0)
+        return np.empty(rows.s.shape), np.empty(rows.s.shape), start  # scores, probabilities, mean scores of panels
+
+    def start(self, block: Block) -> None:
+        block.kept[2][:] = block.rows.s.mean(axis=1)
 
     def learn(self, i: int, segment: Any, block: Block) -> None:
         segment.learn(block.rows, block.y, block.weight)
 
     def leave(self, block: Block, out: np.ndarray, *, heard: bool) -> np.ndarray | None:
-        rows, (scores, q) = block.rows, block.kept
+        rows, (scores, q, start) = block.rows, block.kept
         of_rows = rows.trace, rows.notes.relevant, block.weight
-        rank_rounds(int(block.combiner), self.log_v, self.seed, rows.t, *of_rows, self.fit, scores, q)
+        rank_rounds(int(block.combiner), self.log_v, self.seed, rows.t, *of_rows, self.fit, scores, q, start)
         out[:] = scores.argmax(axis=1)
         return q
 
     def forecast(self, block: Block, walk: int) -> tuple[np.ndarray, np.ndarray]:
         q = np.empty(block.rows.s.shape)
-        say(self.fit, block.rows.s, q)
+        say(self.fit, block.rows.s, q, block.kept[2])
         return self.labels(block, walk), q
 
     def labels(self, block: Block, walk: int) -> np.ndarray:
         codes: np.ndarray = block.rows.s.argmax(axis=1)
         return codes
+
+    def scores(self, votes: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return votes
 
     def threshold(self, given: float | str) -> float:
         """The probability above which a label is said."""

@@ -257,10 +257,24 @@ class PanelStage(Stage):
 
     # ------------------------------------------------------------------------------------------------------- blocks
 
+    @property
+    def parts(self) -> list[Self]:
+        """What learns a block, one after the other."""
+        return [self]
+
+    def most_classes(self, k: int) -> int:
+        """How many of k classes it covers."""
+        return k
+
+    def of_classes(self, k: int, end: Any) -> list[tuple[Panel, Any, np.ndarray]]:
+        """The panel with its combiner, and what its votes add to the scores of the classes."""
+        return [(self.state, end, np.eye(k))]
+
     def learn(self, rows: Rows, y: np.ndarray, weight: np.ndarray) -> None:
         """The panel's votes are in rows.s, and it learns. In mid-block another may take its place."""
-        done = 0
+        done = -1
         while done < len(y):
+            done = max(done, 0)  # once, if there is no row: to have it compiled
             self.state = room_for_rows(self.state, len(y) - done)
             part = slice(done, None)
             handle = self._open(rows.X[part], rows.s[part], y[part], weight[part], self._asked(rows.k))

@@ -184,6 +184,11 @@ class End(Stage, ABC):
         """What each learner adds to the votes of one row."""
         return [vote for segment in segments for vote in segment.votes_of_each(block.rows)[:, 0]]
 
+    def scores(self, votes: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """What an explanation of a row behind a panel adds up to, by its votes and probabilities (k,)."""
+        logits: np.ndarray = np.log(p)
+        return logits - logits.mean()
+
     def expert_weights(self) -> np.ndarray:
         """Hedge's probabilities of following each expert."""
         (log_v,) = self.log_vs

@@ -54,6 +54,7 @@ COMMANDS = {
     "bounds": (".bounds", "How many weak learners and examples does an error rate take?"),
     "compare": (".run", "Test-then-train several models on the same SOURCE, in the same order."),
     "datasets": (".sources", "List the data sets that `run` and `compare` know by name."),
+    "labels": (".labels", "Test-then-train MultiLabelBoost on SOURCE, a file in which each label has a column."),
     "potential": (
         ".bounds",
         "Draw phi_N(0), the error rate of OnlineMBBM, against the number of classes: the paper's figure.",

@@ -310,7 +310,7 @@ def tune(
         check_writable(save, "--save")
     grid = _grid(model, sets)
     stream = Stream(source, target, seed, limit)
-    X, y = _in_memory(stream)
+    X, y = in_memory(stream)
     told = None if as_json else _tell_tuning
     new = lookup.make(model, random_state=seed)
     with _spreading(ray) as how:
@@ -363,7 +363,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _in_memory(stream: Any) -> tuple[Any, Any]:
+def in_memory(stream: Any) -> tuple[Any, Any]:
     """All rows of a stream."""
     import numpy as np
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost.data.errors import DataError
-from onlineboost.data.labels import Labels, object_array
+from onlineboost.data.labels import Labels, object_array, order_of
 
 
 class LabelSets:
@@ -68,12 +68,14 @@ def label_sets(Y: Any) -> LabelSets:
     names = [*getattr(Y, "column_names", Y.columns)] if hasattr(Y, "columns") else None
     table = np.asanyarray(Y) if names is not None or isinstance(Y, np.ndarray) else None
     if table is not None and table.ndim == 2:
-        return _of_indicator(table, [*range(table.shape[1])] if names is None else names)
-    return LabelSets([labels_of(row, f"row {b}") for b, row in enumerate(Y)])
+        return of_indicator(table, [*range(table.shape[1])] if names is None else names)
+    rows = list(Y)
+    mixed = not all(_is_two_bits(row) for row in rows)
+    return LabelSets([labels_of(row, f"row {b}", mixed=mixed) for b, row in enumerate(rows)])
 
 
-def labels_of(row: Any, where: str = "the row") -> list[Any]:
-    """The labels of one row; of a mapping those that are true."""
+def labels_of(row: Any, where: str = "the row", *, mixed: bool = False) -> list[Any]:
+    """The labels of one row; of a mapping those that are true. `mixed`: it is among rows that tell labels from bits."""
     if isinstance(row, Mapping):
         for label, own in row.items():
             if _number(own) not in (0.0, 1.0):
@@ -93,7 +95,21 @@ def labels_of(row: Any, where: str = "the row") -> list[Any]:
         raise DataError(
             f"{where}: {row!r} is a row of an indicator: give the rows as one matrix, or a mapping of label to bool"
         )
+    if not mixed and _is_two_bits(row):
+        raise DataError(
+            f"{where}: {row!r} may be the labels 0 and 1, or a row of an indicator: give the set {{0, 1}}, a matrix or "
+            f"a mapping of label to bool"
+        )
     return distinct
+
+
+def _is_two_bits(row: Any) -> bool:
+    """A list of 0 and 1: all labels of two, or one of them."""
+    return isinstance(row, list | tuple | np.ndarray) and len(row) == 2 and sorted(map(_bit, row)) == [0.0, 1.0]
+
+
+def _bit(label: Any) -> float:
+    return -1.0 if isinstance(label, str) or _number(label) not in (0.0, 1.0) else _number(label)
 
 
 def _number(value: Any) -> float:
@@ -103,7 +119,8 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-def _of_indicator(table: np.ndarray, names: Sequence[Any]) -> LabelSets:
+def of_indicator(table: np.ndarray, names: Sequence[Any]) -> LabelSets:
+    """The labels of rows from a matrix with a column for each of these."""
     if table.dtype.kind in "biuf" and not isinstance(table, np.ma.MaskedArray):
         given = table.astype(np.float64)
     else:  # None where it is masked
@@ -112,7 +129,9 @@ def _of_indicator(table: np.ndarray, names: Sequence[Any]) -> LabelSets:
         row, column = np.argwhere(~np.isin(given, (0.0, 1.0)))[0]
         raise DataError(f"row {row}: an indicator holds 0 and 1, got {table[row, column]!r} for {names[column]!r}")
     labels = object_array(names)
-    return LabelSets([labels[own].tolist() for own in given == 1.0], names)
+    order = order_of(names)  # in which they are announced: that of the columns makes no difference
+    known = names if order is None else [names[column] for column in order]
+    return LabelSets([labels[own].tolist() for own in given == 1.0], known)
 
 
 def indicator(Y: Any, labels: Sequence[Any]) -> np.ndarray:

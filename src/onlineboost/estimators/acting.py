@@ -8,11 +8,21 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from onlineboost._compile.system import Interrupt
-from onlineboost.chain.acting import GUESSED, Outcomes, draw_action, guesses, new_acts, rho_of, round_of
+from onlineboost.chain.acting import (
+    EVENLY,
+    GUESSED,
+    Outcomes,
+    draw_action,
+    guesses,
+    likely_shares,
+    new_acts,
+    predicted_shares,
+    rho_of,
+    round_of,
+)
 from onlineboost.chain.model import Model
 from onlineboost.chain.weights import MOST_WEIGHT
-from onlineboost.data.columns import check_word, first_row
-from onlineboost.data.encoder import Encoder
+from onlineboost.data.columns import first_row
 from onlineboost.data.errors import DataError
 from onlineboost.data.labels import Labels, object_array, sorted_labels
 from onlineboost.estimators import learning, single_rows
@@ -44,28 +54,41 @@ def draw(clf: Any, x: Input, exploration: float | str, classes: Any) -> Act:
         raise ValueError(f'exploration must be "auto" or a share of the rounds in [0, 1], got {exploration!r}')
     with clf._lock().reading():
         if "_model" not in clf.__dict__:
-            labels, row = _fixed(Labels(_given(classes, type(clf).__name__), True)), _first(clf, x)
+            given, table = _given(classes, type(clf).__name__), first_row(x, clf.columns, clf.categorical_features)
             clf._check_settings()
             is_drawn = clf.random_state is None or hasattr(clf.random_state, "randint")  # when learning begins
             seed = 0 if is_drawn else seed_of(clf.random_state)
-            predicted, t = -1, 1
+            fresh = learning.new_model(clf, table, given, seed)
+            labels, row, t = _fixed(fresh.labels), fresh.encoder.read(table).X, 1
+            shares, evenly = predicted_shares(-1, len(labels.names)), 0.0
         else:
             model, desk = ready(clf), clf.__dict__.get("_desk_")
             if not _known(model.labels, classes):
                 check_classes_known(model, classes, type(clf).__name__)
             labels, seed, t = _fixed(model.labels), model.chain.seed, round_of(model.chain.t, model.acts)
-            row, label = np.empty((1, len(model.encoder.names))), None
-            if desk is not None and desk.reader.names is model.encoder.names and desk.reader.read(x, row):
-                label = desk.predict(x)
+            row = np.empty((1, len(model.encoder.names)))
+            if desk is None or desk.reader.names is not model.encoder.names or not desk.reader.read(x, row):
+                row, desk = single_rows.read_row(clf, model, x), None
+            by_doubt = isinstance(exploration, str) and model.k > 2 and clf._explores_doubts
+            if by_doubt and model.chain.t and clf._costs(model.labels) is None:
+                said = None if desk is None else desk.shares(x)
+                q = model.shares(row, clf._combiner())[0] if said is None else [said[name] for name in labels.names]
+                shares, evenly = likely_shares(np.asarray(q)), EVENLY
             else:
-                row = single_rows.read_row(clf, model, x)
-            if not model.chain.t:
-                predicted = -1
-            else:
-                known = label is not None
-                predicted = labels.code_of(label) if known else model.chain.predict(row, model.k, clf._combiner())[0]
-    code, p = draw_action(int(predicted), len(labels.names), rho_of(exploration, len(labels.names), t), seed, row, t)
+                shares = predicted_shares(_predicted(clf, model, desk, x, row), model.k)
+                evenly = float(model.chain.t > 0)
+    rho = evenly * rho_of(exploration, len(labels.names), t)
+    code, p = draw_action(shares, rho, seed, row, t)
     return Act(labels.names[code], float(p[code]), labels.by_name(p.tolist()))
+
+
+def _predicted(clf: Any, model: Model, desk: Any, x: Input, row: np.ndarray) -> int:
+    """The code predicted for a row, by the desk if it can; -1: nothing has been learned."""
+    if not model.chain.t:
+        return -1
+    label = None if desk is None else desk.predict(x)
+    known = label is not None
+    return int(model.labels.code_of(label) if known else model.chain.predict(row, model.k, clf._combiner())[0])
 
 
 def _known(labels: Labels, classes: Any) -> bool:
@@ -79,12 +102,6 @@ def _given(classes: Any, whose: str) -> np.ndarray:
     if classes is None:
         raise DataError(f"this {whose} does not know yet which actions there are: give all of them as `classes`")
     return sorted_labels(check_classes(classes, whose))
-
-
-def _first(clf: Any, x: Input) -> np.ndarray:
-    """A row that comes before any is learned."""
-    table = first_row(x, clf.columns, clf.categorical_features)
-    return Encoder.settle(table, clf.categorical_features, check_word(clf.columns)).read(table).X
 
 
 def _fixed(labels: Labels) -> Labels:
@@ -197,6 +214,8 @@ def learn_outcome(
 class Acting:
     """How a user of any classifier learns one row, from its label or from an action; and draws actions."""
 
+    _explores_doubts = True  # whether actions go by probabilities, if no exploration is given; no theorem knows that
+
     # arguments: the row, and what is known of its label
     def learn_one(
         self,
@@ -223,11 +242,11 @@ class Acting:
         return self
 
     def act_one(self, x: Input, exploration: float | str = "auto", *, classes: Any = None) -> Act:
-        """Draw an action for one row: mostly the label that `predict_one` gives, now and then any of the `classes`.
+        """Draw an action for one row: mostly the label that `predict_one` gives, now and then another of the `classes`.
 
-        All classes share `exploration`, in [0, 1]; the rest is the predicted label's. "auto": 0.1 (k / t)^(1/3) in
-        round t. Changes nothing: the same row has the same action until something is learned. Give `classes` as long as
-        nothing has been learned; see docs/bandit.md.
+        All classes share `exploration`, in [0, 1]; the rest is the predicted label's. "auto": that falls, and what is
+        likely is tried more often than what is not (docs/bandit.md). Changes nothing: the same row has the same action
+        until something is learned. Give `classes` as long as nothing has been learned.
 
         Examples
         --------

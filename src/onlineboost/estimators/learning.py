@@ -191,13 +191,19 @@ def as_before_on_error(clf: Any) -> Iterator[None]:
 
 
 def _begin(clf: Any, X: Any, classes: Any) -> Model:
+    model = new_model(clf, X, classes, seed_of(clf.random_state))
+    if model.encoder.opens == "open":  # columns that have no value yet are left out
+        note_columns(clf, model.encoder.names, named=model.encoder.named)
+    return model
+
+
+def new_model(clf: Any, X: Any, classes: Any, seed: int) -> Model:
+    """What a classifier begins with, if all settings are good. Changes nothing."""
     encoder = Encoder.settle(X, clf.categorical_features, check_word(clf.columns))
-    if encoder.opens == "open":  # columns that have no value yet are left out
-        note_columns(clf, encoder.names, named=encoder.named)
     known = np.empty(0) if classes is None else sorted_labels(check_classes(classes, type(clf).__name__))
     labels = Labels(known, classes is not None)
     columns = Columns(len(encoder.numeric), encoder.sizes)
-    chain = clf._new_chain(columns, len(labels.classes), seed_of(clf.random_state))
+    chain = clf._new_chain(columns, len(labels.classes), seed)
     model = Model(encoder, labels, chain, limit=memory.bytes_of(clf.memory_limit))
     chain.diary = new_diary(len(encoder.names), model.limit)
     if clf.calibrate:
@@ -344,7 +350,7 @@ def after_learning(model: Model, estimator: Any, n_rows: int) -> Remarks:
     """What there is to say after these rows were learned."""
     memory.look_at_limit(model, n_rows)
     remarks, model.remarks = model.remarks, {}
-    return remarks | _slow(model, estimator) | _sharing(model)
+    return remarks | _slow(model, estimator) | _sharing(model) | _without_panel(model)
 
 
 def _slow(model: Model, estimator: Any) -> Remarks:
@@ -360,6 +366,19 @@ def _slow_words(name: str, learners: int, k: int, columns: int) -> str:
         f"a row now takes {name} some milliseconds, with {learners} learners, {k} classes and {columns} columns. It is "
         f"quicker with fewer learners (n_learners), fewer columns, or rare classes called 'other'; where there are "
         f"many classes, OnlineMBBM and OzaBoost are quicker than AdaBoostOLM (docs/scale.md)"
+    )
+
+
+def _without_panel(model: Model) -> Remarks:
+    panel, k = model.chain.panel, model.k
+    without = 0 if panel is None else k - panel.most_classes(k)
+    return {"panels": partial(_panel_words, without, k)} if without else {}
+
+
+def _panel_words(without: int, k: int) -> str:
+    return (
+        f"{without} of {k} labels have no panel, since panels may take three quarters of memory_limit at most: they "
+        f"are ranked by how often they are relevant, and by the trees. Raise memory_limit for more accuracy"
     )
 
 

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from onlineboost.boosters.olmr import new_olmr
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.label_panels import LabelPanels
 from onlineboost.chain.model import Model
 from onlineboost.chain.ranking import Ranking
 from onlineboost.chain.segments import Segment
@@ -22,7 +23,7 @@ from onlineboost.estimators.acting import Act
 from onlineboost.estimators.booster import BoosterClassifier, only_tree, weak_learners
 from onlineboost.estimators.checks import OneLabel, ready
 from onlineboost.estimators.memory import MemoryLimit
-from onlineboost.estimators.settings import COMBINERS, Names, Scale, scales, word
+from onlineboost.estimators.settings import COMBINERS, Names, Scale, scales, word, yes_or_no
 from onlineboost.estimators.single_rows import Input
 from onlineboost.trees.state import Columns
 
@@ -58,8 +59,11 @@ class MultiLabelBoost(BoosterClassifier):
     ----------
     n_learners : int
         N, the number of weak learners.
+    panel : bool
+        Whether each label has the panel of :class:`OnlineBoostClassifier`, from whose log odds the ranking starts. Not
+        with `gamma`. Labels that come when three quarters of `memory_limit` are taken have none.
     gamma : float in (0, 1) or None
-        None: Ada.OLMR, which is adaptive. A number: OnlineBMR, for learners with this edge over random.
+        None: Ada.OLMR, which is adaptive. A number: OnlineBMR, for learners with this edge over random: 100, say.
     threshold : float in (0, 1) or "f1"
         `predict` gives the labels that are likelier than this; "f1": than what makes micro F1 largest, learned online.
     combiner : {"hedge", "best", "last"}
@@ -91,8 +95,9 @@ class MultiLabelBoost(BoosterClassifier):
     # arguments: the settings of an estimator
     def __init__(
         self,
-        n_learners: int = 100,
+        n_learners: int = 20,
         *,
+        panel: bool = True,
         gamma: float | None = None,
         threshold: float | str = 0.5,
         combiner: str = "best",
@@ -105,6 +110,7 @@ class MultiLabelBoost(BoosterClassifier):
         n_jobs: int | None = 1,
     ) -> None:
         self.n_learners = n_learners
+        self.panel = panel
         self.gamma = gamma
         self.threshold = threshold
         self.combiner = combiner
@@ -121,7 +127,19 @@ class MultiLabelBoost(BoosterClassifier):
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         booster = new_olmr(seed, scales(self.weight_scale, self.n_learners, seed), self._gamma())
         learners = weak_learners(only_tree(self.learner, "MultiLabelBoost"), booster, columns, k)
-        return Chain([Segment(learners, booster)], columns.n_numeric, seed, Ranking(len(booster.scale), seed))
+        panels = self._new_panels(columns, seed) if self._has_panel() else None
+        end = Ranking(len(booster.scale), seed, panelled=panels is not None)
+        return Chain([Segment(learners, booster)], columns.n_numeric, seed, end, panels)
+
+    def _new_panels(self, columns: Columns, seed: int) -> LabelPanels:
+        panels = LabelPanels.new(
+            columns.n_numeric, len(columns.nominal_sizes), seed, memory.bytes_of(self.memory_limit)
+        )
+        panels.new_values(columns.nominal_sizes, [])
+        return panels
+
+    def _has_panel(self) -> bool:
+        return yes_or_no("panel", self.panel) and self.gamma is None
 
     def _gamma(self) -> float:
         if self.gamma is None:
@@ -136,7 +154,7 @@ class MultiLabelBoost(BoosterClassifier):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        self._gamma()
+        self._gamma(), self._has_panel()
         good = isinstance(self.threshold, int | float | np.number) and 0.0 < self.threshold < 1.0
         if not (good or self.threshold == "f1"):
             raise ValueError(f"threshold must be a number in (0, 1) or 'f1', got {self.threshold!r}")
@@ -269,6 +287,14 @@ class MultiLabelBoost(BoosterClassifier):
     def predict_set_one(self, x: Input, coverage: float = 0.9, *, by: str | None = None) -> list[Any]:
         """Not for several labels: `predict_one` gives a set."""
         raise NotImplementedError("prediction sets hold one label: MultiLabelBoost.predict_one gives a set of labels")
+
+    @property
+    def voices_(self) -> dict[str, float]:
+        """How much the combiners count each member of the panels, on the average over the labels."""
+        chain = self._fitted().chain
+        if chain.panel is None:
+            raise AttributeError("without panels there are no voices_")
+        return chain.panel.voices()
 
     @property
     def alphas_(self) -> np.ndarray:

@@ -66,6 +66,7 @@ class OnlineMBBM(BoosterClassifier):
     """
 
     _floor = 0.1  # probabilities are shares of votes
+    _explores_doubts = False  # its theorem asks for actions that are drawn from all alike
 
     n_learners: int = 100
     _: KW_ONLY

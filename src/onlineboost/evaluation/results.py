@@ -361,6 +361,8 @@ class Result(Tally):
         Of a model that is right every group is calibrated: what is said is what comes true, up to chance. Quarters of
         the rows are the groups of a numeric column, the ten most frequent values those of a nominal one.
         """
+        if all(said is None for said in self.predictions.tolist()):
+            raise ValueError("there is nothing to audit: no label had come before the last row; take a shorter delay")
         if self.probabilities is None or self.classes is None:
             raise ValueError("audit needs probabilities: call prequential with a model that has predict_proba")
         if (n := len(as_table(X))) != len(self):

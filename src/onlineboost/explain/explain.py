@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import groupby
 from typing import Any
-from typing import cast as typed
 
 import numpy as np
 
@@ -65,8 +64,9 @@ def importances(model: Model, combiner: Combiner) -> np.ndarray:
             else:
                 raise NotTold(voter.learners.no_tree)
         if chain.panel is not None:
-            beta = typed(Stacking, chain.end).newton.beta[0]
-            total += beta * _of_panel(chain.panel.state, X, y, towards[:, :, 0]) / len(y)
+            for panel, end, effect in chain.panel.of_classes(k, chain.end):
+                own = effect.argmax(axis=0)[y]  # which class of the panel's own speaks most for the label
+                total += end.newton.beta[0] * _of_panel(panel, X, own, towards[:, :, 0] @ effect.T) / len(y)
     total = np.maximum(_in_stream_order(model.encoder, total), 0.0)
     whole = total.sum()
     return total / whole if whole > 0.0 else total
@@ -184,10 +184,10 @@ def _by_parts(model: Model, x: np.ndarray, combiner: Combiner, p: np.ndarray) ->
         _add(others, START, moved.start[0])
         _add(others, ROUNDED, vote - moved.start[0] - moved.columns[0].sum(axis=0))
     if chain.panel is not None:
-        columns += _add_panel(chain.panel.state, typed(Stacking, chain.end), believed, others, groups)
+        for panel, end, effect in chain.panel.of_classes(k, chain.end):
+            columns += _add_panel(panel, end, effect, believed, others, groups)
         so_far = columns.sum(axis=0) + sum(others.values(), np.zeros(k))
-        logits = np.log(p[0])
-        groups[MIXED] = logits - so_far - (logits - so_far).mean()
+        groups[MIXED] = chain.end.scores(chain.head(x, k, combiner).rows.s[0] + sum(cast), p[0]) - so_far
         _add(others, MIXED, groups[MIXED])
     return columns, others, groups, (who, cast, believed)
 
@@ -196,21 +196,22 @@ def _add(parts: dict[str, np.ndarray], name: str, numbers: np.ndarray) -> None:
     parts[name] = parts.get(name, 0.0) + numbers
 
 
+# arguments: a panel, its combiner, what its votes add to the scores of the classes, the row, and where it is noted
 def _add_panel(
-    panel: Panel, end: Stacking, x: np.ndarray, others: dict[str, np.ndarray], groups: dict[str, np.ndarray]
+    panel: Panel, end: Stacking, effect: np.ndarray, x: np.ndarray, others: Parts, groups: Parts
 ) -> np.ndarray:
-    """What the panel and the last labels add; of the columns, (columns, k)."""
+    """What the panel and the last labels add; of the columns, (columns, classes)."""
     k, beta = end.recency.shape[1], end.newton.beta
     said = said_by_panel(panel, x, k, tellers_of(panel, k))
     for name, voice in said.undivided():
-        _add(others, f"panel: {name}", beta[0] * voice)
+        _add(others, f"panel: {name}", beta[0] * voice @ effect)
     cut = said.cut - (said.cut + said.columns.sum(axis=0) + said.voices.sum(axis=0)).mean()
     if np.abs(cut).max() > 1e-9:
-        _add(others, "panel: votes that are cut", beta[0] * cut)
-    columns: np.ndarray = beta[0] * said.columns
-    groups["panel"] = columns.sum(axis=0) + beta[0] * (said.voices.sum(axis=0) + cut)
-    groups["last labels"] = end.recent_labels(k)
-    _add(others, "last labels", groups["last labels"])
+        _add(others, "panel: votes that are cut", beta[0] * cut @ effect)
+    columns: np.ndarray = beta[0] * said.columns @ effect
+    _add(groups, "panel", columns.sum(axis=0) + beta[0] * (said.voices.sum(axis=0) + cut) @ effect)
+    for parts in (groups, others):
+        _add(parts, "last labels", end.recent_labels(k) @ effect)
     return columns
 
 

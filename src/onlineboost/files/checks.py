@@ -14,10 +14,12 @@ import numpy as np
 from onlineboost.chain import diary as diaries
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.clipping import COUNT, HIGH, LOW, Numbers
+from onlineboost.chain.label_panels import LabelPanels
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
 from onlineboost.chain.model import Model
 from onlineboost.chain.other_learners import ExternalLearners, MemberLearners
 from onlineboost.chain.restarts import Plan, most_lag
+from onlineboost.chain.segments import PanelStage
 from onlineboost.chain.weights import MOST_WEIGHT
 from onlineboost.contracts.state import check, require
 from onlineboost.data.columns import COLUMNS
@@ -59,24 +61,46 @@ def check_model(name: str, model: Model) -> None:
         require(len(log_v) == len(segment) > 0, "the weights of the experts")
         check_segment(segment, holds, model, classes=chain.end.classes_of(k))
     if chain.panel is not None:
-        check_panelled(chain, model)
+        CHECKS[type(chain.panel)](chain, model)
 
 
 def check_panelled(chain: Any, model: Model) -> None:
     """The panel, which has learned the rows since its last reset, and the combiners behind the chain."""
-    panel, stats, end = chain.panel.state, chain.panel.state.shared.stats, chain.end
-    counts, begun = panel.alarm.counts, panel.alarm.rounds
-    require(((begun >= 0) & (begun <= chain.t)).all(), "the rounds of panel resets")
-    require(((np.diff(begun) < 0) | (begun[1:] == 0)).all(), "the rounds of panel resets")
-    require(stats.used[N_CLASSES] == model.k, "the classes of the panel")
-    require(stats.used[ROWS] == chain.t - begun[0], "the rows of the panel")
-    heaviest = HEAVIEST * int(stats.used[ROWS]) * (1.0 + 1e-9)  # sums are rounded
-    require(((counts >= 0.0) & (counts <= heaviest)).all(), "the labels that the panel has learned")
-    check_dense(stats, model)
+    panel, end = chain.panel.state, chain.end
+    require(panel.shared.stats.used[ROWS] == chain.t - panel.alarm.rounds[0], "the rows of the panel")
+    check_panel(panel, model, model.k, int(panel.shared.stats.used[ROWS]))
+    check_combiner(end)
+
+
+def check_combiner(end: Any) -> None:
     for newton in (end.newton, end.slow):
         check_newton(newton)
     for share in (end.mixture.share, end.mixture.first):
         require((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6, "the shares of the mixture")
+
+
+def check_label_panels(chain: Any, model: Model) -> None:
+    """Panels of two classes for the first labels; a panel has learned the rows since its label, or its last reset."""
+    panels = chain.panel
+    require(len(panels.labels) == min(model.k, panels.most) and len(panels.had) == 1 + model.k, "the panels of labels")
+    require((panels.had[1:] <= panels.had[0]).all(), "how often there were labels")
+    for own in panels.labels:
+        check_combiner(own.combiner)
+    for panel in (one.state for one in panels.panels):
+        require(panel.shared.stats.used[ROWS] <= chain.t - panel.alarm.rounds[0], "the rows of a panel")
+        check_panel(panel, model, 2, chain.t)
+    require(panels.state.shared.stats.used[ROWS] == 0, "the rows of a panel")
+
+
+def check_panel(panel: Any, model: Model, k: int, rows: int) -> None:
+    """A panel of k classes, which has met `rows` at most."""
+    counts, begun, stats = panel.alarm.counts, panel.alarm.rounds, panel.shared.stats
+    require(((begun >= 0) & (begun <= model.chain.t)).all(), "the rounds of panel resets")
+    require(((np.diff(begun) < 0) | (begun[1:] == 0)).all(), "the rounds of panel resets")
+    require(stats.used[N_CLASSES] == k, "the classes of the panel")
+    heaviest = HEAVIEST * rows * (1.0 + 1e-9)  # sums are rounded
+    require(((counts >= 0.0) & (counts <= heaviest)).all(), "the labels that the panel has learned")
+    check_dense(stats, model)
 
 
 def check_dense(stats: Any, model: Model) -> None:
@@ -205,6 +229,7 @@ def check_trees(learners: TreeLearners, holds: Holds, model: Model, classes: int
     require(forest.rows["label"].max(initial=-1) < known, "the labels")
 
 
+CHECKS: dict[type, Any] = {PanelStage: check_panelled, LabelPanels: check_label_panels}
 LEARNERS: dict[type, Any] = {
     TreeLearners: check_trees,
     BinaryTreeLearners: check_trees,

@@ -254,6 +254,8 @@ def _read_estimator(reader: Reader, given: Any, models: list[Model]) -> Any:
 
 def _of_settings(name: str, settings: dict[str, Any]) -> Any:
     """An estimator. Older files have the settings that are there to be compared with in every one of its kind."""
+    if name == "multi-label":
+        settings.setdefault("panel", False)  # there was none
     if settings.pop("gradient", "corrected") == "printed":
         settings["as_printed"] = True
     if (paper := f"{name}.paper") in NAMES.values():

@@ -26,6 +26,7 @@ from onlineboost.chain.chain import AWAITED, Chain
 from onlineboost.chain.clipping import Numbers
 from onlineboost.chain.diary import Diary
 from onlineboost.chain.hedge import BestLearner, Hedge
+from onlineboost.chain.label_panels import UNBOUNDED, LabelPanels, OfLabel
 from onlineboost.chain.learners import BinaryTreeLearners, TreeLearners
 from onlineboost.chain.model import HIGHEST, LOWEST, Model
 from onlineboost.chain.one_vs_all import OneVsAllEnd
@@ -238,8 +239,30 @@ class _Chain(_AnyChain):
     n_learners: Annotated[int, Field(size="learners")]
 
 
+class _Combined:
+    """A panel, and the combiner behind it."""
+
+    panel: Panel
+    beta: Annotated[np.ndarray, f8("voices")]
+    A: Annotated[np.ndarray, f8("voices", "voices")]
+    recency: Annotated[np.ndarray, RECENCY]
+    slow_beta: Annotated[np.ndarray, f8("voices")]
+    slow_A: Annotated[np.ndarray, f8("voices", "voices")]
+    share: Annotated[np.ndarray, schema(Mixture)["share"]]
+    lost: Annotated[np.ndarray, schema(Mixture)["lost"]]
+    first: Annotated[np.ndarray, schema(Mixture)["first"]]
+
+
+class _LabelPanels:
+    pattern: OfLabel
+    labels: list[OfLabel]
+    had: Annotated[np.ndarray, f8("frequencies", low=0.0)]
+    most: Annotated[int, whole(0, UNBOUNDED)]
+
+
 class _Ranked(_Chain):
     fit: Annotated[np.ndarray, FIT]
+    panels: Annotated[LabelPanels | None, LATER]
 
 
 class _OfClass(NamedTuple):
@@ -253,16 +276,8 @@ class _OneVsAll(_AnyChain):
     boosters: list[_OfClass]
 
 
-class _Stacked(_Chain):
-    panel: Panel
-    beta: Annotated[np.ndarray, f8("voices")]
-    A: Annotated[np.ndarray, f8("voices", "voices")]
-    recency: Annotated[np.ndarray, RECENCY]
-    slow_beta: Annotated[np.ndarray, f8("voices")]
-    slow_A: Annotated[np.ndarray, f8("voices", "voices")]
-    share: Annotated[np.ndarray, schema(Mixture)["share"]]
-    lost: Annotated[np.ndarray, schema(Mixture)["lost"]]
-    first: Annotated[np.ndarray, schema(Mixture)["first"]]
+class _Stacked(_Chain, _Combined):
+    pass
 
 
 def _common(chain: Chain) -> dict[str, Any]:
@@ -277,13 +292,28 @@ def _take_chain(chain: Chain) -> dict[str, Any]:
 
 def _take_ranked(chain: Chain) -> dict[str, Any]:
     end: Any = chain.end
-    return {**_take_chain(chain), "fit": end.fit}
+    return {**_take_chain(chain), "fit": end.fit, "panels": chain.panel}
 
 
 def _make_ranked(given: dict[str, Any]) -> Chain:
     chain: Any = _make_chain(Ranking, given)
-    chain.end.fit = given["fit"]
+    chain.panel, chain.end.fit, chain.end.panelled = given["panels"], given["fit"], given["panels"] is not None
     return chain
+
+
+def _take_combined(panel: PanelStage, end: Stacking) -> dict[str, Any]:
+    slow = {f"slow_{name}": part for name, part in end.slow._asdict().items()}
+    return {"panel": panel.state, "recency": end.recency, **end.newton._asdict(), **slow, **end.mixture._asdict()}
+
+
+def _make_combined(given: dict[str, Any], n_learners: int) -> tuple[PanelStage, Stacking]:
+    end = Stacking(n_learners)
+    end.newton, end.slow = Newton(given["beta"], given["A"]), Newton(given["slow_beta"], given["slow_A"])
+    end.mixture, end.recency = Mixture(given["share"], given["lost"], given["first"]), given["recency"]
+    k = given["panel"].shared.stats.used[N_CLASSES]
+    if len(end.newton.beta) != BEFORE + len(end.ends) or end.recency.shape[1] != k:
+        raise DamagedModelFile("the combiner is not that of the chain")
+    return PanelStage(given["panel"]), end
 
 
 def _take_one_vs_all(chain: Chain) -> dict[str, Any]:
@@ -291,11 +321,8 @@ def _take_one_vs_all(chain: Chain) -> dict[str, Any]:
 
 
 def _take_stacked(chain: Chain) -> dict[str, Any]:
-    assert chain.panel is not None
     end: Any = chain.end
-    slow = {f"slow_{name}": part for name, part in end.slow._asdict().items()}
-    own = {"panel": chain.panel.state, "recency": end.recency, **end.newton._asdict(), **slow, **end.mixture._asdict()}
-    return {**_take_chain(chain), **own}
+    return {**_take_chain(chain), **_take_combined(chain.panel, end)}
 
 
 def _made(given: dict[str, Any], segments: list[Segment], end: Any, panel: PanelStage | None = None) -> Chain:
@@ -317,19 +344,22 @@ def _make_one_vs_all(given: dict[str, Any]) -> Chain:
 
 def _make_stacked(given: dict[str, Any]) -> Chain:
     """It is cut at the fifths when all is known to be good: `finish`."""
-    end = Stacking(given["n_learners"])
-    end.newton, end.slow = Newton(given["beta"], given["A"]), Newton(given["slow_beta"], given["slow_A"])
-    end.mixture, end.recency = Mixture(given["share"], given["lost"], given["first"]), given["recency"]
-    k = given["panel"].shared.stats.used[N_CLASSES]
-    if len(end.newton.beta) != BEFORE + len(end.ends) or end.recency.shape[1] != k:
-        raise DamagedModelFile("the combiner is not that of the chain")
-    return _made(given, given["segments"], end, PanelStage(given["panel"]))
+    panel, end = _make_combined(given, given["n_learners"])
+    return _made(given, given["segments"], end, panel)
 
 
 # A chain is known by what stands at its end: `fields.kind_of`.
 STATES.add("class-booster", _OfClass)
 STATES.add("chain", Hedge, _Chain, _take_chain, partial(_make_chain, Hedge))
 STATES.add("independent", BestLearner, _Chain, _take_chain, partial(_make_chain, BestLearner))
+STATES.add(
+    "label-panel",
+    OfLabel,
+    _Combined,
+    lambda own: _take_combined(own.panel, own.combiner),
+    lambda given: OfLabel(*_make_combined(given, 0)),
+)
+STATES.add("label-panels", LabelPanels, _LabelPanels)
 STATES.add("ranking", Ranking, _Ranked, _take_ranked, _make_ranked)
 STATES.add("one-vs-all", OneVsAllEnd, _OneVsAll, _take_one_vs_all, _make_one_vs_all)
 STATES.add("panelled", Stacking, _Stacked, _take_stacked, _make_stacked)

@@ -44,13 +44,14 @@ def bmr_error(n_learners: int, gamma: float, n_labels: int, relevant: int, loss:
     return float(table[n_learners, n_learners])
 
 
-def olmr_bound(edges: ArrayLike, n_examples: int, delta: float = 0.05) -> float:
+def olmr_bound(edges: ArrayLike, n_examples: int, delta: float = 0.05, *, start: float | None = None) -> float:
     """The sum of the rank losses of Ada.OLMR, at most, with probability 1 - delta, whatever the stream.
 
     By the edges of `MultiLabelBoost.edges_`, for examples without weights. With W_i the sum over rounds of the costs of
     the relevant labels at learner i, alpha_i takes gain(gamma_i) W_i off the logistic loss, but for its regret, and W_i
     is at least half the rank loss of the expert before it. The logistic loss starts at T log 2 and stays above 0, so
     the best expert loses at most 2 (T log 2 + N regret) / sum_i gain(gamma_i); `hedge_bound` adds what Hedge costs.
+    Behind panels the loss starts elsewhere: at `start`, the sum of the logistic rank losses of what they say.
 
     Examples
     --------
@@ -61,5 +62,6 @@ def olmr_bound(edges: ArrayLike, n_examples: int, delta: float = 0.05) -> float:
     T = check_number("n_examples", n_examples)
     regret = 4.0 * math.sqrt(2.0) * math.sqrt(T)  # steps 2 sqrt 2 / sqrt t, slopes of at most 1, alpha in [-2, 2]
     n = len(np.atleast_1d(np.asarray(edges)))
-    best = 2.0 * (T * math.log(2.0) + n * regret) / gains if gains else math.inf
+    first = T * math.log(2.0) if start is None else check_number("start", start)
+    best = 2.0 * (first + n * regret) / gains if gains else math.inf
     return hedge_bound(min(best, T), n, n_examples, delta)

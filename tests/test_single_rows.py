@@ -257,5 +257,9 @@ def test_what_single_rows_need_is_gone_with_the_model():
             kept = weakref.ref(row)
             del row
             assert kept() is None, name
+            clf.predict_one(X[0].tolist()), clf.learn_one(X[0].tolist(), y[0]), clf.predict_one(X[1].tolist())
+            kept = weakref.ref(clf._model)
+            del clf
+            assert kept() is None, name
     finally:
         gc.enable()

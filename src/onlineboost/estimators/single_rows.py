@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -326,7 +327,8 @@ def lay_desk(clf: Any, *, is_learning: bool) -> None:
         return
     desk = clf.__dict__.get("_desk_")
     if desk is None or desk.model is not model:
-        desk = Desk(model, clf._combiner(), partial(clf._costs, model.labels), clf._tell)
+        whose: Callable[[], Any] = ref(clf)  # no cycle, which would be kept until the garbage collector comes
+        desk = Desk(model, clf._combiner(), lambda: whose()._costs(model.labels), lambda found: whose()._tell(found))
     if is_learning:
         chain = model.chain
         if desk.should_join:

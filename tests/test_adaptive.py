@@ -160,6 +160,7 @@ def test_the_guarantee_has_what_was_lost_and_the_bound():
     found = guarantee(clf, (said != y).sum())
     assert (said != y).sum() <= round(found.lost, 6) <= found.adaptive_bound  # a tie that is won counts as lost
     assert abs(found.lost - round(found.lost)) < 1e-9
+    assert found.adaptive_bound == ledger([segment.booster for segment in clf._model.chain.segments]).bound
     assert "bound from gammas" in dict(found.lines(verbose=True))
 
 

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import reference
 from helpers import arrays_of, in_blocks, mixed_stream, number_stream, plain, twins_of
@@ -283,6 +284,19 @@ def test_a_panel_that_is_right_is_rarely_taken_for_lost():
                 t += 1
             found.append(t)
     assert np.mean(waits[False]) < np.exp(3.0) <= np.mean(waits[True])
+
+
+def test_a_panel_that_is_a_little_wrong_begins_anew_as_seldom_as_the_theorem_says():
+    """Wrong by .25 log k, less than the .3 log k of slack: once in e^(theta h) rows at most, but it does."""
+    rng, wrong = np.random.default_rng(0), (1.0 + np.sqrt(1.0 - 2.0**-0.5)) / 2.0
+    p, waits = np.array([wrong, 1.0 - wrong]), []  # two classes that cannot be told apart
+    step = -np.log(p) - np.log(2.0) - 0.3 * np.log(2.0)
+    theta = brentq(lambda x: np.log(np.exp(x * step).mean()), 0.01, 10.0)
+    for _ in range(10):
+        alarm = made(ResetTest, {"classes": 2}, {})
+        alarm.counts[:] = 1e9
+        waits.append(next(t for t in range(1, 10**6) if should_reset(alarm, p, 2, int(rng.integers(2)), 1.0)))
+    assert np.exp(theta * TOO_MUCH) <= np.mean(waits) <= 30_000
 
 
 @pytest.mark.parametrize("k", [2, 10, 26, 300])

@@ -192,6 +192,12 @@ def test_measured_weights_never_make_a_bound_worse(loss):
     assert best_expert_bound(loss, np.zeros(5), 3, T) == math.inf
 
 
+def test_the_bound_of_a_mixture_depends_on_the_number_of_forecasts():
+    for n in (1, 2, 4, 9):
+        assert theory.mixture_bound([5.0] * n, 10) == pytest.approx(5.0 + math.log(n) + math.log(10))
+        assert theory.mixture_bound([5.0], 10, n_forecasts=n) == pytest.approx(5.0 + math.log(n) + math.log(10))
+
+
 def test_hedge_keeps_its_promise():
     """Three kinds of experts, many draws: the bound fails less often than it says."""
     from onlineboost.chain.experts import Combiner, hedge_rounds

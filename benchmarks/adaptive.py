@@ -1,7 +1,7 @@
 """gamma="adaptive" in games against adversaries: is the identity exact, and is the bound ever exceeded? And on data.
 
     python benchmarks/adaptive.py --games 1000
-    python benchmarks/adaptive.py --data --json adaptive.json          accuracy and time beside other gammas
+    python benchmarks/adaptive.py --data --json adaptive.json          accuracy and time beside others
     python benchmarks/adaptive.py --data --sets balance,car --rows 500 --learners 10 --orders 20,21
 
 Learners are of five kinds: with edges of their own; good, and then never right; never right; greedy, which know label
@@ -40,6 +40,7 @@ MODELS: dict[str, Callable[[int], Any]] = {
     "auto": partial(OnlineMBBM, gamma="auto"),
     ".1": partial(OnlineMBBM, gamma=0.1),
     ".3": partial(OnlineMBBM, gamma=0.3),
+    "pairwise": partial(OnlineMBBM, loss="pairwise"),
     "AdaBoostOLM": AdaBoostOLM,
 }
 
@@ -90,7 +91,7 @@ def on_data(name: str, learners: int, rows: int, orders: list[int]) -> list[dict
             seconds = time.process_time() - start
             measured = {"all": result.accuracy, "last": result.tail_accuracy(), "seconds": seconds}
             found.append({"set": name, "order": order, "model": model, "rows": len(y), **measured})
-        click.echo(f"{name}, order {order}: {sum(one['seconds'] for one in found[-5:]):.1f} s", err=True)
+        click.echo(f"{name}, order {order}: {sum(one['seconds'] for one in found[-len(MODELS) :]):.1f} s", err=True)
     return found
 
 

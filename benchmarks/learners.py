@@ -30,6 +30,7 @@ MODELS: dict[str, Callable[[int], Any]] = {
     "AdaBoostOLM": AdaBoostOLM,
     "OnlineMBBM, gamma=.1": partial(OnlineMBBM, gamma=0.1),
     'OnlineMBBM, gamma="auto"': partial(OnlineMBBM, gamma="auto"),
+    'OnlineMBBM, loss="pairwise"': partial(OnlineMBBM, loss="pairwise"),
 }
 FIRST = "AdaBoostOLM"
 

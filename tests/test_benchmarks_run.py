@@ -383,7 +383,7 @@ def test_adaptive_shows_accuracy_beside_other_gammas(tmp_path):
     small = "--sets", "balance,car", "--rows", 700, "--learners", 3, "--orders", "20,21"
     shown = run("adaptive", "--data", *small, "--json", tmp_path / "runs.json")
     runs = json.loads((tmp_path / "runs.json").read_text())["runs"]
-    assert len(runs) == 5 * 2 * 2
+    assert len(runs) == 6 * 2 * 2
     for key, part in zip(("all", "last"), shown.split("Accuracy over ")[1:], strict=True):
         own = [one[key] for one in runs if one["set"] == "balance" and one["model"] == "adaptive"]
         error = abs(own[0] - own[1]) / 2
@@ -403,6 +403,17 @@ def test_combiner_replays_what_the_classifier_predicts():
     assert least < min(lost["combiner"], lost["with a theorem"])
     output = run("combiner", "--sets", "balance", "--rows", 200, "--learners", 5, "--longest", 10_000)
     assert len(rows_of(output)["balance"]) == 7
+
+
+@pytest.mark.slow
+def test_the_regret_of_newton_steps_grows_like_a_power_and_no_bound_is_claimed():
+    """Though nothing fades: where the voice is wrong by more than a factor."""
+    found = {name: regrets for name, fade, regrets in combiner.simulated(100_000) if fade == 1.0}
+    power = {name: np.log10(late / early) for name, (early, late) in found.items()}
+    assert power["1 row in 10: 8 times too sure"] > 0.5
+    assert power["twice the true logit"] < 0.2
+    for page in ("src/onlineboost/theory/PROOFS.md", "docs/theory.md"):
+        assert "bound on its regret is claimed" in (ROOT / page).read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -131,6 +131,20 @@ def test_combiners_that_changed_have_no_bound():
     assert "bound from experts" not in dict(found.lines(verbose=True))
 
 
+@pytest.mark.parametrize("combiner", ["weighted", "best", "last"])
+def test_mistakes_of_another_combiner_have_no_guarantee(combiner):
+    """Rows are predicted in one way and learned in another: the bound is about the way in which they were learned."""
+    X, y = _noisy(300)
+    y = (X[:, 0] > 0).astype(int)
+    clf = AdaBoostOLM(5, combiner=combiner)
+    wrong = int((clf.test_then_train(X, y, classes=[0, 1]) != y).sum())
+    found = guarantee(clf, wrong)
+    assert wrong <= found.vote_bound < 250
+    assert not guarantee(clf, 250)
+    assert f"which has made {math.floor(found.vote_bound)} at most" in str(guarantee(clf, 250))
+    assert "the same combiner" in str(guarantee(OnlineBoostClassifier(3).partial_fit(X, y), 299))
+
+
 def test_labels_that_came_late_have_no_guarantee():
     X, y = _noisy(100)
     for learn_late in (lambda clf, row, label: clf.learn_pending(clf.predict_pending(row).ticket, label),):

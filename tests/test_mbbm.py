@@ -14,7 +14,7 @@ from onlineboost.boosters.potentials import asymptotic_error
 from onlineboost.estimators.online_mbbm import PaperMBBM
 from test_estimators import outside
 
-LOSSES = ["zero_one", "logistic", "exponential", "hinge"]
+LOSSES = ["zero_one", "pairwise", "logistic", "exponential", "hinge"]
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning", "ignore:invalid value:RuntimeWarning")

@@ -470,6 +470,29 @@ def test_other_losses_equal_their_recursion(loss):
             assert weight[r] == pytest.approx(sum(row) - 4 * row[r], rel=1e-11)
 
 
+@pytest.mark.parametrize(("k", "s", "m"), [(2, [3, 4], 9), (3, [0, 0, 0], 40), (5, [4, 2, 2, 0, 1], 30)])
+def test_the_pairwise_potential_is_a_sum_of_races_of_two(k, s, m):
+    """It is that of the 0-1 loss if there are two classes, and else at least that, and below its Chernoff bound."""
+    q = 0.9 / k
+    p = q + 0.1
+    ends = [math.log(p), math.log(q)]
+
+    def behind(d):  # P(not strictly ahead after m steps up with p, down with q), from the multinomial law
+        return math.fsum(
+            math.exp(math.lgamma(m + 1) - math.lgamma(up + 1) - math.lgamma(down + 1) - math.lgamma(m - up - down + 1)
+                     + up * ends[0] + down * ends[1]) * ((1 - p - q) ** (m - up - down))
+            for up in range(m + 1) for down in range(m + 1 - up) if d + up - down <= 0
+        )  # fmt: skip
+
+    value = potential(s, 0, m, 0.1, loss="pairwise")
+    assert value == pytest.approx(sum(behind(s[0] - v) for v in s[1:]), rel=1e-9)
+    exact = potential(s, 0, m, 0.1)
+    assert value == pytest.approx(exact, rel=1e-9) if k == 2 else exact < value
+    if not any(s):
+        assert value <= (k - 1) * (1.0 - (math.sqrt(p) - math.sqrt(q)) ** 2) ** m
+        assert build_tables(k, m, 0.1, loss="pairwise").start == pytest.approx(value, rel=1e-12)
+
+
 def test_exponential_potential_in_closed_form():
     """E exp(s_l - s_r) grows by 1 - p - q + p / e + q e with every draw."""
     s, m, gamma, k = np.array([2, 5, 1]), 30, 0.2, 3

@@ -420,6 +420,41 @@ def test_the_guarantee_of_online_mbbm_counts_the_lost_examples_without_looking(g
     assert said.startswith("0.100;" if gamma == 0.1 else f"{found.gammas[0]:.3f} to {found.gammas[1]:.3f};")
 
 
+@pytest.mark.parametrize("adversary", [False, True])
+@pytest.mark.parametrize(("k", "n"), [(2, 30), (3, 90), (10, 120)])
+def test_theorem_1_is_an_identity_for_pairs_of_labels_too(k, n, adversary):
+    """Labels that are not behind = (k - 1) G_N(0) T + sum_i (gamma_i - edge_i) W_i / k, and lost examples are fewer."""
+    T, gammas = 500, OnlineMBBM(n)._gammas(n)
+    tables, y = build_tables(k, n, gammas, loss="pairwise"), draw_labels(T, k, seed=n)
+    booster = Simulation("online-mbbm", k, n, gamma=gammas)
+    booster.state = booster.state.with_tables(tables).with_cache()
+    votes = greedy_votes(y, tables) if adversary else draw_votes(y, k, n, np.linspace(0.0, 0.4, n), seed=k)
+    played = booster.play(votes, y)
+    s = (votes[:, :, None] == np.arange(k)).sum(axis=1)
+    not_behind = (s >= s[np.arange(T), y][:, None]).sum() - T
+    assert not_behind == pytest.approx(tables.start * T + ((gammas - booster.edges) * booster.weights).sum() / k)
+    assert played.lost.sum() <= not_behind
+    if adversary:  # it meets the condition
+        assert played.lost.mean() <= tables.start
+
+
+@pytest.mark.parametrize("gamma", [0.1, "auto"])
+def test_the_guarantee_of_pairs_is_above_what_is_lost(gamma):
+    data = load_dataset("balance").shuffled(1)
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(data))
+    clf = OnlineMBBM(15, gamma=gamma, loss="pairwise", combiner="last")
+    lost = lost_weight(clf, data, np.ones(len(data)))
+    found = guarantee(clf, 0)
+    assert found.pairwise
+    assert lost <= found.lost + 1e-6 <= 2.0 * lost  # a lost row is one of one or two other labels
+    assert found.lost_promised == pytest.approx(625 * found.potential)
+    assert dict(found.lines())["majority of all votes"].startswith(f"lost {found.lost:,.0f} at most: ")
+    clf = OnlineMBBM(15, gamma=gamma, loss="pairwise", combiner="last")
+    wrong = clf.test_then_train(data.X, data.y, classes=data.classes, sample_weight=weight) != data.y
+    counted = weight / (np.cumsum(weight) / np.arange(1, 626))
+    assert counted[wrong].sum() <= guarantee(clf, int(wrong.sum())).lost
+
+
 @pytest.mark.parametrize("settings", [{"loss": "logistic"}, {"potential": "monte_carlo"}])
 def test_theorem_1_is_about_exact_potentials_of_the_0_1_loss(settings):
     data = load_dataset("balance").shuffled(1)

@@ -117,7 +117,7 @@ ALL = (*ENTRIES, *BESIDE)
 # What a word means is told in the docstrings of the estimators; that they take these and no others is tested.
 
 LOSSES = ("logistic", "exponential", "squared_hinge")
-POTENTIAL_LOSSES = ("zero_one", "logistic", "exponential", "hinge", "squared_hinge")  # of OnlineMBBM
+POTENTIAL_LOSSES = ("zero_one", "pairwise", "logistic", "exponential", "hinge", "squared_hinge")  # of OnlineMBBM
 COMBINERS = ("hedge", "weighted", "best", "last")
 VOTES = ("tempered", "cost", "argmax")
 RESTARTS = ("auto", "always", "never")

@@ -187,7 +187,7 @@ class Mbbm(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """Both sides of the identity, and the bound of theory/PROOFS.md: examples, by weight, lost in all N votes."""
+    """Both sides of the identity, and the bound of theory/PROOFS.md: the loss of all N votes, by weight of examples."""
 
     promised: float  # sum_t phi_t(0)
     excess: float  # sum_i sum_t w (D[y, l] - (1 - gamma_i) / k); with `promised`, what was lost
@@ -197,7 +197,7 @@ class Ledger(NamedTuple):
 def ledger(boosters: Sequence[Mbbm]) -> Ledger | None:
     """That of a whole chain, in segments; None: it is not known, or potentials are not those of the identity."""
     last = boosters[-1]
-    if last.gammas == Gammas.UNKNOWN or last.tables.method not in (Method.DENSE, Method.FOURIER):
+    if last.gammas == Gammas.UNKNOWN or last.tables.method == Method.MONTE_CARLO:
         return None
     promised = float(last.sums[-1, Sums.PROMISED] + last.tables.start * last.sums[-1, Sums.EXAMPLES])
     before = math.fsum(x for one in boosters for x in one.sums[:, Sums.BEFORE])

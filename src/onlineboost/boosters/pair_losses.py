@@ -13,4 +13,5 @@ PAIR_LOSSES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "exponential": lambda d: np.exp(d),
     "hinge": lambda d: np.maximum(0.0, d + 1.0),
     "squared_hinge": lambda d: 0.5 * np.maximum(0.0, d + 1.0) ** 2,
+    "pairwise": lambda d: np.where(d >= 0.0, 1.0, 0.0),  # how many wrong labels are not behind: the 0-1 loss or more
 }

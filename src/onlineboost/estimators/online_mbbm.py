@@ -36,8 +36,9 @@ class OnlineMBBM(BoosterClassifier):
         The edge over random guessing that the learners are taken to have. "auto": 0.3, 0.1, 0.03 and 0.01 in turn
         along the chain, which needs no guess (docs/mbbm.md). "adaptive": it follows the edge that each learner shows
         (docs/mbbm.md). Theorem 1 holds for all of them.
-    loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
-        The loss of the final votes to be made small; the potentials and costs follow from it.
+    loss : {"zero_one", "pairwise", "logistic", "exponential", "hinge", "squared_hinge"}
+        The loss of the final votes to be made small; the potentials and costs follow from it. "pairwise" counts the
+        wrong labels that are not behind the right one: for over 100 learners, as its time grows with N, not N^2.
     learner, weight_scale, vote, class_weight, cost_matrix, panel, calibrate, memory_limit
         As in :class:`AdaBoostOLM`.
     categorical_features, columns, random_state, n_jobs, sets

@@ -13,7 +13,7 @@ that it imports itself (estimators, chain, boosters, _compile) may.
 
 from onlineboost.theory.actions import ActionGuarantee, action_bound
 from onlineboost.theory.coverage import coverage_bounds
-from onlineboost.theory.guarantee import Guarantee, LossGuarantee, NoGuarantee, guarantee, mixture_bound
+from onlineboost.theory.guarantee import Guarantee, LossGuarantee, NoGuarantee, guarantee
 from onlineboost.theory.label_ranking import bmr_error, olmr_bound
 from onlineboost.theory.lower_bounds import (
     edge_of_votes,
@@ -52,6 +52,7 @@ from onlineboost.theory.upper_bounds import (
     hoeffding_error,
     mbbm_bound,
     mbbm_error,
+    mixture_bound,
     olm_bound,
     paper_weight_bounds,
     regret_bounds,

@@ -7,7 +7,6 @@ in which experts were followed. What does not hold for it is left out. theory/PR
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import singledispatch
 from typing import Any, cast
@@ -28,54 +27,10 @@ from onlineboost.estimators.online_mbbm import OnlineMBBM
 from onlineboost.panel.columns import LIGHTEST
 from onlineboost.panel.combiner import FORECAST_NAMES
 from onlineboost.theory.actions import ActionGuarantee, action_guarantee
-from onlineboost.theory.checks import check_delta, check_numbers
+from onlineboost.theory.checks import check_delta
 from onlineboost.theory.coverage import coverage_lines, covered
-from onlineboost.theory.upper_bounds import best_expert_bound, hedge_bound
+from onlineboost.theory.upper_bounds import best_expert_bound, hedge_bound, mixture_bound
 from onlineboost.theory.weak_learning import sure_edges
-
-
-def mixture_bound(
-    losses: Sequence[float],
-    T: int,
-    switches: int = 0,
-    n_forecasts: int | None = None,
-    *,
-    shares: Sequence[float] | None = None,
-) -> float:
-    """The most that the mixture of forecasts behind a panel can lose, in log loss, on any stretch of rounds up to T.
-
-    Weights of examples are 1 at most: a row of weight w counts w times in all losses.
-
-    Parameters
-    ----------
-    losses
-        What each forecast has lost on that stretch, in log loss: the sum of -log of the probabilities of what came
-        true. With `switches`, one number: what is lost by following one forecast, then another, and so on.
-    T
-        The last round of the stretch: their number, if it begins with the first.
-    switches
-        How often another forecast is followed.
-    n_forecasts
-        By default as many as there are losses.
-    shares
-        The first shares of the forecasts; by default they are all alike.
-
-    Examples
-    --------
-    >>> mixture_bound([700.0, 650.0, 800.0], 10_000) - 650.0 < 11.0
-    True
-    """
-    known = check_numbers("losses", losses, low=0.0)
-    T, switches = check_int("T", T, 1), check_int("switches", switches, 0)
-    if switches and (n_forecasts is None or len(known) != 1):
-        raise ValueError("with switches, give one loss, that of the forecasts followed in turn, and n_forecasts")
-    n = len(known) if n_forecasts is None else check_int("n_forecasts", n_forecasts, len(known))
-    first = np.full(n, 1.0 / n) if shares is None else check_numbers("shares", shares, low=0.0)
-    if len(first) != n or not (first > 0.0).all() or abs(first.sum() - 1.0) > 1e-6:
-        raise ValueError(f"shares must be {n} numbers above 0 that add up to 1, one for each forecast; got {shares!r}")
-    prices = -np.log(first if len(known) == n else first.min())
-    return float((known + prices).min()) + math.log(T) + switches * (math.log(T) - math.log(first.min()))
-
 
 Covered = dict[str, tuple[float, float, float]] | None
 
@@ -181,7 +136,8 @@ class Guarantee:
     edge_bound: float | None = None  # on the mistakes, given the same
     gammas: tuple[float, float] | None = None  # OnlineMBBM: the least and the largest of its learners' gammas
     potential: float | None = None  # the chain's potential at the start, the error rate promised for learners of these
-    lost: float | None = None  # weight of the rows whose label is not strictly ahead in all N votes
+    lost: float | None = None  # weight of the rows whose label is not strictly ahead in all N votes; with
+    pairwise: bool = False  # once for each label that is not behind it: that many at most
     lost_promised: float | None = None  # the potential times the weight of all rows
     adaptive_bound: float | None = None  # on `lost`, if gammas are adaptive: theory/PROOFS.md
     covered: Covered = None  # by the prediction sets of some levels: the share, and its bounds
@@ -225,7 +181,8 @@ class Guarantee:
         if self.lost is not None and self.lost_promised is not None:
             more = self.lost - self.lost_promised
             why = "more, by edges below gamma" if more > 0.0 else "fewer, by edges above gamma"
-            text = f"lost {self.lost:,.0f}: {weight}{self.lost_promised:,.0f} by phi_N(0), {abs(more):,.0f} {why}"
+            lost = f"lost {self.lost:,.0f}{' at most' if self.pairwise else ''}"
+            text = f"{lost}: {weight}{self.lost_promised:,.0f} by phi_N(0), {abs(more):,.0f} {why}"
             out.append(("majority of all votes", text))
             if self.adaptive_bound is not None and (verbose or self.adaptive_bound <= n):
                 out.append(("bound from gammas", f"lost {_says(self.adaptive_bound, n)}, whatever the learners do"))
@@ -262,7 +219,7 @@ def guarantee(
     ``mistakes`` are those of predictions that were each made when all rows before had been learned, as
     `test_then_train` does it. Its text is in words. Where no theorem holds it counts as False, and its text says why:
     other models, no row or one class, rows that have waited for their labels (`learn_pending`), `class_weight` or
-    `cost_matrix`, models that an older version has saved.
+    `cost_matrix`, models that an older version has saved, more mistakes than the run can have made.
 
     Examples
     --------
@@ -299,7 +256,8 @@ def guarantee(
         return NoGuarantee("rows have waited for their labels, and the theorems are about labels that come at once")
     late = 0 if model.labels.fixed else model.k  # each class that was not announced has come late, in a row of its own
     if chain.panel is not None:
-        return _loss_guarantee(clf, mistakes, late)
+        of_losses = _loss_guarantee(clf, mistakes, late)
+        return of_losses if mistakes <= of_losses.mistake_bound else _of_another_run(mistakes, of_losses.mistake_bound)
     followed = [combiner for combiner in Combiner if chain.conduct == 1 << combiner]
     wrong = -chain.end.log_vs[0]
     known: dict[str, Any] = {
@@ -318,7 +276,17 @@ def guarantee(
         # The table has two events that can fail: the draws of Hedge, and the confidence of the edges.
         bound = _vote_bound(followed[0], wrong, chain.t, delta / 2.0, chain.lightest)
         known |= {"combiner": followed[0].name.lower(), "vote_bound": bound + late}
+        if followed[0] is not Combiner.HEDGE and mistakes > bound + late:
+            return _of_another_run(mistakes, bound + late)
     return Guarantee(**known, **_theorems(clf, clf.edges_, chain.gather("weights"), late, delta / 2.0))
+
+
+def _of_another_run(mistakes: int, most: float) -> NoGuarantee:
+    """Bounds that hold always do not hold for what was predicted in another way than rows were learned."""
+    return NoGuarantee(
+        f"{mistakes:,} mistakes are not those of this run, which has made {math.floor(most):,} at most: predict each "
+        f"row right before it is learned, with the same combiner"
+    )
 
 
 def _is_weighted(chain: Any) -> bool:
@@ -378,10 +346,12 @@ def _(clf: OnlineMBBM, edges: np.ndarray, weights: np.ndarray, late: int, delta:
         return known  # potentials and edges of different numbers of classes have no common measure
     known |= _shown(edges)
     made = recipe(chain.booster.tables)  # settings may have changed since
-    if made["loss"] == "zero_one" and made["potential"] == "exact":
-        most = (k - 1.0) * chain.heaviest
+    pairwise = made["loss"] == "pairwise"
+    if pairwise or (made["loss"] == "zero_one" and made["potential"] == "exact"):
+        most = (k - 1.0) ** (2 if pairwise else 1) * chain.heaviest
         known["sure"] = int((sure_edges(edges, weights, 1.0 - k, most, delta) > 0.0).sum())
-        known["potential"] = asymptotic_error(k, len(edges), gammas)
+        known["pairwise"] = pairwise
+        known["potential"] = chain.booster.tables.start if pairwise else asymptotic_error(k, len(edges), gammas)
         known["lost_promised"] = known["potential"] * float(chain.gather("seen")[0])
         known["lost"] = known["lost_promised"] + float(((gammas - edges) * weights).sum()) / k
         if (found := ledger([segment.booster for segment in chain.segments])) is not None:

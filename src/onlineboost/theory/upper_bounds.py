@@ -1,4 +1,4 @@
-"""What the boosters promise: the error of OnlineMBBM (Theorem 1), and the mistakes of Adaboost.OLM (Theorem 3).
+"""What the boosters promise: the error of OnlineMBBM (Theorem 1), mistakes of Adaboost.OLM (3), loss of the mixture.
 
 theory/PROOFS.md has the proofs where they are not the paper's.
 """
@@ -6,6 +6,7 @@ theory/PROOFS.md has the proofs where they are not the paper's.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -324,6 +325,49 @@ def hedge_bound(best: float, n_experts: int, n_examples: int, delta: float = 0.0
     total = check_number("best", best) + math.log(check_int("n_experts", n_experts, 1))
     expected, odds = total / -math.expm1(-w), math.log(2.0 / delta)
     return min(2.0 * HEDGE_RATE * expected + odds / HEDGE_TILT, expected + math.sqrt(T * odds / 2.0))
+
+
+def mixture_bound(
+    losses: Sequence[float],
+    T: int,
+    switches: int = 0,
+    n_forecasts: int | None = None,
+    *,
+    shares: Sequence[float] | None = None,
+) -> float:
+    """The most that the mixture of forecasts behind a panel can lose, in log loss, on any stretch of rounds up to T.
+
+    Weights of examples are 1 at most: a row of weight w counts w times in all losses.
+
+    Parameters
+    ----------
+    losses
+        What each forecast has lost on that stretch, in log loss: the sum of -log of the probabilities of what came
+        true. With `switches`, one number: what is lost by following one forecast, then another, and so on.
+    T
+        The last round of the stretch: their number, if it begins with the first.
+    switches
+        How often another forecast is followed.
+    n_forecasts
+        By default as many as there are losses.
+    shares
+        The first shares of the forecasts; by default they are all alike.
+
+    Examples
+    --------
+    >>> mixture_bound([700.0, 650.0, 800.0], 10_000) - 650.0 < 11.0
+    True
+    """
+    known = check_numbers("losses", losses, low=0.0)
+    T, switches = check_int("T", T, 1), check_int("switches", switches, 0)
+    if switches and (n_forecasts is None or len(known) != 1):
+        raise ValueError("with switches, give one loss, that of the forecasts followed in turn, and n_forecasts")
+    n = len(known) if n_forecasts is None else check_int("n_forecasts", n_forecasts, len(known))
+    first = np.full(n, 1.0 / n) if shares is None else check_numbers("shares", shares, low=0.0)
+    if len(first) != n or not (first > 0.0).all() or abs(first.sum() - 1.0) > 1e-6:
+        raise ValueError(f"shares must be {n} numbers above 0 that add up to 1, one for each forecast; got {shares!r}")
+    prices = -np.log(first if len(known) == n else first.min())
+    return float((known + prices).min()) + math.log(T) + switches * (math.log(T) - math.log(first.min()))
 
 
 def olm_bound(

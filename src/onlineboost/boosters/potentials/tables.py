@@ -57,13 +57,13 @@ class Tables(NamedTuple):
     q: Floats  # (N,) [m]: to each other one
     reach: Ints  # (N,) [m]: a label this far behind is out of the race, and how far behind no longer matters
     key: Ints  # (N,) [m]: a random number that stands for these tables and m
-    gap: Floats  # (N, 2N + 1) [m, d + N]: G_m(d), the potential of one pair of labels (PAIRWISE)
+    gap: Floats  # (N + 1, 2N + 1) [m, d + N]: G_m(d), the potential of one pair of labels (PAIRWISE)
     dense: Dense
     races: Races  # (FOURIER)
     n_draws: int  # of MONTE_CARLO
     seed: int
     loss: int  # its number among LOSSES: with the rest, all that the tables follow from (`recipe`)
-    start: float  # phi_N(0), where potentials are exact and the loss is 0-1
+    start: float  # phi_N(0), where potentials are exact
 
 
 def recipe(tables: Tables) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def build_tables(
         The edge, 0 <= gamma < 1. With several, potentials are composite: from the last learner back to the first,
         phi_{i-1}(s) = E phi_i(s + e_l) with l drawn from u_gamma of learner i's gamma. So learner i's costs are those
         of votes to come that are drawn with the gammas of the learners that cast them, and Theorem 1 holds.
-    loss : {"zero_one", "logistic", "exponential", "hinge", "squared_hinge"}
+    loss : {"zero_one", "pairwise", "logistic", "exponential", "hinge", "squared_hinge"}
         The loss L^r that the final votes suffer.
     potential : {"exact", "monte_carlo"}
         ``"monte_carlo"`` estimates each potential of the 0-1 loss from ``n_draws`` draws, as the authors do.
@@ -128,10 +128,15 @@ def build_tables(
     _check_memory(method, N)
     exact = method in (Method.DENSE, Method.FOURIER)
     p, q = vote_distributions(k, gammas)
-    dense = NO_DENSE
+    dense, gap, start = NO_DENSE, np.zeros((1, 1)), 0.0
     if method == Method.DENSE:
         dense = dense_tables(k, gammas) if like is None else retuned(like.dense, k, like.gamma, gammas)
-    start = dense.phi[-1] if method == Method.DENSE else asymptotic_error(k, N, gammas) if exact else 0.0
+        start = dense.phi[-1]
+    elif method == Method.FOURIER:
+        start = asymptotic_error(k, N, gammas)
+    elif method == Method.PAIRWISE:
+        gap = gap_table(gap_losses(loss, N), k, gammas)
+        start = (k - 1) * gap[N, N]
     return Tables(
         method=method.value,
         n_classes=k,
@@ -141,7 +146,7 @@ def build_tables(
         q=q,
         reach=race_reach(k, gammas) if exact else np.full(N, N),
         key=_keys(gammas, k, N, loss, potential, n_draws, seed),
-        gap=gap_table(gap_losses(loss, N), k, gammas[:-1]) if method == Method.PAIRWISE else np.zeros((1, 1)),
+        gap=gap,
         dense=dense,
         races=race_tables(k, gammas) if method == Method.FOURIER else NO_RACES,
         n_draws=n_draws,

@@ -96,7 +96,7 @@ def test_all_members_are_those_of_the_twin_on_every_row(seed):
 def swapped_stream(n, change, seed=0, turn=1 << 30):
     """Classes that are easy to tell, with missing values; after `change` rows each has the name of the next one.
 
-    After `turn` more rows that of the one after the next, and so on, to and fro.
+    After `turn` more rows that of the one after the next, and so on by turns.
     """
     rng = np.random.default_rng(seed)
     X, y, weight = mixed_stream(n, seed=seed, n_classes=3)

@@ -173,7 +173,7 @@ class Stacking(End):
     """Two combiners of the panel, recent labels and the fifths of the chain, and a mixture of four forecasts."""
 
     name = "panelled"
-    trees_see_wide = False  # the panel does: statistics of so many values, leaf by leaf, would be most of a model
+    trees_see_wide = False  # the panel does; statistics of all values in all leaves would be most of a model
     follows_experts = False
 
     def __init__(self, n_learners: int) -> None:

@@ -149,6 +149,8 @@ def learn_newton(newton, work, k, y, weight, fade=FADE, ridge=RIDGE, expected=0.
 def covariance(work, i, j, k, y):
     """Of the logits of two voices under p: what the product of their slopes is expected to be."""
     total, logits = 0.0, work.logits
+    if k == 2:  # the same, of centred logits
+        return 4.0 * work.p[0] * work.p[1] * logits[i, 0] * logits[j, 0]
     for c in range(k):
         total += work.p[c] * logits[i, c] * logits[j, c]
     return total - (work.slope[i] + logits[i, y]) * (work.slope[j] + logits[j, y])

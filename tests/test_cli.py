@@ -9,13 +9,15 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from helpers import number_stream
-from onlineboost import AdaBoostOLM, load_dataset, lookup, prequential
+from onlineboost import AdaBoostOLM, MultiLabelBoost, load, load_dataset, lookup, prequential
 from onlineboost.cli.main import COMMANDS, COMPARED, main, make_model
 from onlineboost.datasets.catalogue import dataset_names
+from onlineboost.evaluation import prequential_labels
 
 QUICK = ["--learners", "3", "--limit", "120"]
 OLM = ["--model", "adaboost-olm"]
@@ -358,3 +360,37 @@ def test_labels_that_come_late(events):
     refused = call("run", events, "--delay", 7, "--save", events.parent / "model.olb")
     assert refused.exit_code == 2
     assert "not with --save" in refused.output
+
+
+# ------------------------------------------------------------------------------------------------- several labels a row
+
+
+def test_labels_learns_a_file_with_a_column_for_each_label(tmp_path):
+    X, _ = number_stream(200, d=2)
+    films, model = tmp_path / "films.csv", tmp_path / "films.olb"
+    rows = [f"{a:.4f},{int(a > 0)},{b:.4f},{int(b > 0)},red" for a, b in X]
+    films.write_text("\n".join(["size,long,weight,heavy,colour", *rows]) + "\n")
+    done = call("labels", films, "--target", "long,heavy", "--learners", 3, "--json", "--save", model)
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    assert answer["rows"] == 200
+    assert answer["tail"]["micro_f1"] > 0.9
+    clf = load(model)
+    assert clf.classes_.tolist() == ["heavy", "long"]
+    assert clf.feature_names_in_.tolist() == ["size", "weight", "colour"]
+    run = prequential_labels(MultiLabelBoost(3, random_state=0), *columns_of(films))
+    assert run.metrics.as_dict() == answer["metrics"]
+    assert "last 20 %: rank_loss" in call("labels", films, "--target", "long,heavy", "--learners", 3).stdout
+    for target, words in (
+        ("long,colour", "got 'red' for 'colour'"),
+        ("long,none", "no column 'none'"),
+        ("long", "two"),
+    ):
+        bad = call("labels", films, "--target", target)
+        assert bad.exit_code == 2
+        assert words in bad.output
+
+
+def columns_of(path):
+    table = pd.read_csv(path)
+    return table[["size", "weight", "colour"]], table[["long", "heavy"]]

@@ -34,7 +34,8 @@ def labels(
     if save is not None:
         check_writable(save, "--save")
     X, Y = _read(source, comma_separated(target), seed, limit)
-    clf = MultiLabelBoost(random_state=seed, **({} if learners is None else {"n_learners": learners}))
+    own: dict[str, Any] = {} if learners is None else {"n_learners": learners}
+    clf = MultiLabelBoost(random_state=seed, **own)
     MultiLabelBoost(1).partial_fit([[0.0], [1.0]], [{"a"}, {"b"}])  # to compile does not count
     run = prequential_labels(clf, X, Y)
     if save is not None:

@@ -8,7 +8,6 @@ error of `save`, and of the contract suite.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NamedTuple
@@ -38,7 +37,7 @@ from onlineboost.chain.sets import Sets
 from onlineboost.chain.stacking import BEFORE, Stacking
 from onlineboost.contracts.booster import BOOSTER
 from onlineboost.contracts.schema import LEAST, Field, array, b1, f8, leaves, schema, whole
-from onlineboost.contracts.state import copied, loaded, require, restore, values
+from onlineboost.contracts.state import loaded, require, restore, values
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
 from onlineboost.files.fields import States, add_columns
@@ -83,8 +82,6 @@ HOLDS = {  # by the name of the estimator in the registry; of others see `holds`
 def holds(name: str) -> Holds:
     return HOLDS.get(name.removesuffix(".paper"), Holds(learners=ANY))
 
-
-CopyTable = Callable[[tuple[int, str], np.ndarray], np.ndarray]  # a table, by its segment and name
 
 STATES = States()
 
@@ -276,10 +273,6 @@ class _OneVsAll(_AnyChain):
     boosters: list[_OfClass]
 
 
-class _Stacked(_Chain, _Combined):
-    pass
-
-
 def _common(chain: Chain) -> dict[str, Any]:
     return {name: getattr(chain, name) for name in schema(_AnyChain)}
 
@@ -306,8 +299,12 @@ def _take_combined(panel: PanelStage, end: Stacking) -> dict[str, Any]:
     return {"panel": panel.state, "recency": end.recency, **end.newton._asdict(), **slow, **end.mixture._asdict()}
 
 
-def _make_combined(given: dict[str, Any], n_learners: int) -> tuple[PanelStage, Stacking]:
-    end = Stacking(n_learners)
+def _take_of_label(own: OfLabel) -> dict[str, Any]:
+    return _take_combined(own.panel, own.combiner)
+
+
+def _make_combined(given: dict[str, Any]) -> tuple[PanelStage, Stacking]:
+    end = Stacking(given.get("n_learners", 0))
     end.newton, end.slow = Newton(given["beta"], given["A"]), Newton(given["slow_beta"], given["slow_A"])
     end.mixture, end.recency = Mixture(given["share"], given["lost"], given["first"]), given["recency"]
     k = given["panel"].shared.stats.used[N_CLASSES]
@@ -321,8 +318,7 @@ def _take_one_vs_all(chain: Chain) -> dict[str, Any]:
 
 
 def _take_stacked(chain: Chain) -> dict[str, Any]:
-    end: Any = chain.end
-    return {**_take_chain(chain), **_take_combined(chain.panel, end)}
+    return {**_take_chain(chain), **_take_combined(chain.panel, chain.end)}  # type: ignore[arg-type]
 
 
 def _made(given: dict[str, Any], segments: list[Segment], end: Any, panel: PanelStage | None = None) -> Chain:
@@ -344,7 +340,7 @@ def _make_one_vs_all(given: dict[str, Any]) -> Chain:
 
 def _make_stacked(given: dict[str, Any]) -> Chain:
     """It is cut at the fifths when all is known to be good: `finish`."""
-    panel, end = _make_combined(given, given["n_learners"])
+    panel, end = _make_combined(given)
     return _made(given, given["segments"], end, panel)
 
 
@@ -352,17 +348,11 @@ def _make_stacked(given: dict[str, Any]) -> Chain:
 STATES.add("class-booster", _OfClass)
 STATES.add("chain", Hedge, _Chain, _take_chain, partial(_make_chain, Hedge))
 STATES.add("independent", BestLearner, _Chain, _take_chain, partial(_make_chain, BestLearner))
-STATES.add(
-    "label-panel",
-    OfLabel,
-    _Combined,
-    lambda own: _take_combined(own.panel, own.combiner),
-    lambda given: OfLabel(*_make_combined(given, 0)),
-)
+STATES.add("label-panel", OfLabel, _Combined, _take_of_label, lambda given: OfLabel(*_make_combined(given)))
 STATES.add("label-panels", LabelPanels, _LabelPanels)
 STATES.add("ranking", Ranking, _Ranked, _take_ranked, _make_ranked)
 STATES.add("one-vs-all", OneVsAllEnd, _OneVsAll, _take_one_vs_all, _make_one_vs_all)
-STATES.add("panelled", Stacking, _Stacked, _take_stacked, _make_stacked)
+STATES.add("panelled", Stacking, schema(_Chain) | schema(_Combined), _take_stacked, _make_stacked)
 
 
 class _Model:
@@ -406,19 +396,3 @@ def finish(model: Model) -> None:
     for segment in chain.segments:
         segment.booster = segment.booster.completed().with_cache()
     chain.segments = chain.end.parted(chain.segments)
-
-
-# -------------------------------------------------------------------------------------------------------- quick copies
-
-
-def quick_copy(chain: Chain, copy: CopyTable) -> Chain:
-    """A copy of a chain whose trees are as they lie in their tables: to sort them takes ten times as long."""
-    segments = (
-        Segment(segment.learners.quick_copy(partial(_numbered, copy, i)), copied(segment.booster))
-        for i, segment in enumerate(chain.segments)
-    )
-    return chain.copy_with([*segments])
-
-
-def _numbered(copy: CopyTable, number: int, name: str, table: np.ndarray) -> np.ndarray:
-    return copy((number, name), table)

@@ -1,4 +1,4 @@
-"""HTTP: an ASGI application over a service. uvicorn reads the requests, msgspec the bodies."""
+"""HTTP: an ASGI application over a service. uvicorn reads the requests, msgspec the bodies (pyarrow those of Arrow)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from onlineboost.service import inference
+from onlineboost.service import arrow, inference
 from onlineboost.service.access import JSON, Access, Answer, Wrong
 from onlineboost.service.log import CannotWrite
 from onlineboost.service.messages import Ask, Event, Example, Late, Problem, Promotion, checked, encode
@@ -27,13 +27,15 @@ LINES, PLAIN = b"application/x-ndjson", b"text/plain; version=0.0.4; charset=utf
 POLICY = b"default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; img-src data:"
 SLOWEST = 30.0  # seconds that a body may take to come
 MOST_KEY = 180  # bytes of an Idempotency-Key
+LARGER = 8  # how often as large as a body the rows of a table may be: names and texts are there once
 
 
 class Many(NamedTuple):
-    """A kind of requests with one item or many: an object, a list of them, or lines of them (NDJSON)."""
+    """A kind of requests with one item or many: an object, a list of them, lines of them (NDJSON), or a table."""
 
     one: Any  # decoders
     lines: Any
+    table: Any
     work: Callable[[Sequence[Any]], Awaitable[list[Any]]]
 
 
@@ -45,10 +47,13 @@ class Application:
         self.times: dict[str, Histogram] = {}
         self.statuses: dict[tuple[str, int], int] = {}
         self.many = {
-            "/predict": _many(Ask, service.predict),
-            "/learn": _many(Example, service.learn),
-            "/events": _many(Event, service.observe),
-            "/labels": _many(Late, service.label),
+            path: _many(item, work, LARGER * most_body)
+            for path, item, work in (
+                ("/predict", Ask, service.predict),
+                ("/learn", Example, service.learn),
+                ("/events", Event, service.observe),
+                ("/labels", Late, service.label),
+            )
         }
         self.gets: dict[str, Callable[[], Awaitable[Answer]]] = {
             "/": _file("page.html", b"text/html; charset=utf-8"),
@@ -112,9 +117,10 @@ class Application:
         return await self._answer_many(self.many[path], headers, body)
 
     async def _answer_many(self, many: Many, headers: dict[bytes, bytes], body: bytes) -> Answer:
-        lines = headers.get(b"content-type", JSON).startswith(LINES)
+        kind = headers.get(b"content-type", JSON)
+        lines, table = kind.startswith(LINES), kind.startswith(arrow.KIND)
         try:
-            given = many.lines(body) if lines else many.one(body)
+            given = many.lines(body) if lines else many.table(body) if table else many.one(body)
         except msgspec.DecodeError as error:
             raise Wrong(*_told(error)) from None
         items = given if isinstance(given, list) else [given]
@@ -130,6 +136,8 @@ class Application:
             raise Wrong(507, Problem(str(error))) from None
         if lines:
             return Answer(200, b"".join(encode(each) + b"\n" for each in out), LINES)
+        if table:
+            return Answer(200, arrow.write(out), arrow.KIND)
         if isinstance(given, list):
             return Answer(200, encode(out))
         status = {"unknown": 404, "conflict": 409}.get(getattr(out[0], "status", None) or "", 200)
@@ -244,9 +252,9 @@ def _file(name: str, kind: bytes) -> Callable[[], Awaitable[Answer]]:
     return give
 
 
-def _many(item: Any, work: Callable[[Any], Awaitable[list[Any]]]) -> Many:
+def _many(item: Any, work: Callable[[Any], Awaitable[list[Any]]], most: int) -> Many:
     one, lines = msgspec.json.Decoder(item | list[item]).decode, msgspec.json.Decoder(item).decode_lines
-    return Many(checked(one), checked(lines), work)
+    return Many(checked(one), checked(lines), arrow.reader(item, most), work)
 
 
 def _name(items: list[Any], key: bytes | None) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 import msgspec
 
 from onlineboost import __version__
+from onlineboost.service.arrow import KIND
 from onlineboost.service.messages import Ask, Event, Example, Late, Prediction, Problem, Promotion, Receipt
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # seconds, of histograms
+ARROW = KIND.decode()
 POSTS: dict[str, tuple[type, type, str]] = {
     "/predict": (Ask, Prediction, "Predict rows."),
     "/learn": (Example, Receipt, "Learn rows with their labels."),
@@ -53,6 +55,7 @@ def description() -> dict[str, Any]:
     for path, (given, found, text) in POSTS.items():
         one, other = _one_or_many(given), _one_or_many(found)
         lines = {"application/x-ndjson": {"schema": {"type": "string"}}}
+        lines |= {ARROW: {"schema": {"type": "string", "format": "binary"}}}
         body = {"required": True, "content": {"application/json": {"schema": one}, **lines}}
         answer = {
             "200": {"description": "In the same form.", "content": {"application/json": {"schema": other}, **lines}}

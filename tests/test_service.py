@@ -36,7 +36,7 @@ from onlineboost.service import follower
 from onlineboost.service.access import LOCAL, Access
 from onlineboost.service.brokers import source
 from onlineboost.service.http import Application
-from onlineboost.service.log import Entry, Log, connect, oldest
+from onlineboost.service.log import Entry, Learnable, Log, connect, oldest
 from onlineboost.service.replay import Replay
 from onlineboost.service.service import Options, Service, create
 from onlineboost.service.sources import Demo, GrowingFile
@@ -314,6 +314,34 @@ def test_events_come_together_before_they_are_learned_unless_few_may_wait(tmp_pa
             client.learned(30)
             assert sum(sizes) == 30
             assert (len(sizes) <= 6) == (behind == 10_000), sizes
+
+
+@pytest.mark.parametrize(("block", "each"), [(65e-6, 230e-6), (1e-6, 30e-6), (300e-6, 800e-6), (3e-3, 3e-3)])
+def test_blocks_stay_long_enough_to_pay_and_no_longer(tmp_path, monkeypatch, block, each):
+    """Rows one by one take longer each: were blocks made shorter for that, they would be one by one for ever."""
+    create(tmp_path, HoeffdingTree())
+    events = [Learnable(at, b"", b"", 1.0, None) for at in range(256)]
+    with Service(tmp_path, Options()) as service:
+        one, sizes, clock = service.followers["main"], [], [0.0]
+
+        def learn(clf, events, keyed):
+            sizes.append(len(events))
+            clock[0] += len(events) * each if len(events) < follower.LEAST_BLOCK else 6e-4 + len(events) * block
+            return []
+
+        monkeypatch.setattr(follower, "learn", learn)
+        monkeypatch.setattr(time, "thread_time", lambda: clock[0])
+        one.asked_at = float("inf")  # predictions are asked for all the time
+        for at in range(2000):
+            one._learn(events[: 5 if at % 10 == 0 else 256])
+            if at == 1000:
+                one._seconds = 0.1  # a table grew, say
+        few, last = follower.LEAST_BLOCK, sizes[-200:]
+        if block < 1e-3:
+            assert min(size for size in last if size != 5) >= few
+            assert max(last) * block < follower.LONGER
+        else:
+            assert max(last) < 5
 
 
 def test_a_folder_is_served_once(client, tmp_path):

@@ -41,10 +41,9 @@ MOST_REPLAY = 3.0  # seconds of learning after which there is a snapshot
 LOOK = 0.5  # seconds after which a follower looks for itself whether there is something to learn
 LONGEST, LONGER = 0.003, 0.01  # seconds that predictions wait for a block that is learned, and if none was asked for
 ASKED = 1.0  # in the last so many seconds: longer blocks take less time a row
-GATHER = (
-    0.05  # seconds in which events come together, to be learned at once: each on its own takes up to four times as long
-)
+GATHER = 0.05  # seconds in which events come together: each on its own takes up to four times as long
 LEAST_BLOCK = 16  # events from which on a block is quicker than one by one
+FORGET = 0.99  # so a block is tried again some time after one that took too long
 BEGIN, NOW = "begin.olb", "model.olb"
 
 
@@ -214,7 +213,7 @@ class Follower:
         self.asked_at = 0.0  # when it was last asked for a prediction
         self._learned_at = 0.0
         self._counted = 0.0  # when the monitor counted last
-        self._seconds = 1e-4  # that an event takes to learn, about
+        self._seconds = 1e-4  # that an event takes to learn in a block, about
         self._room = Room()
         self._writing: threading.Thread | None = None
         self._stopping = False
@@ -292,9 +291,8 @@ class Follower:
 
     def _learn(self, found: list[Learnable]) -> int:
         """Learn the first of these events: as many as keep predictions waiting for some milliseconds; their number."""
-        began = time.monotonic()
-        longest = LONGEST if began - self.asked_at < ASKED else LONGER
-        size = max(1, min(len(found), int(longest / self._seconds)))
+        size = self._size(len(found))
+        began = time.thread_time()
         told = False
         for event, label, shares, refused in learn(self.clf, found[:size], self.keyed):
             if refused:
@@ -305,11 +303,24 @@ class Follower:
             else:
                 self.monitor.add(event, label, shares)
         self.place = found[size - 1].place
-        self._learned_at = time.monotonic()
-        took = self._learned_at - began
+        took = time.thread_time() - began
         self.busy += took
-        self._seconds += (took / size - self._seconds) * min(1.0, size / 100)
+        self._learned_at = time.monotonic()
+        if size >= LEAST_BLOCK or self.keyed is not None:
+            self._seconds += (took / size - self._seconds) * min(1.0, size / 100)
+        elif len(found) >= LEAST_BLOCK:
+            self._seconds = max(FORGET * self._seconds, took / size / 2.0)  # a block may take less
         return size
+
+    def _size(self, most: int) -> int:
+        """How many events to learn at once, of so many that are there.
+
+        Not so few that it is one by one, which takes several times as long, unless a block of them would take too long.
+        """
+        size = int((LONGEST if time.monotonic() - self.asked_at < ASKED else LONGER) / self._seconds)
+        if size < LEAST_BLOCK and LEAST_BLOCK * self._seconds < LONGER and self.keyed is None:
+            size = LEAST_BLOCK
+        return max(1, min(most, size))
 
     def _snapshot(self) -> None:
         """Begin to write the model as it is now: a quick copy, which another thread brings to disk."""

@@ -71,7 +71,8 @@ class Application:
         if scope["type"] == "http":
             began = time.perf_counter()
             try:
-                if scope["path"] == "/live" and self.access.check(scope, dict(scope["headers"])) is None:
+                live = scope["path"] == "/live" and scope["method"] == "GET"
+                if live and self.access.check(scope, dict(scope["headers"])) is None:
                     return await self._stream(receive, send)
                 answer = await self.answer(scope, receive)
             except Wrong as wrong:

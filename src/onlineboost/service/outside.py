@@ -12,6 +12,7 @@ import msgspec
 
 from onlineboost import __version__
 from onlineboost.service.arrow import KIND
+from onlineboost.service.inference import Infer
 from onlineboost.service.messages import Ask, Event, Example, Late, Prediction, Problem, Promotion, Receipt
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # seconds, of histograms
@@ -42,13 +43,20 @@ GETS = {
     "/metrics": ("text/plain", "The same for Prometheus."),
     "/live": ("text/event-stream", "The same as /model every second, as server-sent events."),
     "/openapi.json": ("application/json", "This page."),
-    "/v2": ("application/json", "The Open Inference Protocol, version 2: /v2/models/main/infer, and so on."),
+    "/v2": ("application/json", "The Open Inference Protocol, version 2: what speaks it."),
+    "/v2/health/live": ("application/json", "Whether it runs."),
+    "/v2/health/ready": ("application/json", "The same."),
+    "/v2/models/{model}": ("application/json", "The columns of a model, and what it says."),
+    "/v2/models/{model}/ready": ("application/json", "Whether it has learned anything."),
 }
+INFER = "/v2/models/{model}/infer"
+NOTHING = "Nothing has been learned yet."
+MODEL = [{"name": "model", "in": "path", "required": True, "schema": {"type": "string"}, "example": "main"}]
 
 
 def description() -> dict[str, Any]:
     """The OpenAPI page."""
-    types = [Ask, Example, Event, Late, Promotion, Prediction, Receipt, Problem]
+    types = [Ask, Example, Event, Late, Promotion, Prediction, Receipt, Problem, Infer]
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     errors = {code: _answer(text, _of(Problem)) for code, text in ERRORS.items()}
     paths: dict[str, Any] = {}
@@ -75,6 +83,12 @@ def description() -> dict[str, Any]:
         if path == "/health":
             told["503"] = {"description": "Something is wrong.", "content": {kind: {}}}
         paths[path] = {"get": {"summary": text, "responses": told}}
+        if "{model}" in path:
+            paths[path]["parameters"] = MODEL
+            told |= {"404": errors["404"], "503": _answer(NOTHING, _of(Problem))}
+    body = {"required": True, "content": {"application/json": {"schema": _of(Infer)}}}
+    said = {"200": _answer("The outputs.", {"type": "object"}), "503": _answer(NOTHING, _of(Problem))}
+    paths[INFER] = {"parameters": MODEL, "post": {"summary": "Predict.", "requestBody": body, "responses": errors | said}}
     about = {"title": "onlineboost serve", "version": __version__, "description": "Predicts and learns live events."}
     return {"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": schemas}}
 

@@ -27,6 +27,7 @@ pytest.importorskip("uvicorn")
 from onlineboost import AdaBoostOLM, HoeffdingTree
 from onlineboost.cli.main import main
 from onlineboost.service.follower import Learnable
+from onlineboost.service.messages import encode
 from onlineboost.service.monitor import Monitor
 from onlineboost.service.query import Query
 from onlineboost.service.watch import JsonLines, Watch
@@ -64,12 +65,27 @@ def test_labels_are_asked_for_where_they_help_and_not_more_often_than_set(share)
     for _ in range(20_000):
         p = draw.betavariate(5.0, 1.0)
         margins.append(abs(2.0 * p - 1.0))
-        asked.append(query.wants({"a": p, "b": 1.0 - p}))
+        asked.append(query.wants({"a": p, "b": 1.0 - p}, {"x": draw.gauss(0.0, 1.0), "w": "word"}))
     late = slice(10_000, None)
     assert abs(sum(asked[late]) / 10_000 - share) < 0.15 * share + 0.003
     mean_asked = sum(m for m, a in zip(margins[late], asked[late], strict=True) if a) / sum(asked[late])
     assert mean_asked < sum(margins[late]) / 10_000 - 0.1
-    assert Query(0.5).wants({}) in (True, False)
+    assert Query(0.5).wants({}, []) in (True, False)
+
+
+def test_labels_of_events_unlike_others_are_asked_for_though_the_model_is_sure():
+    """A word that is new, and a number far from those before; a column in which every value is new says nothing."""
+    draw, query = random.Random(1), Query(0.05)
+    asked = {"usual": 0, "word": 0, "far": 0}
+    for at in range(20_000):
+        kind = "usual" if at % 50 else ("word", "far")[at // 50 % 2]
+        row = {"id": f"number {at}", "x": draw.gauss(500.0 if kind == "far" else 0.0, 1.0), "flag": None}
+        row["w"] = f"new {at}" if kind == "word" else draw.choice("abc")
+        sure = draw.betavariate(1.0, 30.0) if kind == "usual" else 0.0
+        wanted = query.wants({"a": 1.0 - sure, "b": sure}, row)
+        asked[kind] += wanted and at >= 10_000
+    assert min(asked["word"], asked["far"]) > 50  # of 100 each
+    assert sum(asked.values()) < 10_000 * 0.06
 
 
 def test_events_whose_labels_would_help_say_so(tmp_path):
@@ -98,6 +114,21 @@ def test_accuracy_that_falls_is_told_once_and_chance_is_not():
     assert now < 0.65 < 0.85 < before
     feed(monitor, [draw.random() < 0.92 for _ in range(2000)], 5501)
     assert monitor.fell(True) is None
+
+
+def test_an_audit_names_the_rows_whose_probabilities_are_wrong():
+    draw, monitor = random.Random(0), Monitor()
+    assert monitor.audit() == {"events": 0, "groups": 0, "gaps": []}
+    for place in range(1, 4001):
+        row = {"country": draw.choice(("NL", "DE")), "amount": None if place % 9 == 0 else place % 100, "flag": True}
+        label = "fraud" if draw.random() < (0.6 if row["country"] == "NL" else 0.2) else "ok"
+        monitor.add(Learnable(place, encode(row), b"", 1.0, None), label, {"ok": 0.8, "fraud": 0.2})
+    monitor.count(4000)
+    found = monitor.audit()
+    assert found["events"] == 2000
+    assert (found["gaps"][0]["column"], found["gaps"][0]["group"]) == ("country", "is NL")
+    assert abs(found["gaps"][0]["said"] - 0.2) < 1e-9 < 0.3 < found["gaps"][0]["seen"]
+    assert not [gap for gap in found["gaps"] if gap["group"] == "is DE"]
 
 
 class Hook(BaseHTTPRequestHandler):

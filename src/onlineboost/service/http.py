@@ -60,6 +60,7 @@ class Application:
             "/page.js": _file("page.js", b"text/javascript; charset=utf-8"),
             "/health": self.health,
             "/model": self.model,
+            "/audit": self.audit,
             "/metrics": self.metrics,
             "/openapi.json": self.openapi,
         }
@@ -217,6 +218,9 @@ class Application:
 
     async def model(self) -> Answer:
         return Answer(200, encode(await self.status()))
+
+    async def audit(self) -> Answer:
+        return Answer(200, encode(await asyncio.to_thread(self.service.answering.monitor.audit)))
 
     async def metrics(self) -> Answer:
         return Answer(200, prometheus(await self.status(), self.times, self.statuses).encode(), PLAIN)

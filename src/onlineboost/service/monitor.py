@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from typing import Any
 
 import numpy as np
 
 from onlineboost.data.labels import object_array
+from onlineboost.data.table import Table
+from onlineboost.evaluation.audit import audit
 from onlineboost.evaluation.metrics import Metrics
 from onlineboost.evaluation.results import STRETCHES, interval
 from onlineboost.service.log import Learnable
-from onlineboost.service.messages import decode_stored
+from onlineboost.service.messages import decode, decode_stored
 
 WINDOW = 1000  # events of the figures that say how it is now
 POINTS = 600  # of a curve; if there are more, every second one goes
 EVERY = 1.0  # seconds between points, at least
 FLUSH = 256  # events that are counted at once
 KEPT = 30_000  # events of which is known whether they were predicted right, to compare models
+AUDITED, SHOWN = 2000, 10  # last events whose probabilities are looked at column by column, and gaps that are shown
 FAR, LEAST_FALL = 4.0, 0.02  # standard errors, and points, that accuracy has to fall by to be told
 FIGURES = ("accuracy", "log_loss", "balanced_accuracy")
 
@@ -32,6 +36,7 @@ class Monitor:
         self.every = EVERY
         self.places, self.right = np.zeros(KEPT, np.int64), np.zeros(KEPT, np.bool_)
         self._new: list[tuple[Learnable, str, dict[str, float]]] = []  # labels as they are written
+        self._lately: deque[tuple[Learnable, str, dict[str, float]]] = deque(maxlen=AUDITED)  # those that were counted
         self._lock = threading.Lock()
 
     def add(self, event: Learnable, label: str, shares: dict[str, float]) -> None:
@@ -47,6 +52,7 @@ class Monitor:
             if new:
                 labels = [label for _, label, _ in new]
                 said = self._add((self.all, self.last), labels, [shares for _, _, shares in new])
+                self._lately.extend(new)
                 places = np.array([event.place for event, _, _ in new])
                 self.places[places % KEPT] = places
                 self.right[places % KEPT] = [y == own for y, own in zip(labels, said, strict=True)]
@@ -61,11 +67,31 @@ class Monitor:
                 if len(self.curve) > POINTS:
                     self.curve, self.every = self.curve[::2], 2.0 * self.every
 
+    def audit(self) -> dict[str, Any]:
+        """For which rows, column by column, the probabilities of the last events were wrong by more than chance."""
+        with self._lock:
+            last = [each for each in self._lately if each[2]]
+        rows = [decode(event.row) for event, _, _ in last]
+        rows = [row if isinstance(row, dict) else {str(at): value for at, value in enumerate(row)} for row in rows]
+        names = tuple(dict.fromkeys(name for row in rows for name in row))
+        classes = list(dict.fromkeys(name for _, _, shares in last for name in shares))
+        if not names or not classes:
+            return {"events": len(last), "groups": 0, "gaps": []}
+        X = Table(names, tuple(_column([row.get(name) for row in rows]) for name in names))
+        found = audit(
+            _matrix([shares for _, _, shares in last], classes), object_array([y for _, y, _ in last]), classes, X, None
+        )
+        return {
+            "events": len(last),
+            "groups": len(found),
+            "gaps": [gap._asdict() for gap in found.beyond_chance[:SHOWN]],
+        }
+
     @staticmethod
     def _add(to: tuple[Metrics, ...], labels: list[str], shares: list[dict[str, float]]) -> list[str | None]:
         classes = list({name: None for each in shares for name in each})
         said = [max(each, key=each.__getitem__) if each else None for each in shares]
-        p = np.array([[each.get(name, 0.0) for name in classes] for each in shares]) if classes else None
+        p = _matrix(shares, classes) if classes else None
         for metrics in to:
             metrics.add(object_array(labels), object_array(said), probabilities=p, classes=object_array(classes))
         return said
@@ -128,3 +154,14 @@ class Monitor:
             monitor.curve, monitor.every = saved["curve"].tolist(), saved["every"]
             monitor.places, monitor.right = saved["places"], saved["right"]
         return monitor
+
+
+def _matrix(shares: list[dict[str, float]], classes: list[str]) -> np.ndarray:
+    return np.array([[each.get(name, 0.0) for name in classes] for each in shares])
+
+
+def _column(values: list[Any]) -> np.ndarray:
+    """Numbers, or text if there is any among them."""
+    if any(isinstance(value, str) for value in values):
+        return object_array([value if value is None else str(value) for value in values])
+    return np.array([np.nan if value is None else float(value) for value in values])

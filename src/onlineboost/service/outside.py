@@ -40,6 +40,7 @@ GETS = {
     "/": ("text/html", "A page to look at."),
     "/health": ("application/json", "200 as long as it predicts and learns; 503 with what is wrong."),
     "/model": ("application/json", "The models, how good they are, and the state of the service."),
+    "/audit": ("application/json", "For which of the last rows the probabilities were wrong by more than chance."),
     "/metrics": ("text/plain", "The same for Prometheus."),
     "/live": ("text/event-stream", "The same as /model every second, as server-sent events."),
     "/openapi.json": ("application/json", "This page."),
@@ -88,7 +89,10 @@ def description() -> dict[str, Any]:
             told |= {"404": errors["404"], "503": _answer(NOTHING, _of(Problem))}
     body = {"required": True, "content": {"application/json": {"schema": _of(Infer)}}}
     said = {"200": _answer("The outputs.", {"type": "object"}), "503": _answer(NOTHING, _of(Problem))}
-    paths[INFER] = {"parameters": MODEL, "post": {"summary": "Predict.", "requestBody": body, "responses": errors | said}}
+    paths[INFER] = {
+        "parameters": MODEL,
+        "post": {"summary": "Predict.", "requestBody": body, "responses": errors | said},
+    }
     about = {"title": "onlineboost serve", "version": __version__, "description": "Predicts and learns live events."}
     return {"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": schemas}}
 

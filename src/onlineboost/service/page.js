@@ -171,6 +171,15 @@ async function promote(name) {
   if (said.error) alert(said.error);
 }
 
+async function audit() {
+  const found = document.hidden ? null : await fetch("/audit").then((answer) => answer.ok ? answer.json() : null).catch(() => null);
+  if (found) put("audit", found.gaps.length ? table(["rows", "how many", "label", "was said", "came", ""], found.gaps.map((gap) =>
+    [`${gap.column} ${gap.group}`, number(gap.rows), gap.label, percent(gap.said), percent(gap.seen), bar(gap.said - gap.seen, 1)]), [1, 3, 4])
+    : element("p", { class: "soft" }, text(found.groups ? `None of ${number(found.groups)} groups and labels.` : "Too few events yet.")));
+}
+
+audit();
+setInterval(audit, 10000);
 const live = new EventSource("/live");
 live.onmessage = (message) => draw(JSON.parse(message.data));
 live.onerror = () => { $("state").className = "bad"; put("state", text("not connected")); };

@@ -200,7 +200,7 @@ class Service:
                 stored = decode_stored(said)
                 out[at].label, out[at].probabilities = stored.label, stored.probabilities
             elif receipt.status == "accepted":
-                out[at].wanted = self.query is not None and self.query.wants(out[at].probabilities)
+                out[at].wanted = self.query is not None and self.query.wants(out[at].probabilities, events[at].row)
                 self._show(events[at], out[at])
         return out
 

@@ -6,7 +6,7 @@
 Clients send examples, and events whose labels they send later, each again until it is acknowledged. The server is
 killed at a moment drawn anew, and started again. After every 20 kills it is stopped, and compared: every acknowledged
 event is in the log once, with its row and label; the model has learned as many; it is that of a replay, bit for bit. In
-as many rounds as --full says, no file of the server may grow beyond a limit that is near: the disk is full. With
+as many rounds as --full says, nothing can be written beyond a place in its files that is near: the disk is full. With
 --broker, a topic has more and more events meanwhile, without ids, which the server reads: each must be there once, too.
 """
 
@@ -288,7 +288,8 @@ def main(kills: int, full: int, seed: int, folder: Path | None, broker: str | No
             for _ in range(min(CHECK, kills - done)):
                 largest = max((path.stat().st_size for path in live.glob("events.db*")), default=0)
                 began = time.perf_counter()
-                pid, clients.port = nursery.start(largest + 65536 if done in with_full else 0)
+                limit = int(draw.uniform(0.1, 1.0) * largest) + 65536  # the log is written from the beginning again
+                pid, clients.port = nursery.start(limit if done in with_full else 0)
                 restarts.append(time.perf_counter() - began)
                 time.sleep(draw.uniform(0.02, 1.0))
                 end(pid, signal.SIGKILL)

@@ -37,6 +37,7 @@ from onlineboost.service.access import LOCAL, Access
 from onlineboost.service.brokers import source
 from onlineboost.service.http import Application
 from onlineboost.service.log import Entry, Learnable, Log, connect, oldest
+from onlineboost.service.messages import Ask
 from onlineboost.service.replay import Replay
 from onlineboost.service.service import Options, Service, create
 from onlineboost.service.sources import Demo, GrowingFile
@@ -342,6 +343,20 @@ def test_blocks_stay_long_enough_to_pay_and_no_longer(tmp_path, monkeypatch, blo
             assert max(last) * block < follower.LONGER
         else:
             assert max(last) < 5
+
+
+def test_the_learner_waits_for_predictions_that_are_asked_for(tmp_path, monkeypatch):
+    """Requests are read one after the other: each would wait for a block of its own."""
+    create(tmp_path, HoeffdingTree())
+    waited = []
+    with Service(tmp_path, Options()) as service:
+        one = service.followers["main"]
+        monkeypatch.setattr(time, "sleep", waited.append)
+        for rows in (3, 0, 1, 100):
+            asyncio.run(service.predict([Ask(row(at)) for at in range(rows)]))
+            one._let_predict()
+            one._let_predict()
+    assert waited == pytest.approx([3 * follower.TURN, follower.TURN, follower.LONGEST])
 
 
 def test_a_folder_is_served_once(client, tmp_path):

@@ -41,6 +41,7 @@ MOST_REPLAY = 3.0  # seconds of learning after which there is a snapshot
 LOOK = 0.5  # seconds after which a follower looks for itself whether there is something to learn
 LONGEST, LONGER = 0.003, 0.01  # seconds that predictions wait for a block that is learned, and if none was asked for
 ASKED = 1.0  # in the last so many seconds: longer blocks take less time a row
+TURN = 1.5e-4  # seconds between two blocks for each prediction that was asked for meanwhile: others are behind it
 GATHER = 0.05  # seconds in which events come together: each on its own takes up to four times as long
 LEAST_BLOCK = 16  # events from which on a block is quicker than one by one
 FORGET = 0.99  # so a block is tried again some time after one that took too long
@@ -210,7 +211,8 @@ class Follower:
         self.read_error = ""  # why the log cannot be read at present
         self.snapshot_error = ""
         self.busy = 0.0  # seconds of learning since the last snapshot
-        self.asked_at = 0.0  # when it was last asked for a prediction
+        self.asked, self.asked_at = 0, 0.0  # predictions that it was asked for, and when last
+        self._served = 0  # of them, those for which it has waited
         self._learned_at = 0.0
         self._counted = 0.0  # when the monitor counted last
         self._seconds = 1e-4  # that an event takes to learn in a block, about
@@ -273,6 +275,7 @@ class Follower:
                 try:
                     while found and not self._stopping:
                         found = found[self._learn(found) :]
+                        self._let_predict()
                     due = self.busy > MOST_REPLAY or (self.moves and self.place > self.begun)
                     if due and (self._writing is None or not self._writing.is_alive()):
                         self._snapshot()
@@ -321,6 +324,12 @@ class Follower:
         if size < LEAST_BLOCK and LEAST_BLOCK * self._seconds < LONGER and self.keyed is None:
             size = LEAST_BLOCK
         return max(1, min(most, size))
+
+    def _let_predict(self) -> None:
+        """Wait for predictions: they are asked for one after the other, and each would wait for a block of its own."""
+        asked, self._served = self.asked - self._served, self.asked
+        if asked:
+            time.sleep(min(TURN * asked, LONGEST))
 
     def _snapshot(self) -> None:
         """Begin to write the model as it is now: a quick copy, which another thread brings to disk."""

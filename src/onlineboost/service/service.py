@@ -148,7 +148,7 @@ class Service:
     async def predict(self, asked: Sequence[Ask | Event], by: Follower | None = None) -> list[Prediction]:
         """What the model that answers says, or another one."""
         by = self.answering if by is None else by
-        by.asked_at = time.monotonic()
+        by.asked, by.asked_at = by.asked + len(asked), time.monotonic()
         if len(asked) > LONG:
             return await asyncio.to_thread(self._predict, asked, by)
         return self._predict(asked, by)

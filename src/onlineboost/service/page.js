@@ -174,7 +174,7 @@ async function promote(name) {
 async function audit() {
   const found = document.hidden ? null : await fetch("/audit").then((answer) => answer.ok ? answer.json() : null).catch(() => null);
   if (found) put("audit", found.gaps.length ? table(["rows", "how many", "label", "was said", "came", ""], found.gaps.map((gap) =>
-    [`${gap.column} ${gap.group}`, number(gap.rows), gap.label, percent(gap.said), percent(gap.seen), bar(gap.said - gap.seen, 1)]), [1, 3, 4])
+    [`${gap.column} ${gap.group.replace(/\d+\.\d{5,}/g, (value) => Number(Number(value).toPrecision(5)))}`, number(gap.rows), gap.label, percent(gap.said), percent(gap.seen), bar(gap.said - gap.seen, 1)]), [1, 3, 4])
     : element("p", { class: "soft" }, text(found.groups ? `None of ${number(found.groups)} groups and labels.` : "Too few events yet.")));
 }
 

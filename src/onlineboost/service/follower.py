@@ -39,8 +39,8 @@ logger = logging.getLogger("onlineboost.service")
 
 MOST_REPLAY = 3.0  # seconds of learning after which there is a snapshot
 LOOK = 0.5  # seconds after which a follower looks for itself whether there is something to learn
-LONGEST, LONGER = 0.003, 0.01  # seconds that predictions wait for a block that is learned, and if none was asked for
-ASKED = 1.0  # in the last so many seconds: longer blocks take less time a row
+LONGEST = 0.003  # seconds that predictions wait for a block that is learned, about
+LONGER, ASKED = 0.01, 1.0  # the same if none was asked for in the last second: longer blocks take less time a row
 TURN = 1.5e-4  # seconds between two blocks for each prediction that was asked for meanwhile: others are behind it
 GATHER = 0.05  # seconds in which events come together: each on its own takes up to four times as long
 LEAST_BLOCK = 16  # events from which on a block is quicker than one by one
@@ -316,7 +316,7 @@ class Follower:
         return size
 
     def _size(self, most: int) -> int:
-        """How many events to learn at once, of so many that are there.
+        """How many events to learn at once; `most` are there.
 
         Not so few that it is one by one, which takes several times as long, unless a block of them would take too long.
         """

@@ -303,7 +303,7 @@ def say_drift(drift, own, said, shared, row, n, k):
 def test_a_voice_that_is_added_to_the_panel_is_new_in_older_files(changed, tmp_path):
     """Its state is as that of a new one, the combiner does not hear it yet, and what others have learned is there."""
     MEMBER.implement(Drift, say=say_drift, start=start_drift)
-    drift = Part("drift", Drift, {10: "drift"}, field=part(since=4))
+    drift = Part("drift", Drift, {10: "drift"}, field=part(since=5))
     wider = panel_of("WiderPanel", [*MEMBERS, drift])
     path = FOLDER / "format-1" / "online-boost, half.olb"
     then = onlineboost.load(path)._model.chain.panel.state

@@ -84,7 +84,7 @@ def house(tmp_path_factory):
     return root
 
 
-COMBINERS = ("newton.", "slow.")  # they hear the new voice
+COMBINERS = ("newton.", "slow.", "trust")  # they hear the new voice
 
 
 def told(root, folder):

@@ -83,8 +83,8 @@ def find_in_trees(nodes, details, roots, x, first, stop, leaves, walking):
 def fetch_leaf(forest, far, near, classes):
     """Ask for what two leaves to be visited soon will need: the first class of one, statistics of the other.
 
-    Leaves are visited in no order, and most are not in the cache. Waiting for them was a third of the time. Statistics
-    are asked for of so many classes at most.
+    Leaves are visited in no order, and most are not in the cache. Waiting for them was a third of the time. `classes`
+    is the largest number of classes whose statistics are asked for.
     """
     if forest.nodes[far].feature < 0 and forest.nodes[far].first >= 0:
         prefetch(forest.rows, forest.nodes[far].first, 0)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlineboost.data.errors import did_you_mean, file_error, no_rows, show, suggest, way_out
+from onlineboost.data.errors import DataError, did_you_mean, file_error, no_rows, show, suggest, way_out
 from onlineboost.data.table import Block, Chunk, Source, Table, check_columns, rows_at_once
 from onlineboost.data.text_files import CsvSource, LiveLines, NdjsonSource
 from onlineboost.data.values import NO_DATES, parse_numbers, rounded_columns, text_of
@@ -104,6 +104,8 @@ def read_columns(
         for name in (*names, *texts):
             if name not in source.names:
                 raise file_error(source.path, f"no column is named {name!r}." + suggest(name, source.names))
+            if source.names.count(name) > 1:
+                raise _name_twice(source, name)
         for chunk in source.chunks(_first_rows(path, block_rows), list(dict.fromkeys([*names, *texts]))):
             table = table_of(source, chunk, names, lambda name: name not in categories)
             yield table, [chunk.texts(name) for name in texts]
@@ -201,8 +203,7 @@ def target_name(source: Source, target: str | None) -> str:
     names = source.names
     repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     if repeated is not None:
-        what = "two columns have this name. Rename one; if the file starts with data, add a header row."
-        raise file_error(source.path, what, None, repeated)
+        raise _name_twice(source, repeated)
     if not names:
         raise file_error(source.path, "there is no column; predictors and a target are needed.")
     if len(names) < 2:
@@ -214,6 +215,11 @@ def target_name(source: Source, target: str | None) -> str:
     if target not in names:
         raise file_error(source.path, f"no column is named {target!r}." + suggest(target, names))
     return target
+
+
+def _name_twice(source: Source, name: str) -> DataError:
+    what = "two columns have this name. Rename one; if the file starts with data, add a header row."
+    return file_error(source.path, what, None, name)
 
 
 def _predictors(

@@ -242,3 +242,27 @@ def test_a_warning_is_a_sentence_told_once(tmp_path):
     told = " ".join(done.stderr.split())
     assert told.count("Warning: column 'id' has whole numbers beyond 2**53") == 1
     assert ".py" not in told
+
+
+def test_a_setting_that_is_given_twice_is_named(events):
+    assert_told(call("tune", events, "--set", "n_learners=2", "--set", "n_learners=3"), "n_learners", "twice")
+    assert_told(call("run", events, "--class-weight", "a=1,a=2"), "a=1,a=2", "twice")
+
+
+def test_a_file_of_costs_of_endless_brackets(events, tmp_path):
+    (tmp_path / "costs.json").write_text("[" * 100_000)
+    assert_told(call("run", events, "--cost-matrix", tmp_path / "costs.json"), "costs.json", "is not JSON")
+
+
+def test_exploration_without_actions_is_named(events):
+    assert_told(call("run", events, *MAJORITY, "--exploration", ".1"), "--exploration", "--feedback bandit")
+
+
+@linux
+def test_streams_that_are_closed(events):
+    """As in a daemon's child: sys.stdin and sys.stdout are None then."""
+    run = [*COMMAND, "run", str(events), *MAJORITY]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *run], stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    piped = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "run", "-", *MAJORITY]
+    assert_told(subprocess.run(piped, capture_output=True, text=True), "the file is empty")

@@ -449,3 +449,10 @@ def test_labels_that_utf_8_does_not_know_are_written_as_json_writes_them(tmp_pat
     assert out.read_text().splitlines()[-1] == "\\udc01,\\udc01"
     assert call("predict", model, source, "--out", out).exit_code == 0
     assert out.read_text().splitlines()[-1] == "40,\\udc01"
+
+
+def test_a_column_that_comes_twice_is_not_predicted_from(saved, sources, tmp_path):
+    header, *rows = sources["csv"].read_text().splitlines()[:3]
+    path, name = tmp_path / "twice.csv", header.split(",")[0]
+    path.write_text("\n".join([f"{header},{name}", *(f"{row},1" for row in rows)]) + "\n")
+    assert f"column {name!r}: two columns have this name" in told(call("predict", saved, path))

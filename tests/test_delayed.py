@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import pickle
 from collections import deque
@@ -12,6 +13,7 @@ from itertools import chain
 from multiprocessing import get_context
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mutations
@@ -403,3 +405,30 @@ def test_an_id_that_looks_like_a_coming_ticket_takes_nobodys_place():
     assert clf.n_pending_ == 3
     with pytest.raises(DataError, match="id must be text or a whole number"):
         clf.predict_pending([2.0], id=10**5000)
+
+
+def test_a_delay_may_be_an_amount_of_time_of_python_or_pandas():
+    X, y = number_stream(20)
+    days = pd.Series(pd.date_range("2026-01-01", periods=20))
+    runs = [
+        prequential(HoeffdingTree(), X, y, delay=delay, times=days)
+        for delay in (np.timedelta64(3, "D"), datetime.timedelta(days=3), pd.Timedelta("3D"))
+    ]
+    assert len({tuple(run.predictions) for run in runs}) == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "says"),
+    [
+        ([0, 1, np.nan, *range(3, 20)], "row 2: its time is missing"),
+        (np.array(["2026-01-01", "NaT"] * 10, "M8[D]"), "row 1: its time is missing"),
+        (list("a" * 20), "times must be numbers or dates"),
+        (5, "times must be numbers or dates"),
+        (np.zeros((20, 2)), "times must be numbers or dates"),
+    ],
+    ids=["nan", "NaT", "text", "one", "table"],
+)
+def test_times_that_are_none_are_named(times, says):
+    X, y = number_stream(20)
+    with pytest.raises(DataError, match=says):
+        prequential(HoeffdingTree(), X, y, delay=1, times=times)

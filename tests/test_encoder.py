@@ -667,3 +667,18 @@ def test_plain_numbers_of_any_type_and_missing_text_are_read_without_a_detour(ro
     found = np.empty((1, 2))
     assert RowReader(encoder).read(row, found)
     np.testing.assert_array_equal(found, encoder.read_row(row).X)
+
+
+def test_lists_in_a_column_are_refused_with_their_place():
+    for values in ([[1], [2]], [(1, 2), (3, 4)]):
+        with pytest.raises((DataError, TypeError), match=r"row 0, column 'a'.*a string or a number"):
+            Encoder.settle(pd.DataFrame({"a": values}))
+
+
+def test_a_dictionary_of_arrow_in_pandas_is_a_category():
+    pa = pytest.importorskip("pyarrow")
+    kind = pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string()))
+    X = pd.DataFrame({"a": pd.array(["u", None, "v"], dtype=kind)})
+    encoder = Encoder.settle(X)
+    assert list(encoder.nominal) == [0]
+    np.testing.assert_array_equal(encoder.read(X).X, [[0.0], [np.nan], [1.0]])

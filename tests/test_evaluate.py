@@ -223,3 +223,10 @@ def test_probabilities_of_all_blocks_are_in_the_columns_of_the_classes_at_the_en
         confusion = result.metrics.confusion
         assert confusion[0, 0] == ((labels == "a") & (result.predictions == "a")).sum()
         assert [one["label"] for one in result.metrics.per_class()] == result.classes.tolist()
+
+
+def test_rows_without_labels_are_named():
+    X, y = number_stream(10)
+    for stream in (X, [(X, y)], pd.DataFrame(X)):
+        with pytest.raises(DataError, match="give X and y"):
+            prequential(HoeffdingTree(), stream)

@@ -468,3 +468,32 @@ def test_a_null_in_the_first_object_does_not_make_text_a_number(tmp_path):
     path.write_text('{"size": null, "colour": null, "y": "a"}\n{"size": 1, "colour": "red", "y": "b"}\n')
     (block,) = read_blocks(path)
     assert [column.dtype for column in block.X.columns] == [np.float64, object]
+
+
+def test_a_file_without_a_column_is_named(tmp_path):
+    path = tmp_path / "events.ndjson"
+    path.write_text('{}\n{"size": 1, "label": "a"}\n')
+    assert "there is no column" in failure(path)
+
+
+def test_truth_values_beside_numbers_as_text_are_numbers_in_ndjson(tmp_path):
+    path = tmp_path / "events.ndjson"
+    path.write_text('{"size": true, "label": "a"}\n{"size": "3", "label": "b"}\n')
+    for block_rows in (1, 2):
+        blocks = list(read_blocks(path, block_rows=block_rows))
+        assert np.concatenate([block.X.columns[0] for block in blocks]).tolist() == [1.0, 3.0]
+    path.write_text('{"size": true, "label": "a"}\n{"size": "red", "label": "b"}\n')
+    assert "row 2 (line 2), column 'size': 'red' is not a number" in failure(path)
+
+
+@pytest.mark.parametrize("kind", ["list", "struct", "binary", "fixed"])
+def test_values_in_parquet_that_are_neither_numbers_nor_text_are_refused_everywhere(tmp_path, kind):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    odd = {"list": [[1], [2]], "struct": [{"a": 1}, {"a": 2}], "binary": [b"a", b"b"]}
+    odd["fixed"] = pa.array([b"a", b"b"], pa.binary(1))
+    pq.write_table(pa.table({"odd": odd[kind], "size": [1, 2]}), tmp_path / "e.parquet")
+    for asked in ({"target": "odd"}, {"target": "size"}, {"target": "size", "nominal": "odd"}):
+        with pytest.raises(DataError, match=r"column 'odd': values of type .* are neither numbers nor text"):
+            list(read_blocks(tmp_path / "e.parquet", **asked))

@@ -168,3 +168,31 @@ def test_with_fixed_classes_another_label_is_an_error_that_names_it():
     labels = Labels(np.array(["a", "b"]), fixed=True)
     with pytest.raises(DataError, match=r"row 2: unknown label 'c'.*'a', 'b'"):
         labels.read(np.array(["a", "b", "c"]))
+
+
+@pytest.mark.parametrize(
+    "y",
+    [["1", 1, True, 1], ["True", True, 1, True], [1, "True", True], [True, 1, "1"], ["0", False, 0, "False", 0.0]],
+    ids=repr,
+)
+def test_truth_values_beside_numbers_have_the_same_codes_however_the_rows_are_cut(y):
+    """True equals 1, and is written otherwise: what a label has been once it stays."""
+    whole, cut = (Labels(np.empty(0), fixed=False) for _ in range(2))
+    codes, new = whole.read(object_array(y))
+    whole.add(new)
+    said = []
+    for label in y:
+        code, new = cut.read_one(label)
+        cut.add(new)
+        said += code.tolist()
+    assert said == codes.tolist()
+    assert list(map(repr, cut.names)) == list(map(repr, whole.names))
+    again = Labels(object_array(cut.names), fixed=True)
+    assert again.read(object_array(y))[0].tolist() == said
+    assert [again.read_one(label)[0][0] for label in y] == said
+
+
+def test_whole_numbers_of_pandas_that_may_be_missing_stay_whole_numbers():
+    y = pd.Series([1, 2, 1], dtype="Int64")
+    assert check_labels(y, "a test").dtype.kind == "i"
+    assert HoeffdingTree().partial_fit(np.zeros((3, 1)), y).classes_.dtype.kind == "i"

@@ -389,3 +389,9 @@ def test_room_for_values_is_never_much_more_than_is_needed():
     assert sorted(found) == found
     assert all(n <= room <= max(8, 1.5 * n) for n, room in enumerate(found))
     assert len(set(found[1:])) < 20  # steps
+
+
+def test_more_learners_than_the_limit_holds_are_refused_before_they_are_made():
+    for kind in (AdaBoostOLM, OnlineMBBM):
+        with pytest.raises(ValueError, match=r"1,000,000,000 learners need more than .* or take fewer learners"):
+            kind(10**9).partial_fit([[0.0], [1.0]], ["a", "b"])

@@ -121,6 +121,9 @@ def friendly_messages() -> Iterator[None]:
             told.add(str(message))
             _tell(str(message), "[bold yellow]Warning:[/]")
 
+    for name, mode in (("stdin", "r"), ("stdout", "w")):
+        if getattr(sys, name) is None:  # it is closed
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what the terminal's encoding does not have becomes a question mark
             stream.reconfigure(errors="replace")

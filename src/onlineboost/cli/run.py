@@ -179,6 +179,8 @@ def compare(models: str, others: tuple[str, ...], **options: Any) -> None:
 def _exploration(feedback: str, exploration: str) -> float | str | None:
     """--exploration, if it is asked for."""
     if feedback == "label":
+        if exploration != "auto":
+            raise click.BadParameter("it needs --feedback bandit", param_hint="--exploration")
         return None
     return exploration if exploration == "auto" else number(exploration, "--exploration", "a share or auto")
 
@@ -241,6 +243,8 @@ def class_weights(text: str, classes: Iterable[Hashable]) -> Any:
     if not pairs or not all(sign for _, sign, _ in pairs):
         raise ValueError(f"--class-weight takes {WEIGHTS}, got {text!r}")
     given = {label.strip(): number(weight, "--class-weight", WEIGHTS) for label, _, weight in pairs}
+    if len(given) < len(pairs):
+        raise ValueError(f"--class-weight gives a label twice: {text!r}")
     return _by_label(given, classes, "--class-weight")
 
 
@@ -248,7 +252,7 @@ def cost_matrix(path: Path, classes: Iterable[Hashable]) -> dict[Hashable, dict[
     """The setting from a JSON file, {label: {prediction: cost}}."""
     try:
         given = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"--cost-matrix: {path} is not JSON: {error}") from None
     if not isinstance(given, dict) or not all(isinstance(row, dict) for row in given.values()):
         raise ValueError(f'--cost-matrix: {path} must hold {{"label": {{"prediction": cost}}}}')
@@ -351,6 +355,8 @@ def _grid(model: str, sets: tuple[str, ...]) -> dict[str, list[Any]]:
             raise click.BadParameter(f"give NAME=VALUE,VALUE, got {part!r}", param_hint="--set")
         if name not in own:
             raise click.BadParameter(f"{model} has no setting {name!r}; it has {', '.join(own)}", param_hint="--set")
+        if name in grid:
+            raise click.BadParameter(f"{name} comes twice: name all of its values at once", param_hint="--set")
         grid[name] = [_value(value) for value in comma_separated(values)]
     return grid
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlineboost.data.errors import did_you_mean, file_error, no_rows, show, suggest, way_out
+from onlineboost.data.errors import DataError, did_you_mean, file_error, no_rows, show, suggest, way_out
 from onlineboost.data.table import Block, Chunk, Source, Table, check_columns, rows_at_once
 from onlineboost.data.text_files import CsvSource, LiveLines, NdjsonSource
 from onlineboost.data.values import NO_DATES, parse_numbers, rounded_columns, text_of
@@ -104,6 +104,8 @@ def read_columns(
         for name in (*names, *texts):
             if name not in source.names:
                 raise file_error(source.path, f"no column is named {name!r}." + suggest(name, source.names))
+            if source.names.count(name) > 1:
+                raise _name_twice(source, name)
         for chunk in source.chunks(_first_rows(path, block_rows), list(dict.fromkeys([*names, *texts]))):
             table = table_of(source, chunk, names, lambda name: name not in categories)
             yield table, [chunk.texts(name) for name in texts]
@@ -201,8 +203,9 @@ def target_name(source: Source, target: str | None) -> str:
     names = source.names
     repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     if repeated is not None:
-        what = "two columns have this name. Rename one; if the file starts with data, add a header row."
-        raise file_error(source.path, what, None, repeated)
+        raise _name_twice(source, repeated)
+    if not names:
+        raise file_error(source.path, "there is no column; predictors and a target are needed.")
     if len(names) < 2:
         what = "there is one column; predictors and a target are needed. Values are separated by commas"
         other = next((f", not by {sign!r}" for sign in ";\t|" if sign in names[0]), "")
@@ -212,6 +215,11 @@ def target_name(source: Source, target: str | None) -> str:
     if target not in names:
         raise file_error(source.path, f"no column is named {target!r}." + suggest(target, names))
     return target
+
+
+def _name_twice(source: Source, name: str) -> DataError:
+    what = "two columns have this name. Rename one; if the file starts with data, add a header row."
+    return file_error(source.path, what, None, name)
 
 
 def _predictors(
@@ -236,7 +244,8 @@ def numbers_of(source: Source, chunk: Chunk, name: str) -> NDArray[np.float64]:
     numbers = chunk.numbers(name)
     if numbers is None:
         texts = chunk.texts(name)
-        guilty = next(i for i, text in enumerate(texts) if text and parse_numbers([text]) is None)
+        odd = [i for i, text in enumerate(texts) if text and parse_numbers([text]) is None]
+        guilty = next((i for i in odd if texts[i] not in ("True", "False")), odd[0])  # those of NDJSON are numbers
         what = f"{show(texts[guilty])} is not a number, and the column is numeric."
     elif np.isinf(numbers).any():
         guilty = int(np.argmax(np.isinf(numbers)))
@@ -318,13 +327,21 @@ class ParquetChunk:
     def place(self, index: int) -> str:
         return f"row {self._first_row + index + 1}"
 
-    def looks_numeric(self, name: str) -> bool:
+    def _kind(self, name: str) -> Any:
+        """The type of a column; an error if its values are neither numbers nor text."""
         from pyarrow import types
 
         kind = self._batch.column(name).type
-        if any(test(kind) for test in (types.is_nested, types.is_binary, types.is_large_binary)):
+        odd = types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary
+        if any(test(kind) for test in odd):
             what = f"values of type {kind} are neither numbers nor text. Leave the column out with --drop {name}"
             raise file_error(self._path, f"{what} (drop=[{name!r}]).", None, name)
+        return kind
+
+    def looks_numeric(self, name: str) -> bool:
+        from pyarrow import types
+
+        kind = self._kind(name)
         if types.is_temporal(kind):
             raise file_error(self._path, f"the type is {kind}: {NO_DATES}. {way_out(name)}", None, name)
         numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
@@ -338,4 +355,5 @@ class ParquetChunk:
         return parse_numbers([text or "" for text in self.texts(name)])
 
     def texts(self, name: str) -> list[str | None]:
+        self._kind(name)
         return list(map(text_of, self._batch.column(name).to_pylist()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -180,7 +181,9 @@ def _column(values: list[Any], name: str) -> np.ndarray:
         if types <= PLAIN:
             return np.array(values, np.float64)
         if not any(issubclass(kind, DATES) for kind in types):
-            return np.array([np.nan if is_missing(value) else value for value in values], np.float64)
+            numbers = np.array([np.nan if is_missing(value) else value for value in values], np.float64)
+            if numbers.ndim == 1:  # of lists of one length there are more
+                return numbers
     except (TypeError, ValueError, OverflowError):
         pass  # find out which
     for row, value in enumerate(values):
@@ -219,7 +222,8 @@ def _table_from_frame(frame: nw.DataFrame[Any]) -> Table:
             if _is_rounded(columns[-1], series):
                 rounded.append(name)
         elif dtype in (nw.Categorical, nw.Enum):
-            categories[name] = tuple(map(_plain_category, series.cat.get_categories().to_list()))
+            with suppress(AttributeError):  # narwhals does not find those of Arrow's dictionaries in pandas
+                categories[name] = tuple(map(_plain_category, series.cat.get_categories().to_list()))
             column = np.empty(len(series), object)
             column[:] = [None if is_missing(value) else _plain_category(value) for value in series.to_list()]
             columns.append(column)

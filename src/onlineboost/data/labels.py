@@ -33,10 +33,9 @@ class Labels:
 
     def __post_init__(self) -> None:
         self.names = values_of(self.classes)
-        self._codes = {label: code for code, label in enumerate(self.names)}
-        self._written = {}
+        self._codes, self._written = {}, {}
         for code, label in enumerate(self.names):
-            self._written.setdefault(written_as(label), code)
+            self._enter(label, code)
 
     def __getstate__(self) -> dict[str, Any]:
         return interned({**self.__dict__, "_order": None})  # type: ignore[no-any-return]  # found when someone asks
@@ -59,21 +58,25 @@ class Labels:
         new: dict[Hashable, int] = {}
         met: dict[Hashable, int] = {}  # codes of labels that are new, or known but written in another type
         written: dict[str, int] = {}  # codes of the new ones by how they are written
+        equal: dict[Hashable, int] = {}  # and by what they are equal to, as `_codes` will have them
         for row in np.flatnonzero(out < 0).tolist():
             label = labels[row]
-            if label not in met:
+            exact = (bool, label) if isinstance(label, bool | np.bool_) else label  # True equals 1
+            if exact not in met:
                 if is_missing(label) or (isinstance(label, str) and not label):
                     raise DataError(
                         f"row {row}: the label is missing ({label!r}); give every row a label or leave it out"
                     )
                 text = written_as(label)
-                code = self._written.get(text, written.get(text, -1))
+                code = equal.get(label, self._written.get(text, written.get(text, -1)))
                 if code < 0:
                     label = self._checked(label, row)
                     code = written[text] = len(self.names) + len(new)
                     new[label] = row
-                met[label] = code
-            out[row] = met[label]
+                    if twin_of(label) not in self._written and twin_of(label) not in written:
+                        equal[label] = code
+                met[exact] = code
+            out[row] = met[exact]
         return out, new
 
     def read_one(self, label: Any) -> tuple[np.ndarray, dict[Hashable, int]]:
@@ -118,11 +121,16 @@ class Labels:
     def add(self, new: Sequence[Hashable]) -> None:
         """Take over new labels that `read` found, in its order."""
         for label in new:
-            self._written.setdefault(written_as(label), len(self.names))
-            self._codes[label] = len(self.names)
+            self._enter(label, len(self.names))
             self.names.append(label)
         if new:
             self.classes = label_array(self.names)
+
+    def _enter(self, label: Hashable, code: int) -> None:
+        """The codes of a class, and of what equals it unless that is written as a class before it: codes stay."""
+        if twin_of(label) not in self._written:
+            self._codes[label] = code
+        self._written.setdefault(written_as(label), code)
 
     def _checked(self, label: Any, row: int) -> Hashable:
         """A label that is new, as it is kept."""
@@ -206,6 +214,13 @@ def written_as(label: Any) -> Any:
     if isinstance(label, int | float | np.integer | np.floating | Decimal) and not isinstance(label, np.timedelta64):
         return shortest(label)  # type: ignore[arg-type]
     return label
+
+
+def twin_of(label: Any) -> str | None:
+    """How what equals a label is written, if that is otherwise: True equals 1."""
+    if isinstance(label, bool | np.bool_):
+        return str(int(label))
+    return str(bool(label)) if isinstance(label, int | float | np.number) and label in (0, 1) else None
 
 
 def _check_hashable(labels: list[Any]) -> None:

@@ -303,7 +303,8 @@ class NdjsonChunk(_TextChunk):
     def numbers(self, name: str) -> NDArray[np.float64] | None:
         values = self._values(name)
         if any(isinstance(value, str) for value in values):
-            return parse_numbers(["" if value is None else str(value) for value in values])
+            texts = (int(value) if isinstance(value, bool) else value for value in values)
+            return parse_numbers(["" if value is None else str(value) for value in texts])
         try:
             return np.array([np.nan if value is None else value for value in values], np.float64)
         except OverflowError:

@@ -31,6 +31,8 @@ def check_labels(y: Any, whose: str) -> np.ndarray:
         y = object_array(y.tolist()) if y.ndim == 1 and np.ma.is_masked(y) else np.asarray(y)  # None where masked
     elif isinstance(y, list | tuple):
         y = as_array(y)
+    elif hasattr(y, "__array__"):
+        y = np.asarray(y)  # scikit-learn would make floats of pandas' Int64
     return column_or_1d(y, warn=True)  # type: ignore[no-any-return]
 
 

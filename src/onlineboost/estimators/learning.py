@@ -202,9 +202,10 @@ def new_model(clf: Any, X: Any, classes: Any, seed: int) -> Model:
     encoder = Encoder.settle(X, clf.categorical_features, check_word(clf.columns))
     known = np.empty(0) if classes is None else sorted_labels(check_classes(classes, type(clf).__name__))
     labels = Labels(known, classes is not None)
-    columns = Columns(len(encoder.numeric), encoder.sizes)
+    columns, limit = Columns(len(encoder.numeric), encoder.sizes), memory.bytes_of(clf.memory_limit)
+    memory.check_number(limit, getattr(clf, "n_learners", 1))
     chain = clf._new_chain(columns, len(labels.classes), seed)
-    model = Model(encoder, labels, chain, limit=memory.bytes_of(clf.memory_limit))
+    model = Model(encoder, labels, chain, limit=limit)
     chain.diary = new_diary(len(encoder.names), model.limit)
     if clf.calibrate:
         model.calibration, model.floor = new_calibration(), clf._floor

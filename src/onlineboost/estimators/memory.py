@@ -31,6 +31,7 @@ MemoryLimit = int | str | None
 DEFAULT = "1GB"
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 TABLE_BYTES = 8 * (CELLS + 1)  # for each class, of what the values of a wide column have shown (`chain.evidence`)
+MANY_LEARNERS, LEAST_OF_LEARNER = 100_000, 500  # bytes; a tree of one leaf takes some thousand
 LOOK = 256  # rounds after which a model has a look whether it is at its limit; those of `Notices` are multiples of it
 
 
@@ -91,6 +92,17 @@ def check_limit(
         found = shares(model, k, encoder, list(map(capacity, values)), new[: k - model.k])
         found.count_tables(model.limit)
         _check_least(model, found, len(encoder.names))
+
+
+def check_number(limit: int | None, n_learners: Any) -> None:
+    """There are not so many learners that to make them, before all is counted, takes minutes and gigabytes."""
+    if limit is None or not isinstance(n_learners, int | np.integer) or n_learners < MANY_LEARNERS:
+        return
+    if n_learners * LEAST_OF_LEARNER > limit:
+        raise ValueError(
+            f"memory_limit of {limit:,} bytes is too small: {n_learners:,} learners need more than "
+            f"{int(n_learners) * LEAST_OF_LEARNER:,}. Raise it, or take fewer learners"
+        )
 
 
 def _check_least(model: Model, found: Shares, n_columns: int) -> None:

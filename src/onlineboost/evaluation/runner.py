@@ -7,6 +7,7 @@ is predicted, and learned when the `LabelQueue` says that its label has come.
 
 from __future__ import annotations
 
+import datetime
 import heapq
 import time
 import warnings
@@ -134,6 +135,8 @@ def predict_then_learn(
         _learn_sets(model)
     in_blocks, rows, seen = labels is None and hasattr(model, "test_then_train"), None, 0
     for block in blocks:
+        if not hasattr(block, "X"):
+            raise DataError("without y a stream is an iterable of Block, as read_blocks gives them: give X and y")
         own = None if weight is None else weight[seen : seen + len(block)]
         if seen == 0:
             _compile_before(model, block, classes)
@@ -213,7 +216,9 @@ class LabelQueue:
     """
 
     def __init__(self, delay: Any = 0, times: Any = None) -> None:
-        self._times = None if times is None else np.asarray(times)
+        self._times = None if times is None else _checked_times(np.asarray(times))
+        if isinstance(delay, datetime.timedelta):
+            delay = np.timedelta64(delay)
         self._delay = delay if np.ndim(delay) == 0 else np.asarray(delay)
         self._waiting: list[tuple[Any, int]] = []
         zero = np.zeros(1, np.asarray(self._delay).dtype)[0]
@@ -248,6 +253,15 @@ class LabelQueue:
         """Rows whose labels have come by now; None: all, since the stream has ended."""
         while self._waiting and (now is None or self._waiting[0][0] <= now):
             yield heapq.heappop(self._waiting)[1]
+
+
+def _checked_times(times: np.ndarray) -> np.ndarray:
+    if times.ndim != 1 or times.dtype.kind in "USb":
+        raise DataError(f"times must be numbers or dates, one for each row, got an array of {times.dtype}")
+    missing = np.flatnonzero(times != times)
+    if len(missing):
+        raise DataError(f"row {missing[0]}: its time is missing; give every row one, or leave it out")
+    return times
 
 
 class _Row(NamedTuple):

@@ -321,7 +321,7 @@ def moments(weighted):
     weight = math.fsum(w for _, w in weighted)
     if not weighted:
         return 0.0, 0.0, 0.0
-    if len({v for v, _ in weighted}) == 1:  # v w / w may miss v by a rounding error, and a variance of 1e-33 is no 0
+    if len({v for v, _ in weighted}) == 1:  # v w / w may miss v by a rounding error, and a variance of 1e-33 is not 0
         return weight, weighted[0][0], 0.0
     mean = math.fsum(v * w for v, w in weighted) / weight
     return weight, mean, math.fsum(w * (v - mean) ** 2 for v, w in weighted)

@@ -322,5 +322,5 @@ def test_a_state_without_the_fields_of_a_booster_is_refused():
         seed: int
         scale: np.ndarray
 
-    with pytest.raises(TypeError, match="Bare is no booster: it has no field n_learners, offset"):
+    with pytest.raises(TypeError, match="Bare is not a booster: it has no field n_learners, offset"):
         as_booster(Bare)

@@ -1,4 +1,4 @@
-"""Machine code is never stale, and a folder to keep it in is no condition for anything."""
+"""Machine code is never stale, and a folder to keep it in is not a condition for anything."""
 
 from __future__ import annotations
 

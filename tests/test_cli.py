@@ -146,11 +146,11 @@ def test_costs_of_no_label_are_named(tmp_path):
     for option, given, says in (
         ("--class-weight", "heavy", "--class-weight takes balanced or LABEL=WEIGHT"),
         ("--class-weight", "B=much", "--class-weight takes balanced or LABEL=WEIGHT.*'much'"),
-        ("--class-weight", "X=2", "--class-weight has 'X', which is no label; labels: B, L, R"),
+        ("--class-weight", "X=2", "--class-weight has 'X', which is not a label; labels: B, L, R"),
         ("--class-weight", "B=-2", "class_weight of 'B' must be a number above 0"),
         ("--cost-matrix", "{", "is not JSON"),
         ("--cost-matrix", "[[0, 1], [1, 0]]", "must hold"),
-        ("--cost-matrix", '{"B": {"X": 1}}', "--cost-matrix has 'X', which is no label"),
+        ("--cost-matrix", '{"B": {"X": 1}}', "--cost-matrix has 'X', which is not a label"),
         ("--cost-matrix", '{"B": {"L": "7"}}', r"cost_matrix\['B'\]\['L'\] is '7'"),
     ):
         if option == "--cost-matrix":

@@ -110,7 +110,7 @@ def test_why_names_columns_with_signs(sources, saved, tmp_path):
         assert why.startswith(f"{label} {known.probability:.3f}: ")
         name, margin = next(iter(known.margins.items()))
         assert f"{margin:+.2f} {name} = " in why
-    assert "--label 'nonesuch' is no label" in told(call("predict", saved, few, "--why", "--label", "nonesuch"))
+    assert "--label 'nonesuch' is not a label" in told(call("predict", saved, few, "--why", "--label", "nonesuch"))
     assert "it goes with --why" in told(call("predict", saved, few, "--label", label))
 
 
@@ -357,7 +357,7 @@ def test_a_slow_pipe_of_csv_settles_the_columns_by_its_first_rows(tmp_path):
     ("text", "says"),
     [
         ('{"a": 1, "label": "x"}\nnonsense\n', "line 2: this is not JSON"),
-        ('{"a": 1, "label": "x"}\n[1]\n', "line 2: '[1]' is no object"),
+        ('{"a": 1, "label": "x"}\n[1]\n', "line 2: '[1]' is not an object"),
         ('{"a": 1, "label": "x"}\n{"b": 1, "label": "x"}\n', "the first row has no column 'b'"),
         ('{"a": 1, "label": "x"}\n{"a": "red", "label": "x"}\n', "'red' is not a number"),
         ('{"a": [1], "label": "x"}\n', "is neither a number nor text"),

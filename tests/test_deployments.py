@@ -300,7 +300,7 @@ def test_without_streams_to_write_to(warm):
 
 @pytest.mark.slow
 def test_a_notebook(warm):
-    """Cells are no files."""
+    """Cells are not files."""
     code = f"import linecache, types\nsource = {FIT!r}\nexec(compile(source, '<ipython-input-1>', 'exec'))"
     assert run(code).stdout.strip() == FITTED
 
@@ -378,5 +378,5 @@ def test_a_booster_that_came_without_its_kernels_is_told():
             chain.segments[0].booster = copy(*chain.segments[0].booster)
             return chain
 
-    with pytest.raises(TypeError, match=r"Copied is no booster in this process.* module of its own"):
+    with pytest.raises(TypeError, match=r"Copied is not a booster in this process.* module of its own"):
         Mine(2).fit(X, Y)

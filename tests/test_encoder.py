@@ -466,7 +466,7 @@ class Record:
         Record(count=np.int64(3), colour=np.str_("blue"), size=np.float32(1.5)),
         [1.5, "blue", 3.0],
         (1.5, "blue", 3.0),
-        pd.Series([1.5, "blue", 3.0]),  # its index is no names
+        pd.Series([1.5, "blue", 3.0]),  # its index is not names
         np.array([1.5, "blue", 3.0], object),
     ],
     ids=["mapping", "Series", "named tuple", "record", "list", "tuple", "Series without names", "array"],

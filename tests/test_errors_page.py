@@ -56,7 +56,7 @@ def pattern(message):
 
 
 def bad_files(folder, X, y):
-    """Files that are no good model files, by what is wrong with them."""
+    """Files that are not good model files, by what is wrong with them."""
     good = folder / "good.olb"
     OzaBoost(2).fit(X, y).save(good)
     data = good.read_bytes()

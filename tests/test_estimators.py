@@ -377,7 +377,7 @@ BAD_BLOCKS = {
     "labels in two columns": (np.zeros((2, 2)), [[0, 1], [1, 0]], None, r"(1d|multilabel)"),
     "no labels": (np.zeros((2, 2)), None, None, r"y"),
     "a negative weight": (np.zeros((2, 2)), [0, 1], [1.0, -1.0], r"row 1: sample_weight is -1"),
-    "a weight that is no number": (np.zeros((2, 2)), [0, 1], [np.nan, 1.0], r"row 0: sample_weight is nan"),
+    "a weight that is not a number": (np.zeros((2, 2)), [0, 1], [np.nan, 1.0], r"row 0: sample_weight is nan"),
     "an infinite weight": (np.zeros((2, 2)), [0, 1], [1.0, np.inf], r"row 1: sample_weight is inf"),
     "weights as text": (np.zeros((2, 2)), [0, 1], ["1", "2"], r"row 0: sample_weight is '1'"),
     "a weight as text": (np.zeros((2, 2)), [0, 1], np.array([1.0, "2"], object), r"row 1: sample_weight is '2'"),

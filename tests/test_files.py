@@ -362,7 +362,7 @@ def test_parquet_blocks_of_any_size_give_the_same_rows(parquet, block_rows):
 def test_parquet_errors_name_row_and_column(parquet):
     path = parquet({"a": [1.0, float("inf")], "t": ["1", "abc"], "c": ["x", None]})
     assert "row 2, column 'a': 'inf' is not a finite number" in failure(path)
-    assert "row 2, column 'c': '' is no label" in failure(path, nominal=["a"])
+    assert "row 2, column 'c': '' is not a label" in failure(path, nominal=["a"])
     assert "row 2, column 't': 'abc' is not a number" in failure(path, nominal=["a"], numeric=["t"])
     assert "no column is named 'd'" in failure(path, "d")
     assert "no row of data" in failure(parquet({"a": [], "c": []}))

@@ -158,9 +158,9 @@ def test_a_quantity_is_no_label(y):
 
 
 def test_a_label_that_cannot_be_hashed_is_named():
-    with pytest.raises(DataError, match=r"row 1: \['b'\] is no label"):
+    with pytest.raises(DataError, match=r"row 1: \['b'\] is not a label"):
         Labels(np.empty(0), fixed=False).read(object_array(["a", ["b"]]))
-    with pytest.raises(DataError, match=r"\['b'\] is no label"):
+    with pytest.raises(DataError, match=r"\['b'\] is not a label"):
         Labels(np.empty(0), fixed=False).read_one(["b"])
 
 

@@ -194,7 +194,7 @@ def test_attributes_and_classes_of_your_own_are_named(tmp_path):
     class Mine(AdaBoostOLM):
         pass
 
-    with pytest.raises(storage.CannotSave, match="Mine is no estimator of onlineboost"):
+    with pytest.raises(storage.CannotSave, match="Mine is not an estimator of onlineboost"):
         Mine(2).save(tmp_path / "model.olb")
 
 

@@ -253,7 +253,7 @@ def test_an_error_leaves_it_as_it_was():
         with pytest.raises((DataError, ValueError)):
             clf.partial_fit(X, bad)
         assert state(clf) == before
-    with pytest.raises(DataError, match="is no set of labels: give a set"):
+    with pytest.raises(DataError, match="is not a set of labels: give a set"):
         clf.learn_one(X[0].tolist(), "a")
     assert state(clf) == before
 
@@ -270,8 +270,8 @@ def test_an_error_leaves_it_as_it_was():
         ([np.array([True, False])], "row 0: .* is a row of an indicator"),
         ([[0, 1]], "row 0: .* may be the labels 0 and 1, or a row of an indicator: give the set"),
         ([(1.0, 0.0)], "row 0: .* may be the labels 0 and 1"),
-        (np.zeros((1, 2, 2)), "(?s)row 0: .* is no set of labels: labels are text, numbers or tuples"),
-        ([[["a"]]], "row 0: .* is no set of labels: labels are text, numbers or tuples"),
+        (np.zeros((1, 2, 2)), "(?s)row 0: .* is not a set of labels: labels are text, numbers or tuples"),
+        ([[["a"]]], "row 0: .* is not a set of labels: labels are text, numbers or tuples"),
         ([{"a": "no"}], "row 0: a mapping holds True and False, got 'no' for 'a'"),
         ([{"a": np.nan}], "row 0: a mapping holds True and False, got nan for 'a'"),
     ],

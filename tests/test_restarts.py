@@ -199,7 +199,7 @@ def test_restarts_keep_up_where_the_concept_changes_again_and_again():
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_where_nothing_changes_only_probes_restart(noise):
-    """Noise in the labels is no change, and the experts before the probes are those of a chain without restarts."""
+    """Noise in the labels is not a change, and the experts before the probes are those of a chain without restarts."""
     X, y = swapping(6000, every=6000)
     rng = np.random.default_rng(1)
     y = np.where(rng.random(6000) < noise, rng.integers(4, size=6000), y)

@@ -689,7 +689,7 @@ def test_challengers_learn_the_same_and_one_call_lets_one_answer(tmp_path):
 
 def test_a_file_that_is_no_log_is_told(tmp_path):
     create(tmp_path, HoeffdingTree())
-    (tmp_path / "events.db").write_text("these are no events, and nothing else that SQLite can read")
+    (tmp_path / "events.db").write_text("these are not events, and nothing else that SQLite can read")
     with pytest.raises(ValueError, match="cannot be opened as a log: file is not a database"):
         Service(tmp_path, Options())
 
@@ -794,7 +794,7 @@ def test_a_file_that_grows_is_read_once(tmp_path):
             asyncio.run(GrowingFile(path, "label").run(client.service))
     with pytest.raises(ValueError, match="no column is named 'lable'"):
         source(str(path), "lable")
-    with pytest.raises(ValueError, match="is no source"):
+    with pytest.raises(ValueError, match="is not a source"):
         source("events.xlsx", "label")
     path.write_text("length,length,label\n")
     with pytest.raises(ValueError, match="two columns have the same name"):

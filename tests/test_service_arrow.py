@@ -88,8 +88,8 @@ def bad_tables():
     dates = pa.struct({"length": pa.float64(), "at": pa.date64()})
     nested = pa.table({"row": pa.array([{"length": 1.0, "at": 0}]).cast(dates)})
     return {
-        "no Arrow": ("/predict", b"hello", 400, "no stream of Arrow IPC"),
-        "cut off": ("/predict", good[: len(good) // 2], 400, "no stream of Arrow IPC"),
+        "no Arrow": ("/predict", b"hello", 400, "not a stream of Arrow IPC"),
+        "cut off": ("/predict", good[: len(good) // 2], 400, "not a stream of Arrow IPC"),
         "zstd": ("/predict", arrow(one, compression="zstd"), 415, "compressed"),
         "a compressed dictionary": (
             "/predict",

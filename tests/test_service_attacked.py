@@ -315,7 +315,7 @@ def test_what_is_learned_from_memory_is_what_is_in_the_file(tmp_path, monkeypatc
 
 def test_dead_letters_are_forgotten_as_events_are(tmp_path):
     log = Log(tmp_path / "events.db", 5)
-    log.call(log.bury, "a line", b"no JSON", "it is no JSON")
+    log.call(log.bury, "a line", b"no JSON", "it is not JSON")
     assert log.call(log.forget, time.time() - 60.0, 0) == 0
     assert log.call(log.forget, time.time() + 60.0, 0) == 1
     assert log.dead == 0

@@ -217,7 +217,7 @@ def test_log_lines_are_json():
 def test_a_webhook_has_to_be_an_address(tmp_path):
     done = CliRunner().invoke(main, ["serve", str(tmp_path / "live"), "--webhook", "file:///etc/passwd"])
     assert done.exit_code == 2
-    assert "is no address of the web" in " ".join(done.output.split())
+    assert "is not an address of the web" in " ".join(done.output.split())
 
 
 # ---------------------------------------------------------------------------------------------------------- Prometheus

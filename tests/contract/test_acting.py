@@ -152,7 +152,7 @@ def test_bad_outcomes_are_named_and_leave_the_model_as_it_was(kind):
         ({"action": "a", "correct": True, "probability": 1.5}, r"in \(0, 1\]"),
         ({"action": "a", "correct": False, "weight": -1.0}, "weight must be"),
         ({"action": "a", "correct": True, "probability": 1e-300}, "sample_weight / probability is 1e[+]300"),
-        ({"action": ["a"], "correct": True}, "is no label"),
+        ({"action": ["a"], "correct": True}, "is not a label"),
         ({"action": "a", "correct": True, "classes": ["a", "e"]}, "unknown label 'e'"),
         ({"action": "a", "correct": True, "classes": "ab"}, "classes must be a list"),
     ):

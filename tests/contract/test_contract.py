@@ -458,7 +458,7 @@ BAD = {
     "a missing label": (None, lambda y: np.append(y[:-1], None), None, "missing|label"),
     "a negative weight": (None, None, lambda w: np.append(w[:-1], -1.0), "sample_weight"),
     "a weight that is too large": (None, None, lambda w: np.append(w[:-1], 1e13), "divide all weights"),
-    "a weight that is no number": (None, None, lambda w: np.append(w[:-1], np.nan), "sample_weight"),
+    "a weight that is not a number": (None, None, lambda w: np.append(w[:-1], np.nan), "sample_weight"),
 }
 
 

@@ -81,7 +81,7 @@ def test_a_setting_spoilt_after_learning_leaves_no_trace(kind, setting):
     clf.set_params(**{setting: good}).partial_fit(X[60:], y[60:])
 
 
-# A bad value of every setting that is no word.
+# A bad value of every setting that is not a word.
 BAD = {"n_learners": -1, "memory_limit": "lots", "random_state": -1, "categorical_features": ["nope"], "poisson": 2}
 NUMBERS = ("grace_period", "split_confidence", "tie_threshold", "max_features")
 

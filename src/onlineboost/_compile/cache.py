@@ -4,7 +4,7 @@ Numba's disk cache looks only at the file a kernel stands in: edit ``losses.py``
 it built in goes on running the old code. So the cache folder is named after a hash of all sources with kernels in them.
 The folders of other versions are kept for as long as they are in use, and removed after that.
 
-A folder to keep it in is no condition for anything: without one, every process compiles for itself.
+A folder to keep it in is not a condition for anything: without one, every process compiles for itself.
 
 A wheel can bring machine code along (`hatch_build.py`), in a folder of the same name within the package, which is
 looked at first. It was made as this machine would make it, or its name differs (`_file_name`) and it is not found.

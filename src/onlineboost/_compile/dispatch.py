@@ -58,7 +58,7 @@ class Contract:
         def call(state: Any, *args: Any) -> Any:
             function = table.get(type(state), default)
             if function is None:
-                raise TypeError(f"{type(state).__name__} is no {self.name}: it has no {stub.__name__}")
+                raise TypeError(f"{type(state).__name__} is not a {self.name}: it has no {stub.__name__}")
             return function(state, *args)
 
         def choose(state: Any, *args: Any) -> Function | None:

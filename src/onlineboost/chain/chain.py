@@ -34,7 +34,7 @@ MOST_ROWS = 2048  # of a block for threads
 MOST_TRACE = 1 << 20  # votes of a block that are kept: 8 MB
 LEAST_ROWS, LEAST_VOTES = 16, 4_000  # threads pay from this many rows each, and rows x learners, at a time
 AWAITED = 1 << len(Combiner)  # in `Chain.conduct`: rows have waited for their labels
-OF_THIS_PROCESS = ("_caches", "heard", "place")  # fields of a chain that are no part of what it has learned
+OF_THIS_PROCESS = ("_caches", "heard", "place")  # fields of a chain that are not part of what it has learned
 
 
 @entry_kernel
@@ -66,7 +66,7 @@ class Chain:
         self._start()
 
     def _start(self) -> None:
-        """What is no part of what was learned."""
+        """What is not part of what was learned."""
         self.heard: list[np.ndarray] | None = None  # probabilities of the rows that are learned, if someone asks
         self.place: Place = HERE  # where its learners are
         self._caches: list[Any] = []
@@ -92,7 +92,7 @@ class Chain:
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was learned: into how many segments it is cut, and what is kept for speed, is no part of it."""
+        """What was learned: into how many segments it is cut, and what is kept for speed, is not part of it."""
         copy = self.joined()
         copy.segments = copy.whole()  # what segments share is in it once
         return {name: value for name, value in copy.__dict__.items() if name not in OF_THIS_PROCESS}

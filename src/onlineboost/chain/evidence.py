@@ -9,7 +9,7 @@ frequencies of the classes in rows of such values, and n the sum of the counts o
 
 the code says for which class d_c is largest, and between which of LIMITS it is. It is a nominal value like others: the
 panel and the trees learn what it means. So the model of a column of a million values is as large as that of a column of
-2,000, and a value that is met for the first time is no riddle: it has no evidence yet.
+2,000, and a value that is met for the first time is not a riddle: it has no evidence yet.
 
 Counts fade by FADE a row, so that what a value means may change. More than SLOTS classes share the codes, in turn.
 """

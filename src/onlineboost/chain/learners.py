@@ -124,7 +124,7 @@ class Learners(ABC):
 
     def allot(self, share: float, width: int) -> None:
         """Each tree may have this many bytes; rows of statistics will be `width` numbers wide."""
-        return  # what is no tree takes what it takes
+        return  # what is not a tree takes what it takes
 
     def limited(self) -> int:
         """Number of trees that have ever gone without something for lack of memory."""

@@ -111,7 +111,7 @@ def put_ahead(p, codes):
             p[b, codes[b]] = rest * MORE
 
 
-# Attributes of a classifier that are no part of its copies, pickles and files:
+# Attributes of a classifier that are not part of its copies, pickles and files:
 OF_THIS_PROCESS = ("_lock_", "_desk_", "_checked_", "_changed_", "_told_", "_line_up_")
 
 
@@ -283,7 +283,7 @@ def uncompiled(chain: Chain, error: Exception) -> str:
     for kind in {type(segment.booster): 0 for segment in chain.segments}:
         if kind not in BOOSTER.types:
             return (
-                f"{kind.__name__} is no booster in this process, to which it came from another one by way of a pickle: "
+                f"{kind.__name__} is not a booster in this process, to which it came from another one in a pickle: "
                 f"its kernels stayed behind. Put it into a module of its own, which both import, and not into the "
                 f"script ({kind.__module__})"
             )

@@ -1,4 +1,4 @@
-"""Weak learners that are no trees: members of the panel, and learners of other packages.
+"""Weak learners that are not trees: members of the panel, and learners of other packages.
 
 *Members.*  Each is a state of its own. The loops are given one of them at a time: they stop where the next learner is
 to be asked, and go on with its state, in which there is room then for all rows of the block.

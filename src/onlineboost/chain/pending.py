@@ -6,7 +6,7 @@ becomes known at that moment. So rows that wait, and labels that never come, cha
 
 A service that was killed goes on from an older file, which does not know the tickets given out since. So that none of
 them ever stands for another row, a ticket is a number after some random characters: these are drawn by each model in
-each process, before its first ticket, and are no part of files and copies. The tickets of the rows that wait are.
+each process, before its first ticket, and are not part of files and copies. The tickets of the rows that wait are.
 """
 
 from __future__ import annotations

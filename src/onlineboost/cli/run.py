@@ -267,7 +267,7 @@ def _by_label(given: Mapping[str, Any], classes: Iterable[Hashable], option: str
         return {name: value for name, value in given.items()}
     labels = {str(label): label for label in classes}
     if unknown := [name for name in given if name not in labels]:
-        raise ValueError(f"{option} has {unknown[0]!r}, which is no label; labels: {', '.join(labels)}")
+        raise ValueError(f"{option} has {unknown[0]!r}, which is not a label; labels: {', '.join(labels)}")
     return {labels[name]: value for name, value in given.items()}
 
 

@@ -77,7 +77,7 @@ def _predict(
     known = set(map(written_as, clf._model.labels.names))
     labels = {str(one): one for one in clf.classes_.tolist()}
     if label is not None and label not in labels:
-        raise ValueError(f"--label {label!r} is no label of this model; labels: {', '.join(labels)}")
+        raise ValueError(f"--label {label!r} is not a label of this model; labels: {', '.join(labels)}")
     classes = list(labels) if proba else []
     names = ["row", *keep, "prediction", *(f"p({name})" for name in classes), *["why"] * why]
     head = lines(*([name] for name in names))  # written once the source is known to be good

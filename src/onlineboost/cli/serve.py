@@ -153,7 +153,7 @@ def serve(
     if (tls_certificate is None) != (tls_key is None):
         raise click.BadParameter("it takes both --tls-certificate and --tls-key", param_hint="--tls-certificate")
     if webhook is not None and not webhook.startswith(("http://", "https://")):
-        raise click.BadParameter(f"{webhook!r} is no address of the web", param_hint="--webhook")
+        raise click.BadParameter(f"{webhook!r} is not an address of the web", param_hint="--webhook")
     _log(json_logs)
     _open(folder, model, learners, start_from, sets, key, most_keys)
     lock(folder).close()  # an error if another process serves it
@@ -185,7 +185,9 @@ def _add_shadow(folder: Path, given: str, sets: bool) -> None:
 
     name, _, learners = given.partition(":")
     if name not in lookup.names() or (learners and not learners.isdecimal()):
-        raise click.BadParameter(f"{given!r} is no model: they are {', '.join(lookup.names())}", param_hint="--shadow")
+        raise click.BadParameter(
+            f"{given!r} is not a model: they are {', '.join(lookup.names())}", param_hint="--shadow"
+        )
     of = int(learners) if learners else None
     create(folder, make_model(name, seed=0, jobs=1, learners=of, sets=sets or None), given.replace(":", "-"))
 

@@ -114,7 +114,7 @@ def booster(kind: State) -> State:
     """Make a NamedTuple a booster's state: methods that it has not itself are those of :class:`Methods`."""
     fields: tuple[str, ...] = getattr(kind, "_fields", ())
     if missing := {"seed", "scale", "n_learners", "offset"} - set(fields):
-        raise TypeError(f"{kind.__name__} is no booster: it has no field {', '.join(sorted(missing))}")
+        raise TypeError(f"{kind.__name__} is not a booster: it has no field {', '.join(sorted(missing))}")
     for name, method in vars(Methods).items():
         if not name.startswith("__") and not hasattr(kind, name):
             setattr(kind, name, method)

@@ -177,7 +177,7 @@ def _field(hint: Any) -> Field:
 
 
 class Leaf(NamedTuple):
-    """A field of a state, or of a state in it, that is no state itself."""
+    """A field of a state, or of a state in it, that is not a state itself."""
 
     name: str  # in files
     path: str

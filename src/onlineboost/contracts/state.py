@@ -269,7 +269,7 @@ def _check_shape(name: str, field: Field, value: Any, sizes: dict[str, int]) -> 
     axes = ("learners",) if field.axes is None else field.axes
     typed = isinstance(value, np.ndarray) and (field.dtype is None or field.dtype == value.dtype)
     if not typed or (field.dtype is not None and value.ndim != len(axes)):
-        raise StateError(f"{name} is no array {field.told({})}")
+        raise StateError(f"{name} is not an array {field.told({})}")
     for axis, size in zip(axes, value.shape, strict=False):
         if size != (axis if isinstance(axis, int) else sizes.setdefault(axis, size)):
             raise StateError(f"{name} has the shape {value.shape}, which does not fit the rest")

@@ -251,7 +251,7 @@ class Encoder:
                         if final or not learning:
                             met[value] = code
                 except (TypeError, ValueError) as error:
-                    what = error if isinstance(error, ValueError) else "is no category: give text or a number"
+                    what = error if isinstance(error, ValueError) else "is not a category: give text or a number"
                     raise DataError(f"row {row}, column {self.names[c]!r}: {value!r} {what}") from None
                 codes.append(code)
             out[:, len(self.numeric) + j] = codes

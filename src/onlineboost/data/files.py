@@ -277,7 +277,7 @@ def labels_of(source: Source, chunk: Chunk, target: str) -> list[str]:
     """The target column; an error for the first row that has no label."""
     labels = chunk.texts(target)
     if None in labels:
-        what = "'' is no label: every row needs one. Fill it in or remove the row."
+        what = "'' is not a label: every row needs one. Fill it in or remove the row."
         raise file_error(source.path, what, chunk.place(labels.index(None)), target)
     return labels  # type: ignore[return-value]  # None has just been ruled out
 

@@ -82,14 +82,14 @@ def labels_of(row: Any, where: str = "the row", *, mixed: bool = False) -> list[
                 raise DataError(f"{where}: a mapping holds True and False, got {own!r} for {label!r}")
         return [label for label, own in row.items() if _number(own)]
     if isinstance(row, str | bytes) or not isinstance(row, Iterable):
-        raise DataError(f"{where}: {row!r} is no set of labels: give a set, a list, or a mapping of label to bool")
+        raise DataError(f"{where}: {row!r} is not a set of labels: give a set, a list, or a mapping of label to bool")
     if isinstance(row, set | frozenset):  # in an order that is the same in every process
         return sorted(row, key=lambda label: (type(label).__name__, label if isinstance(label, int) else 0, str(label)))
     labels = list(row)
     try:
         distinct = list(dict.fromkeys(labels))
     except TypeError:
-        raise DataError(f"{where}: {row!r} is no set of labels: labels are text, numbers or tuples") from None
+        raise DataError(f"{where}: {row!r} is not a set of labels: labels are text, numbers or tuples") from None
     bits = all(not isinstance(label, str) and _number(label) in (0.0, 1.0) for label in distinct)
     if (bits and len(distinct) < len(labels)) or (isinstance(row, np.ndarray) and row.dtype == np.bool_):
         raise DataError(

@@ -142,8 +142,8 @@ class Labels:
             else:
                 what = "Unknown label type: continuous."
             raise DataError(
-                f"row {row}: {what} {label!r} is no label: numbers with a fraction are quantities; turn them into text "
-                f"if they name classes"
+                f"row {row}: {what} {label!r} is not a label: numbers with a fraction are quantities; turn them "
+                f"into text if they name classes"
             )
         if self.fixed:
             shown = ", ".join(map(repr, self.names[:20]))
@@ -228,5 +228,5 @@ def _check_hashable(labels: list[Any]) -> None:
         try:
             hash(label)
         except TypeError:
-            what = "is no label: give text, a number or another value that can be hashed"
+            what = "is not a label: give text, a number or another value that can be hashed"
             raise DataError(f"row {row}: {label!r} {what}") from None

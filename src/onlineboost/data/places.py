@@ -39,7 +39,7 @@ EVIDENCE = tuple(range(-1, -25, -1))
 CELLS = 16_384
 """Of the table of a wide column."""
 FIRST_CELL = MAX_VALUES
-"""The first code that is no code, but a cell."""
+"""The first code that is not a code, but a cell."""
 MET = 1024
 """Hashes of values met once that are remembered,"""
 GROUP = 8

@@ -349,7 +349,7 @@ class NdjsonSource(_TextSource):
             except (ValueError, RecursionError) as error:
                 raise self._line_error(f"this is not JSON ({error}). Put one object in a line.") from None
             if not isinstance(row, dict):
-                raise self._line_error(f"{show(line.decode().strip())} is no object: give names and values.")
+                raise self._line_error(f"{show(line.decode().strip())} is not an object: give names and values.")
             if self._known and not row.keys() <= self._known:
                 name = next(name for name in row if name not in self._known)
                 raise self._line_error(f"the first row has no column {name!r}." + suggest(name, self.names))

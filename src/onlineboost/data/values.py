@@ -58,7 +58,7 @@ def parse_numbers(values: Sequence[str]) -> NDArray[np.float64] | None:
 
 
 def number_of(value: Any) -> float:
-    """A value of a numeric column, NaN for missing; text is read as in a file. ValueError: it is no number."""
+    """A value of a numeric column, NaN for missing; text is read as in a file. ValueError: it is not a number."""
     if isinstance(value, float):
         return value
     if isinstance(value, str):
@@ -69,7 +69,7 @@ def number_of(value: Any) -> float:
     if is_missing(value):
         return np.nan
     if isinstance(value, DATES):
-        raise ValueError(f"is no number: {NO_DATES}")
+        raise ValueError(f"is not a number: {NO_DATES}")
     if isinstance(value, np.ndarray) and value.ndim:
         raise ValueError(NO_NUMBER)
     try:
@@ -118,10 +118,10 @@ def category_of(value: Any) -> str | None:
     if is_missing(value):
         return None
     if isinstance(value, DATES):
-        raise ValueError(f"is no category: {NO_DATES}")
+        raise ValueError(f"is not a category: {NO_DATES}")
     if isinstance(value, NUMBERS):
         return shortest(int(value) if isinstance(value, int | np.integer) else value)  # type: ignore[arg-type]
-    raise ValueError("is no category: give text or a number")
+    raise ValueError("is not a category: give text or a number")
 
 
 def text_of(value: Any) -> str | None:

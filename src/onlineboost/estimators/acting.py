@@ -132,7 +132,7 @@ class Told:
         """Labels, and weights as they are multiplied with those given. Changes nothing."""
         labels = _fixed(model.labels)
         given, codes = check_weights(sample_weight, len(self.action)), labels.read(self.action)[0]
-        there = given > 0.0  # the other rows are as if absent: they are no rounds
+        there = given > 0.0  # the other rows are as if absent: they are not rounds
         self.outcomes = Outcomes(codes[there], self.right[there], None if self.p is None else self.p[there])
         start = round_of(model.chain.t, model.acts)
         codes[there], weight = self.outcomes.as_rows(model.k, model.chain.seed, start)

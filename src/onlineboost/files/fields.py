@@ -121,7 +121,7 @@ class States:
             return None
         if field.many:
             if not isinstance(data, list) or len(data) > MOST_STATES:
-                raise DamagedModelFile(f"{where} is no list")
+                raise DamagedModelFile(f"{where} is not a list")
             return [self.read(reader, state, field.kinds) for state in data]
         if field.is_array:
             return up_to_date(field, reader.array(data))
@@ -224,7 +224,7 @@ def _make_labels(given: dict[str, Any]) -> Labels:
     """Labels as they were met: an array of them may hold 1.0 for the label 1."""
     classes, names = given["classes"], given["names"]
     if not (isinstance(classes, np.ndarray) and classes.ndim == 1):
-        raise DamagedModelFile("the classes are no array")
+        raise DamagedModelFile("the classes are not an array")
     if not (isinstance(names, list) and len(names) == len(classes) == len(set(names)) and names == values_of(classes)):
         raise DamagedModelFile("the labels are not those of the classes")
     fresh = Labels(np.empty(0), given["fixed"])

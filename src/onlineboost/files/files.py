@@ -188,8 +188,8 @@ def _write_estimator(writer: Writer, estimator: Any) -> dict[str, Any]:
     kind = type(estimator)
     if kind.__name__ not in NAMES or not _is_ours(estimator):
         raise CannotSave(
-            f"{getattr(kind, '__module__', None)}.{kind.__qualname__} is no estimator of onlineboost, and a model file "
-            f"holds those alone: use pickle"
+            f"{getattr(kind, '__module__', None)}.{kind.__qualname__} is not an estimator of onlineboost, and a model "
+            f"file holds those alone: use pickle"
         )
     settings = estimator.get_params(deep=False) | estimator.__dict__.get("_begun_", {})  # those that it learned with
     odd = sorted(estimator.__dict__.keys() - {*settings, *OF_SCIKIT_LEARN, *NOT_SAVED})

@@ -305,7 +305,7 @@ def share_out(trust, factor):
 #
 # When `lead` has been above TOO_MUCH for PATIENCE rows, what the panel has learned is about a world that is gone, and
 # it begins again: a panel that knows nothing is right sooner than one that has to unlearn. A few rows with wrong labels
-# are no reason: `lead` is never above TOO_MUCH by more than SPARE, so it falls as soon as they are over, and once it
+# are not a reason: `lead` is never above TOO_MUCH by more than SPARE, so it falls as soon as they are over, and once it
 # has fallen to half of TOO_MUCH the rows count from 0 again. As long as the panel's probabilities are right, and
 # weights do not depend on labels, this happens once in exp(TOO_MUCH) = 480 million rows, or less often: docs/theory.md.
 

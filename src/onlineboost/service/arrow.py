@@ -60,7 +60,7 @@ def _tables(body: bytes) -> tuple[Any, Any]:
             own = table.select([name for name in names if name in FIELDS])
             rows = table.select([name for name in names if name not in FIELDS])
     except (pa.ArrowException, OSError, MemoryError, ValueError, struct.error) as error:
-        raise Wrong(400, Problem(f"the body is no stream of Arrow IPC: {error}")) from None
+        raise Wrong(400, Problem(f"the body is not a stream of Arrow IPC: {error}")) from None
     for name, column in zip(own.column_names + _names(rows), own.columns + rows.columns, strict=True):
         _check_kind(name, column.type)
     return own, rows

@@ -124,8 +124,8 @@ def source(given: str, target: str) -> Source:
     parts = urlsplit(given)
     if parts.scheme not in PACKAGES or not parts.netloc or not parts.path.strip("/"):
         raise DataError(
-            f"{given!r} is no source: give - for lines on stdin, a .csv file that grows, kafka://SERVER:PORT/TOPIC or "
-            f"nats://SERVER:PORT/SUBJECT, both with ?to=TOPIC for predictions"
+            f"{given!r} is not a source: give - for lines on stdin, a .csv file that grows, kafka://SERVER:PORT/TOPIC "
+            f"or nats://SERVER:PORT/SUBJECT, both with ?to=TOPIC for predictions"
         )
     module, kind = PACKAGES[parts.scheme]
     if find_spec(module) is None:

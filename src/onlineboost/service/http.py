@@ -273,7 +273,7 @@ def _name(items: list[Any], key: bytes | None) -> None:
 
 
 def _told(error: msgspec.DecodeError) -> tuple[int, Problem]:
-    """Status and words for a body that is no JSON (400), or not what is wanted (422)."""
+    """Status and words for a body that is not JSON (400), or not what is wanted (422)."""
     text = str(error)
     found = re.search(r"`\$(?:\[(\d+)\])?\.?([^`]*)`$", text)
     if not isinstance(error, msgspec.ValidationError):

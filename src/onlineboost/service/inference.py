@@ -1,7 +1,7 @@
 """The Open Inference Protocol, version 2, over HTTP: what clients of KServe, MLServer and Triton speak.
 
-A column is an input tensor of its name with a value for each row. One matrix, which is no column, has the rows in the
-order of the columns. Out come `label`, `probabilities` (rows, classes) and `classes`, the labels in their order.
+A column is an input tensor of its name with a value for each row. One matrix, which is not a column, has the rows in
+the order of the columns. Out come `label`, `probabilities` (rows, classes) and `classes`, the labels in their order.
 """
 
 from __future__ import annotations

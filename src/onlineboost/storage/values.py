@@ -164,7 +164,7 @@ def _numpy_bytes(data: bytes, name: Any) -> np.ndarray:
     if array.dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
         raise DamagedModelFile("a truth value is neither true nor false")
     if array.dtype.kind == "U" and np.frombuffer(data, np.uint32).max(initial=0) > sys.maxunicode:
-        raise DamagedModelFile("a text holds what is no character")
+        raise DamagedModelFile("a text has an invalid character")
     return array
 
 
@@ -218,7 +218,7 @@ def _read_timestamp(given: list[Any]) -> Any:
 
 def _read_float(given: str) -> float:
     if given not in ("nan", "inf", "-inf"):
-        raise DamagedModelFile(f"{given!r} is no number")
+        raise DamagedModelFile(f"{given!r} is not a number")
     return float(given)
 
 

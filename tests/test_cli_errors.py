@@ -266,3 +266,12 @@ def test_streams_that_are_closed(events):
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     piped = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "run", "-", *MAJORITY]
     assert_told(subprocess.run(piped, capture_output=True, text=True), "the file is empty")
+
+
+@pytest.mark.filterwarnings("default")
+def test_options_of_files_are_not_left_out_of_a_data_set_in_silence():
+    for option in ("--target", "--drop", "--nominal"):
+        done = call("run", "balance", *MAJORITY, option, "left-weight")
+        assert done.exit_code == 0
+        assert "balance is a data set: --target, --nominal" in " ".join(done.stderr.split())
+    assert "is a data set" not in call("run", "balance", *MAJORITY).stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -153,6 +154,12 @@ class Stream:
             self.classes: list[Any] = []  # they grow with the labels that are met
             self.how = "as they came"
         elif self.source in dataset_names():
+            if self.target is not None or any(self.columns.values()):
+                warnings.warn(
+                    f"{self.source} is a data set: --target, --nominal, --numeric and --drop are for files, and change "
+                    f"nothing here. `onlineboost datasets {self.source} --out {self.source}.csv` makes a file of it",
+                    stacklevel=2,
+                )
             dataset = _load(self.source)
             self.dataset = dataset.shuffled(self.seed) if dataset.order == "shuffle" else dataset
             self.classes = list(self.dataset.classes)

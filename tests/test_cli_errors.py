@@ -275,3 +275,20 @@ def test_options_of_files_are_not_left_out_of_a_data_set_in_silence():
         assert done.exit_code == 0
         assert "balance is a data set: --target, --nominal" in " ".join(done.stderr.split())
     assert "is a data set" not in call("run", "balance", *MAJORITY).stderr
+
+
+def test_measurements_in_place_of_labels_are_told_before_anything_is_made(tmp_path):
+    """Thousands of different amounts would be as many classes."""
+    path = tmp_path / "payments.csv"
+    path.write_text("a,amount\n" + "".join(f"{i},{i}.25\n" for i in range(100)))
+    assert_told(
+        call("run", path, *MAJORITY), "'amount', has 100 different values such as '0.25'", "--target names another"
+    )
+    path.write_text("a,version\n" + "".join(f"{i},{i % 5}.5\n" for i in range(100)))
+    assert call("run", path, *MAJORITY).exit_code == 0
+
+
+def test_advice_names_columns_as_a_shell_takes_them(tmp_path):
+    path = tmp_path / "payments.csv"
+    path.write_text("booked at,label\n1,a\nsoon,b\n")
+    assert_told(call("run", path, *MAJORITY, "--numeric", "booked at"), "--nominal 'booked at'")

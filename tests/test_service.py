@@ -680,6 +680,8 @@ def test_challengers_learn_the_same_and_one_call_lets_one_answer(tmp_path):
     shutil.rmtree(folder / "main")  # to end it
     asked = ["serve", str(folder), "--model", "adaboost-olm"]
     assert "has a model already, which is HoeffdingTree" in " ".join(CliRunner().invoke(main, asked).output.split())
+    asked = ["serve", str(folder), "--start-from", str(folder / "challenger" / "begin.olb")]
+    assert "and --start-from out" in " ".join(CliRunner().invoke(main, asked).output.split())
     with serving(folder) as client:
         assert client.ask("/predict", {"row": row(7)}) == (200, said)
     (folder / "challenger").rename(folder / "another")

@@ -64,3 +64,15 @@ def test_counts_of_long_stretches_do_not_overflow(monkeypatch):
         found.add(np.ones(5000, bool), 0.0)
     assert len(found) == 200_000
     assert found.accuracy == found.tail_accuracy() == 1.0
+
+
+def test_many_classes_take_memory_for_what_was_met_alone():
+    """A stretch of few rows has few pairs of labels, whatever the number of classes."""
+    k, n, tally = 1_000, 64, Tally()
+    y = np.arange(n)
+    step = {"y": y, "predictions": y[::-1], "weight": None, "probabilities": None, "classes": None}
+    for _ in range(20):
+        tally.stretches.add(tally.metrics.take(**step), k)
+    assert sum(len(one.pairs) + one.sums.confusion.size for one in tally.stretches._whole) <= 20 * n
+    total, rows = tally.stretches.since(0)
+    assert (rows, total.confusion.shape, total.confusion.sum()) == (20 * n, (k, k), 20 * n)

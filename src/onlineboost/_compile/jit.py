@@ -30,7 +30,7 @@ def _announce(what: str) -> None:
     _announced.add(what)
     log = logging.getLogger("onlineboost")
     if USABLE:
-        log.warning("compiling %s for this machine, once after installation: 15 to 40 s ...", what)
+        log.warning("compiling what %s needs, once for this machine: 15 to 40 s the first time ...", what)
     else:
         text = "compiling %s in every process, 15 to 40 s, since machine code cannot be kept: %s; %s"
         log.warning(text, what, WHY_NOT, WAY_OUT)

@@ -155,6 +155,7 @@ def serve(
     if webhook is not None and not webhook.startswith(("http://", "https://")):
         raise click.BadParameter(f"{webhook!r} is not an address of the web", param_hint="--webhook")
     _log(json_logs)
+    socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()  # or an error
     _open(folder, model, learners, start_from, sets, key, most_keys)
     lock(folder).close()  # an error if another process serves it
     for shadow in shadows:
@@ -222,11 +223,12 @@ def _open(
     if models:
         found, more = load_with_more(models[0])
         by = more.get("keyed", {}).get("column")
-        if ((model or learners or sets) and repr(found) != repr(made)) or (key is not None and key != by):
+        other = start_from is not None or ((model or learners or sets) and repr(found) != repr(made))
+        if other or (key is not None and key != by):
             raise ValueError(
                 f"{folder} has a model already, which is {found!r}{f' for each {by}' if by else ''}: leave --model, "
-                f"--learners, --sets and --key out. `onlineboost replay {folder} --model ...` tells how another one "
-                f"would do on the same events"
+                f"--learners, --sets, --key and --start-from out, or name a new folder. `onlineboost replay {folder} "
+                f"--model ...` tells how another model would do on the same events"
             )
     elif folder.exists() and any(path.is_file() for path in folder.rglob("*") if not path.match(PART)):
         raise ValueError(f"{folder} is neither empty nor was it made by `onlineboost serve`: name another folder")

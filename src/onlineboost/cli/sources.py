@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from onlineboost.datasets.dataset import Dataset
 
 MAX_KEPT = 1 << 24  # bytes of a file that is read once, and kept; of a larger one the labels are read before the rows
+MOST_QUANTITIES = 20  # labels of a file that may be numbers with a fraction
 PACKED = 10  # times as large as its file are rows that are compressed, about
 HEAD = 1 << 20  # bytes at the beginning of a file by which it is known again
 
@@ -126,6 +127,14 @@ def _show(rows: list[dict[str, Any]]) -> None:
         err.print("Set ONLINEBOOST_DATA to the folder with the others' files; `onlineboost run NAME` says which.")
 
 
+def _is_quantity(label: str) -> bool:
+    """A number with a fraction."""
+    try:
+        return not float(label).is_integer()
+    except (ValueError, OverflowError):
+        return False
+
+
 @dataclass
 class Stream:
     """A named data set, a file or a pipe, as blocks; those of a data set and a file can be read again."""
@@ -174,6 +183,7 @@ class Stream:
             self.is_file = True
             self.classes = self._labels_of_file()
             self.how = "in the order of the file"
+            self._check_labels()
 
     def _labels_of_file(self) -> list[str]:
         """All labels: models know them from the first row on."""
@@ -185,6 +195,18 @@ class Stream:
             return scan_labels(self.source, self.target)
         self._kept = list(self._read())
         return sorted({label for block in self._kept for label in block.y.tolist()})
+
+    def _check_labels(self) -> None:
+        """Labels of files are text: a column of measurements would be thousands of classes."""
+        from onlineboost.data.errors import DataError
+
+        odd = [label for label in self.classes if _is_quantity(label)]
+        if len(odd) > MOST_QUANTITIES and 2 * len(odd) > len(self.classes):
+            which = "the last one" if self.labels is None else repr(self.labels)
+            raise DataError(
+                f"{self.source}: the column of the labels, {which}, has {len(self.classes):,} different values such as "
+                f"{odd[0]!r}: numbers with a fraction are quantities, not labels. --target names another column"
+            )
 
     def _read(self) -> Iterator[Block]:
         """The blocks of a file or a pipe; if nobody has said which column has the labels, which one was taken."""

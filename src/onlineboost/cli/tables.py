@@ -59,7 +59,7 @@ def print_rare(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
                 "top 1 %\nright", "\nfound")  # fmt: skip
     title = f"the rare class {label}: {share:.2%} of the examples"
     table = text_table(headings, left=("model",), title=title, caption=caption, **COMPACT)
-    table.columns[2].no_wrap = True
+    table.columns[0].no_wrap = table.columns[2].no_wrap = True
     for row in rows:
         found, top = row["ranking"], row["ranking"]["top"]["0.01"]
         values = (found["roc_auc"], found["average_precision"], found["tail"]["roc_auc"],
@@ -76,7 +76,7 @@ def print_metrics(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     names = [name for name in SHOWN if any(row.get(name) is not None for row in rows)]
     headings = ("model", *(SHOWN[name] for name in names))
     table = text_table(headings, left=("model",), title="over all examples", caption=WHAT, **COMPACT)
-    for column in table.columns[1:]:
+    for column in table.columns:
         column.no_wrap = True
     for row in rows:
         values = (row.get(name) for name in names)

@@ -120,8 +120,8 @@ def unknown_left_out(unknown: Sequence[str], known: Sequence[str]) -> str:
     near = {name: near_names(name, known) for name in unknown[:5]}
     meant = "; ".join(f"{name!r}: did you mean {found[0]!r}?" for name, found in near.items() if found)
     return (
-        f"unknown column {', '.join(map(repr, unknown[:5]))}: it is left out of the prediction, and so are others that "
-        f"have never been learned{f' ({meant})' if meant else ''}. Mend the name or leave it out; columns='fixed' "
+        f"unknown column {', '.join(map(repr, unknown[:5]))}: left out of the prediction, as are others that have "
+        f"never been learned{f' ({meant})' if meant else ''}. Mend the name or leave it out; columns='fixed' "
         f"makes it an error"
     )
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 from types import FrameType
 
 
@@ -33,8 +34,9 @@ def file_error(path: Path, what: str, place: str | None = None, column: str | No
 
 def way_out(name: str) -> str:
     """What to do with a column of a file that cannot be taken as it is."""
+    word = quote(name)
     return (
-        f"Leave the column out with --drop {name} (drop=[{name!r}]), or pass --nominal {name} (nominal=[{name!r}]) to "
+        f"Leave the column out with --drop {word} (drop=[{name!r}]), or pass --nominal {word} (nominal=[{name!r}]) to "
         f"take every value as a category."
     )
 

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -253,7 +254,7 @@ def numbers_of(source: Source, chunk: Chunk, name: str) -> NDArray[np.float64]:
     else:
         return numbers
     advice = (
-        f"{what} If it is a category, it has to be learned as one: run --nominal {name} (nominal=[{name!r}]); "
+        f"{what} If it is a category, it has to be learned as one: run --nominal {quote(name)} (nominal=[{name!r}]); "
         "if not, correct the value or leave it empty, which means missing."
     )
     raise file_error(source.path, advice, chunk.place(guilty), name)
@@ -334,7 +335,7 @@ class ParquetChunk:
         kind = self._batch.column(name).type
         odd = types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary
         if any(test(kind) for test in odd):
-            what = f"values of type {kind} are neither numbers nor text. Leave the column out with --drop {name}"
+            what = f"values of type {kind} are neither numbers nor text. Leave the column out with --drop {quote(name)}"
             raise file_error(self._path, f"{what} (drop=[{name!r}]).", None, name)
         return kind
 

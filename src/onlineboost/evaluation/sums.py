@@ -177,22 +177,28 @@ def _check_probabilities(p: np.ndarray, rows: int, classes: np.ndarray) -> None:
 
 
 class Packed(NamedTuple):
-    """Sums that take little memory: of the bins of ranks only those that are not empty."""
+    """Sums that take little memory: of ranks and confusion only what is not 0."""
 
-    sums: Sums  # without ranks
-    cells: np.ndarray  # int64 (bins,) where they are
-    weights: np.ndarray  # float64 (bins,)
+    sums: Sums  # without them
+    cells: np.ndarray  # int64 (cells,) of ranks: where they are
+    weights: np.ndarray  # float64 (cells,)
+    pairs: np.ndarray  # int64 (pairs,) of the confusion, likewise
+    counts: np.ndarray  # float64 (pairs,)
 
     @classmethod
     def of(cls, sums: Sums) -> Packed:
-        flat = sums.ranks.reshape(-1)
-        cells = np.flatnonzero(flat)
-        return cls(replace(sums, ranks=np.zeros((0, 2, RANKS))), cells, flat[cells])
+        found = []
+        for flat in (sums.ranks.reshape(-1), sums.confusion.reshape(-1)):
+            cells = np.flatnonzero(flat)
+            found += [cells, flat[cells]]
+        return cls(replace(sums, ranks=np.zeros((0, 2, RANKS)), confusion=np.zeros((0, 0))), *found)
 
     def unpacked(self) -> Sums:
-        ranks: np.ndarray = np.zeros((len(self.sums.unpredicted), 2, RANKS))
+        k = len(self.sums.unpredicted)
+        ranks, confusion = np.zeros((k, 2, RANKS)), np.zeros((k, k))
         ranks.reshape(-1)[self.cells] = self.weights
-        return replace(self.sums, ranks=ranks)
+        confusion.reshape(-1)[self.pairs] = self.counts
+        return replace(self.sums, ranks=ranks, confusion=confusion)
 
 
 class Stretches:
@@ -248,13 +254,13 @@ class Stretches:
     def as_values(self) -> list[Any]:
         """All of it, to be saved."""
         packed = [*self._whole, Packed.of(self._open)]
-        return [self.length, self.rows, [[asdict(one.sums), one.cells, one.weights] for one in packed]]
+        return [self.length, self.rows, [[asdict(one.sums), *one[1:]] for one in packed]]
 
     @classmethod
     def of_values(cls, saved: list[Any]) -> Stretches:
         found = cls()
         found.length, found.rows, packed = saved
-        *found._whole, last = [Packed(Sums(*sums.values()), cells, weights) for sums, cells, weights in packed]
+        *found._whole, last = [Packed(Sums(*sums.values()), *parts) for sums, *parts in packed]
         found._open = last.unpacked()
         return found
 

@@ -259,7 +259,7 @@ def guarantee(
         of_losses = _loss_guarantee(clf, mistakes, late)
         return of_losses if mistakes <= of_losses.mistake_bound else _of_another_run(mistakes, of_losses.mistake_bound)
     followed = [combiner for combiner in Combiner if chain.conduct == 1 << combiner]
-    wrong = -chain.end.log_vs[0]
+    wrong = 0.0 - chain.end.log_vs[0]  # never -0
     known: dict[str, Any] = {
         "model": type(clf).__name__,
         "examples": chain.t,

@@ -640,3 +640,14 @@ def test_bandit_compares_actions_with_labels(tmp_path):
     own = run("bandit", "--streams", "balance", "--models", "", "--boost", "--rows", 60).splitlines()[1:]
     ways = run("bandit", "--ways", "--streams", "balance", "--rows", 40, "--orders", "5,6").splitlines()[1:]
     assert [line[29:47].strip() for line in (*own, *ways)] == ["BanditBoost", *importlib.import_module("bandit").WAYS]
+
+
+def test_ask_asks_for_about_the_share_that_it_is_given(monkeypatch):
+    ask = importlib.import_module("ask")
+    for name in ("AT_RANDOM", "NOVEL"):  # which the script sets
+        monkeypatch.setattr(ask.query, name, getattr(ask.query, name))
+    rows, y = ask.clusters(0)
+    for way in ask.WAYS:
+        right, asked = ask.accuracy(rows[:900], y[:900], "hoeffding-tree", way, 0.2)
+        assert 0.5 < right <= 1.0
+        assert 0.05 < asked < 0.4

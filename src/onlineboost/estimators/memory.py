@@ -95,7 +95,7 @@ def check_limit(
 
 
 def check_number(limit: int | None, n_learners: Any) -> None:
-    """There are not so many learners that to make them, before all is counted, takes minutes and gigabytes."""
+    """Refuse a number of learners that would take minutes and gigabytes to make, before all is counted."""
     if limit is None or not isinstance(n_learners, int | np.integer) or n_learners < MANY_LEARNERS:
         return
     if n_learners * LEAST_OF_LEARNER > limit:

@@ -9,12 +9,12 @@ import numpy as np
 from onlineboost._compile.jit import inlined_kernel
 from onlineboost.contracts.learner import LEARNER
 from onlineboost.trees.learn import forget_columns, has_room, learn, room_allowed, room_needed
-from onlineboost.trees.predict import fetch_leaf, find_in_trees, find_leaves, leaf_distribution, route
+from onlineboost.trees.predict import fetch_classes, fetch_leaf, find_in_trees, find_leaves, leaf_distribution, route
 from onlineboost.trees.state import Forest
 
 AHEAD_FAR, AHEAD_NEAR = 8, 4  # rows, or trees, by which leaves are fetched ahead
-FEW, MANY = 1, 8  # classes whose statistics are: few in a block, for its tree is in the cache, unless they take more
-LARGE = 4 << 20  # bytes
+OTHERS = 7  # classes but the first whose statistics are: in a block only where those of a tree are
+LARGE = 4 << 20  # bytes, or more: smaller ones stay in the cache
 
 
 class Walk(NamedTuple):
@@ -22,12 +22,12 @@ class Walk(NamedTuple):
 
     leaves: np.ndarray  # int64 the leaf of each row, before the block was learned; of a single row, that in each tree
     walking: np.ndarray  # uint64
-    classes: np.ndarray  # int64 (1,) whose statistics are fetched
+    others: np.ndarray  # int64 (1,) classes of a leaf but the first whose statistics are fetched
 
 
 def new_walk(n_rows: int, n_trees: int) -> Walk:
     size = n_rows if n_rows > 1 else n_trees
-    return Walk(np.empty(size, np.int64), np.empty(size, np.uint64), np.full(1, MANY))
+    return Walk(np.empty(size, np.int64), np.empty(size, np.uint64), np.full(1, OTHERS))
 
 
 @inlined_kernel
@@ -36,21 +36,25 @@ def find_all(forest, first, stop, rows, scratch):
         leaves, last = scratch.leaves, forest.roots.size - 1
         find_in_trees(forest.nodes, forest.details, forest.roots, rows.X[0], first, stop, leaves, scratch.walking)
         for tree in range(first, min(first + AHEAD_NEAR, stop)):
-            fetch_leaf(forest, leaves[min(tree + AHEAD_NEAR, last)], leaves[tree], MANY)
+            fetch_leaf(forest, leaves[min(tree + AHEAD_NEAR, last)], leaves[tree])
+            fetch_classes(forest.nodes, forest.rows, forest.stats, leaves[tree], OTHERS)
 
 
 @inlined_kernel
 def find(forest, i, rows, first, scratch):
     if rows.X.shape[0] > 1:
         find_leaves(forest.nodes, forest.details, forest.roots[i], rows.X, first, scratch.leaves, scratch.walking)
-        scratch.classes[0] = MANY if forest.budget[i].stats * forest.stats.strides[0] > LARGE else FEW
+        scratch.others[0] = OTHERS if forest.budget[i].stats * forest.stats.strides[0] > LARGE else 0
 
 
 @inlined_kernel
 def ask(forest, i, rows, b, scratch, work):
     leaves = scratch.leaves
     at, last = (b, rows.X.shape[0] - 1) if rows.X.shape[0] > 1 else (i, forest.roots.size - 1)
-    fetch_leaf(forest, leaves[min(at + AHEAD_FAR, last)], leaves[min(at + AHEAD_NEAR, last)], scratch.classes[0])
+    near = leaves[min(at + AHEAD_NEAR, last)]
+    fetch_leaf(forest, leaves[min(at + AHEAD_FAR, last)], near)
+    if scratch.others[0] > 0:
+        fetch_classes(forest.nodes, forest.rows, forest.stats, near, scratch.others[0])
     x = rows.X[b]
     leaf = route(forest, leaves[at], x)  # on from there, if a row before this one has split it
     n, majority, bayes = leaf_distribution(forest, i, leaf, x, rows.missing[b], work.labels, work.p)

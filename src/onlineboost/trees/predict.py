@@ -80,25 +80,35 @@ def find_in_trees(nodes, details, roots, x, first, stop, leaves, walking):
 
 
 @inlined_kernel
-def fetch_leaf(forest, far, near, classes):
-    """Ask for what two leaves to be visited soon will need: the first class of one, statistics of the other.
+def fetch_leaf(forest, far, near):
+    """Ask for what two leaves to be visited soon will need: the first class of one, the statistics of the other.
 
-    Leaves are visited in no order, and most are not in the cache. Waiting for them was a third of the time. `classes`
-    is the largest number of classes whose statistics are asked for.
+    Leaves are visited in no order, and most are not in the cache. Waiting for them was a third of the time.
     """
     if forest.nodes[far].feature < 0 and forest.nodes[far].first >= 0:
         prefetch(forest.rows, forest.nodes[far].first, 0)
     if forest.nodes[near].feature < 0:
         prefetch(forest.details, near, 8)
-        row = np.int64(forest.nodes[near].first)
-        while row >= 0 and classes > 0:
+        row = forest.nodes[near].first
+        if row >= 0:
             if forest.rows[row].stat >= 0:
                 for line in range(0, min(forest.stats.strides[0], 512), 64):
                     prefetch(forest.stats, forest.rows[row].stat, line)
-            row = np.int64(forest.rows[row].next)
-            classes -= 1
-        if row >= 0:
-            prefetch(forest.rows, int(row), 0)
+            if forest.rows[row].next >= 0:
+                prefetch(forest.rows, forest.rows[row].next, 0)
+
+
+@bare_kernel
+def fetch_classes(nodes, rows, stats, near, most):
+    """Ask for the statistics of the leaf's other classes, too, up to so many."""
+    if nodes[near].feature < 0 and nodes[near].first >= 0:
+        row = np.int64(rows[nodes[near].first].next)
+        while row >= 0 and most > 0:
+            if rows[row].stat >= 0:
+                for line in range(0, min(stats.strides[0], 512), 64):
+                    prefetch(stats, rows[row].stat, line)
+            row = np.int64(rows[row].next)
+            most -= 1
 
 
 @summing_kernel

@@ -100,7 +100,7 @@ def fetch_leaf(forest, far, near):
 
 @bare_kernel
 def fetch_classes(nodes, rows, stats, near, most):
-    """Ask for the statistics of the leaf's other classes, too, up to so many."""
+    """Ask for the statistics of the leaf's other classes, too, `most` of them at most."""
     if nodes[near].feature < 0 and nodes[near].first >= 0:
         row = np.int64(rows[nodes[near].first].next)
         while row >= 0 and most > 0:

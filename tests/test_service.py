@@ -378,6 +378,7 @@ def test_the_port_of_another_is_told(tmp_path):
         done = CliRunner().invoke(main, ["serve", str(tmp_path / "live"), "--port", port])
     assert done.exit_code == 2
     assert f"127.0.0.1:{port}: Address already in use. Name another --port" in " ".join(done.output.split())
+    assert not (tmp_path / "live").exists()
 
 
 def test_the_demonstration_sends_other_rows_after_a_restart(tmp_path):

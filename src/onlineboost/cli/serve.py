@@ -142,7 +142,7 @@ def serve(
     """
     _check_installed()
     from onlineboost.service.brokers import source
-    from onlineboost.service.server import Listen, run
+    from onlineboost.service.server import Listen, listening_at, run
     from onlineboost.service.service import Options, lock
     from onlineboost.service.sources import Demo, Source
 
@@ -155,7 +155,7 @@ def serve(
     if webhook is not None and not webhook.startswith(("http://", "https://")):
         raise click.BadParameter(f"{webhook!r} is not an address of the web", param_hint="--webhook")
     _log(json_logs)
-    socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()  # or an error
+    listening_at(host, port).close()  # before a folder is made
     _open(folder, model, learners, start_from, sets, key, most_keys)
     lock(folder).close()  # an error if another process serves it
     for shadow in shadows:

@@ -76,7 +76,7 @@ def print_metrics(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     names = [name for name in SHOWN if any(row.get(name) is not None for row in rows)]
     headings = ("model", *(SHOWN[name] for name in names))
     table = text_table(headings, left=("model",), title="over all examples", caption=WHAT, **COMPACT)
-    for column in table.columns:
+    for column in table.columns[1:]:
         column.no_wrap = True
     for row in rows:
         values = (row.get(name) for name in names)

@@ -115,7 +115,7 @@ def run(
     _check_certificate(listen)
     sys.setswitchinterval(SWITCH)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with closing(_listening(listen.host, listen.port)) as listening, Service(folder, options) as service:
+    with closing(listening_at(listen.host, listen.port)) as listening, Service(folder, options) as service:
         service.start()
         access = Access(listen.token, (*LOCAL, listen.host) if listen.token is None else (), listen.most_rate)
         app = Application(service, access, listen.most_body)
@@ -155,7 +155,8 @@ def _check_certificate(listen: Listen) -> None:
             ) from None
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening_at(host: str, port: int) -> socket.socket:
+    """A socket for requests; an error that names the place if it is taken."""
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from onlineboost.datasets.dataset import Dataset
 
 MAX_KEPT = 1 << 24  # bytes of a file that is read once, and kept; of a larger one the labels are read before the rows
-MOST_QUANTITIES = 20  # labels of a file that may be numbers with a fraction
+MOST_QUANTITIES = 90  # labels of a file that may be numbers with a fraction
 PACKED = 10  # times as large as its file are rows that are compressed, about
 HEAD = 1 << 20  # bytes at the beginning of a file by which it is known again
 
@@ -205,7 +205,8 @@ class Stream:
             which = "the last one" if self.labels is None else repr(self.labels)
             raise DataError(
                 f"{self.source}: the column of the labels, {which}, has {len(self.classes):,} different values such as "
-                f"{odd[0]!r}: numbers with a fraction are quantities, not labels. --target names another column"
+                f"{odd[0]!r}: numbers with a fraction are quantities, not labels. --target names another column; "
+                f"if they are names of classes, write them as text, such as v1.5"
             )
 
     def _read(self) -> Iterator[Block]:

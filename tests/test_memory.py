@@ -358,6 +358,18 @@ def test_a_limit_is_mentioned_once():
         pickle.loads(pickle.dumps(clf)).partial_fit(X[900:], y[900:])
 
 
+def test_trees_behind_a_panel_pay_for_no_wide_columns():
+    """The panel alone tells the values of a wide column apart: trees have no room for them, so none is reckoned."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(900) < 0.5, "a", "b")
+    most = {}
+    for n_values in (8, 600):
+        clf = OnlineBoostClassifier(5, memory_limit="64MB")
+        clf.partial_fit(pd.DataFrame({"x": rng.random(900), "shop": [f"s{i % n_values}" for i in range(900)]}), y)
+        most[n_values] = sum(int(forest.budget["most_stats"].sum()) for forest in forests(clf._model.chain))
+    assert most[600] > most[8]
+
+
 # ---------------------------------------------------------------------------------------------------------- tables
 
 

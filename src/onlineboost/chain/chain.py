@@ -332,12 +332,12 @@ class Chain:
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """There is room for these numbers of values of each nominal column, which appeared first in these rounds."""
-        for_trees = self._for_trees(sizes)
+        for_trees = self.for_trees(sizes)
         for stage in self.stages:
             stage.new_values(sizes if stage is self.panel else for_trees, births)
         self.place.changed("new_values", sizes, births)
 
-    def _for_trees(self, sizes: list[int]) -> list[int]:
+    def for_trees(self, sizes: list[int]) -> list[int]:
         """Trees that do without wide columns have no room for their values, but where they had it before."""
         forest = next((forest for segment in self.segments for forest in segment.learners.forests()), None)
         if self.end.trees_see_wide or forest is None:

@@ -78,7 +78,7 @@ class Shares:
 
     def __init__(self, chain: Chain, k: int, n_numeric: int, capacities: list[int], overhead: int) -> None:
         self.chain, self.k = chain, k
-        layout = nominal_layout(n_numeric, capacities)
+        layout = nominal_layout(n_numeric, chain.for_trees(capacities))
         self.width = int(layout[-1])
         segments = chain.end.segments_of(chain.segments, k)
         self.n_learners = sum(map(len, segments))

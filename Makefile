@@ -96,7 +96,7 @@ $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "onlineboost needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo 'Installing the package into $(VENV): about a minute ...'
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -e .
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 
+import numba
 import pytest
 from hypothesis import settings
 
@@ -15,6 +16,8 @@ from helpers import mixed_stream, number_stream
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+os.environ["NUMBA_NUM_THREADS"] = "1"  # several workers compile: none of them starts another process for it
+numba.config.reload_config()
 os.environ["ONLINEBOOST_OFFLINE"] = "1"  # no test depends on other hosts; test_fetch.py has a server of its own
 
 # A kernel's first call compiles it, so no deadline; the same examples on every run, so that a failure can be repeated.

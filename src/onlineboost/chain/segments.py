@@ -298,6 +298,11 @@ class PanelStage(Stage):
         asked = asked or Asked(new_panel_work(self.state, s.shape[1]), np.array([-1]), np.zeros(0))
         return hold(PanelPass(self.state, X, y, weight, s, *asked))
 
+    def rehearse(self, n_columns: int, k: int) -> None:
+        """Have the largest of all kernels compiled."""
+        handle = self._open(np.empty((0, n_columns)), np.empty((0, k)), *NO_LABELS, self._asked(k))
+        compiled(learn_rows, handle, 0), compiled(ask_rows, handle, 0)
+
     # -------------------------------------------------------------------------------------------------- single rows
 
     def learning_steps(self, row: Any, asked: Asked) -> tuple[Any, Any]:

@@ -11,6 +11,8 @@ from onlineboost.boosters.losses import Loss
 from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.chain import Chain
+from onlineboost.chain.model import Model
+from onlineboost.estimators.beside import compile_panel
 from onlineboost.estimators.booster import RestartingClassifier, boosted_chain, voices_of
 from onlineboost.estimators.settings import Scale, scales
 from onlineboost.trees.state import Columns
@@ -61,6 +63,10 @@ class OnlineBoostClassifier(RestartingClassifier):
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         booster = new_olm(Loss.LOGISTIC, Vote.TEMPERED, seed, scales(self.weight_scale, self.n_learners, seed))
         return self._watched(boosted_chain(self.learner, booster, columns, k, panel=True))
+
+    def _rehearse(self, model: Model) -> None:
+        compile_panel(model)
+        super()._rehearse(model)
 
     @property
     def edges_(self) -> np.ndarray:

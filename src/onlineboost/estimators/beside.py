@@ -1,0 +1,60 @@
+"""A second process that compiles half of the default model, where there is a second core.
+
+The panel's kernels take as long to compile as all others together. So this process begins with them. The other one
+compiles the rest, which is then found on disk. It is started once something has to be compiled, and never by a process
+of several that share the cores (joblib gives each of those its part of `NUMBA_NUM_THREADS`).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from onlineboost._compile.cache import USABLE, before_compiling
+from onlineboost._compile.numba_internals import config
+from onlineboost.chain import segments
+from onlineboost.chain.model import Model
+
+PROGRAM = "from onlineboost.estimators.beside import compile_the_rest; compile_the_rest()"
+LONGEST = 120.0  # seconds to wait for it
+
+
+def compile_panel(model: Model) -> None:
+    """Have the panel's kernels compiled, and all others meanwhile, if there is a second core."""
+    others: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        if USABLE and config.NUMBA_NUM_THREADS > 1 and multiprocessing.parent_process() is None and sys.executable:
+            quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+            alone = {**os.environ, "NUMBA_NUM_THREADS": "1"}
+            with suppress(OSError):  # nothing is lost but time
+                others.append(subprocess.Popen([sys.executable, "-P", "-c", PROGRAM], env=alone, **quiet))
+
+    before_compiling.append(start)
+    try:
+        model.chain.panel.rehearse(len(model.encoder.names), max(model.k, 2))
+        with suppress(subprocess.TimeoutExpired):
+            for other in others:
+                other.wait(LONGEST)
+    finally:
+        if start in before_compiling:  # nothing had to be compiled
+            before_compiling.remove(start)
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def compile_the_rest() -> None:
+    """Compile what the default model needs beside the panel's own kernels."""
+    from onlineboost.estimators.online_boost import OnlineBoostClassifier
+
+    segments.learn_rows = segments.ask_rows = segments.will_stay  # which is called in the same way, and is small
+    clf = OnlineBoostClassifier(2)
+    clf.partial_fit(np.eye(2), ["a", "b"])
+    clf.predict_proba(np.eye(2))

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import beginnings
 import bench_page
 import click
 import machine
@@ -46,6 +47,9 @@ MODELS = {
     "ours-olm:2": "AdaBoostOLM, n_jobs=2",
     "ours-plain:2": "AdaBoostOLM, restart='never', n_jobs=2",
     "ours-mbbm:2": "OnlineMBBM, n_jobs=2",
+    "ours-boost:2": "OnlineBoostClassifier, n_jobs=2",
+    "lightgbm-refitted": "LightGBM, refitted",
+    "catboost-refitted": "CatBoost, refitted",
     "vw-bbm": "VW boosting, BBM",
     "vw-ada": "VW boosting, adaptive",
     "capymoa-oza": "CapyMOA OzaBoost",
@@ -55,14 +59,19 @@ MODELS = {
     "river-bole": "river BOLE",
     "river-arf": "river ARF",
     "river-amf": "river AMF",
+    "onelearn-amf": "onelearn AMF",
 }
+WHOLE = ("ours", "lightgbm", "catboost")  # they learn all rows, however long it takes
 ENVIRONMENTS = {
     "ours": Path(sys.executable),
     "river": Path(sys.executable),
     "capymoa": Path(".bench/capymoa/bin/python"),
     "vw": Path(".bench/vw/bin/python"),
+    "onelearn": Path(".bench/onelearn/bin/python"),
+    "lightgbm": Path(".bench/batch/bin/python"),
+    "catboost": Path(".bench/batch/bin/python"),
 }
-IMPORTS = {"ours": "onlineboost", "river": "river", "capymoa": "capymoa", "vw": "vowpalwabbit"}
+IMPORTS = {name: name for name in ENVIRONMENTS} | {"ours": "onlineboost", "vw": "vowpalwabbit"}
 
 
 # ------------------------------------------------------------------------------------------------ one process
@@ -241,7 +250,7 @@ def compare(
             path = bench.save(stream, name)
             ours: dict[str, Any] | None = None
             for model in models:
-                limit = {} if model.startswith("ours") else {"seconds": seconds, "warm": warm}
+                limit = {} if model.startswith(WHOLE) else {"seconds": seconds, "warm": warm}
                 try:
                     result = bench.run(model, path, n, f"{name}: {MODELS[model]}", bench.learners, **limit)
                 except ChildError as error:
@@ -249,7 +258,7 @@ def compare(
                     continue
                 ours = result if model == OURS else ours
                 trained = bench.learners * (k if model.startswith("vw") and k > 2 else 1)
-                trained = OnlineBoostClassifier().n_learners if model == "ours-boost" else trained
+                trained = OnlineBoostClassifier().n_learners if model.startswith("ours-boost") else trained
                 row = figures(result, trained, ours if model != OURS else None)
                 table.append({"stream": name, "model": model, "label": MODELS[model], **row})
             bench.console.print(show_stream(described[-1], table))
@@ -318,6 +327,7 @@ def main(
             "streams": [],
             "systems": [],
             "scaling": [],
+            "beginnings": {},
         }
         if with_systems:
             results |= compare(bench, asked_streams, at_hand, rows, seconds, warm)
@@ -326,6 +336,10 @@ def main(
             asked_axes = [axis for axis in axes.split(",") if axis != "threads" or "ours-olm:2" in at_hand]
             results["scaling"] = scaling.measure(bench, quick, length, asked_axes)
             console.print(scaling.show(results["scaling"]))
+        if with_systems:
+            with bench.console.status("starts, files, single rows ..."):
+                results["beginnings"] = beginnings.measure({"LightGBM": environments["lightgbm"]}, quick)
+            console.print(*beginnings.show(results["beginnings"]))
         results["left_out"] = bench.left_out
     out.mkdir(parents=True, exist_ok=True)
     (out / "bench.json").write_text(json.dumps(results, indent=1) + "\n")

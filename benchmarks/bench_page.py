@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import beginnings
 import scaling
 from accuracy_cells import RESULTS, added_text, cells_of, read
 
@@ -21,7 +22,9 @@ HEADINGS = (
     "peak MB",
 )
 PACKAGES = {"ours": "onlineboost", "vw": "Vowpal Wabbit", "capymoa": "CapyMOA", "river": "river"}
+PACKAGES |= {"onelearn": "onelearn", "lightgbm": "LightGBM", "catboost": "CatBoost"}
 COLOURS = {"onlineboost": "#1f6feb", "Vowpal Wabbit": "#d29922", "CapyMOA": "#8250df", "river": "#57606a"}
+COLOURS |= {"onelearn": "#1a7f37", "LightGBM": "#cf222e", "CatBoost": "#bf3989"}
 BUSY = 0.9  # a single thread that had less of its core than this was disturbed
 AXES = {
     "learners": "number of learners N",
@@ -112,6 +115,9 @@ def page_text(results: dict[str, Any], with_pictures: bool = True) -> str:
             parts.append(picture("systems", "Speed and accuracy of every system on every stream"))
         if any(":" in row["model"] for row in results["systems"]):
             parts.append(threads_text(results))
+    if measured := results.get("beginnings"):
+        parts.append(f"{BEGINNINGS}\n\n{table_text(beginnings.HEADINGS, measured['starts'])}")
+        parts.append(f"{SINGLE_ROWS}\n\n{table_text(beginnings.ROW_HEADINGS, measured['rows'])}")
     if results["scaling"]:
         parts.append(scaling_text(results))
         if with_pictures:
@@ -218,6 +224,16 @@ make bench-guard    # is ours slower than it was?
 ```
 
 Accuracy on whole streams, beside more systems and the simplest guesses: [accuracy.md](accuracy.md)."""
+
+BEGINNINGS = """## From nothing
+
+Seconds of CPU and of wall for a new process that imports a package, or makes a model, has it learn two rows and predict
+them. *Machine code at hand*: kept on disk by an earlier process, or part of the wheel. *Everything compiled*: the first
+time on a machine, from source; the default model is compiled by two processes where there are two cores."""
+
+SINGLE_ROWS = """## One row at a time
+
+Medians of `predict_one` and then `learn_one` with a mapping of 10 columns, 5 classes, after 2,000 rows."""
 
 GUARD = """## The guard
 

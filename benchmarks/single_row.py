@@ -112,13 +112,17 @@ def one_by_one(model: Any, rows: list[Any], labels: list[Any]) -> np.ndarray:
     return times / 1e3
 
 
+def stream(rows: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Normal numbers in 10 columns, and which of 5 noisy sums of them is the largest."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, 10))
+    y = (X @ rng.normal(size=(10, 5)) + rng.normal(size=(rows, 5))).argmax(axis=1)
+    return pd.DataFrame(X, columns=[f"x{c}" for c in range(10)]), y
+
+
 def measure_flagship(after: int, timed: int, river: bool, console: Console) -> None:
     """The table of --flagship."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(after + timed, 10))
-    y = (X @ rng.normal(size=(10, 5)) + rng.normal(size=(len(X), 5))).argmax(axis=1)
-    names = [f"x{c}" for c in range(10)]
-    block = pd.DataFrame(X, columns=names)
+    block, y = stream(after + timed)
     rows, labels = block[after:].to_dict("records"), y[after:].tolist()
     table = Table(f"after {after:,} rows (us)", "predict", "learn", "both", "p99", "mean", "in a block", "limit")
     for name, model in flagships().items():

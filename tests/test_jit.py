@@ -63,7 +63,9 @@ print(sorted({each.data["dispatcher"].py_func.__name__ for _, each in compiled.b
 # What kernels a stream of numbers still needs after its first rows, when trees have started again.
 LATE = """
 import gc
+import tempfile
 import numpy as np
+import onlineboost
 from numba.core.dispatcher import Dispatcher
 from onlineboost import lookup
 
@@ -81,6 +83,10 @@ before = loaded()
 for start in range(5, 2_000, 95):
     clf.partial_fit(X[start : start + 95], y[start : start + 95])
 assert clf.ages_.min() < 2_000
+with tempfile.TemporaryDirectory() as folder:
+    clf.save(folder + "/model")
+    clf = onlineboost.load(folder + "/model")
+clf.predict(X), clf.predict_one(X[0].tolist()), clf.learn_one(X[0].tolist(), 1)
 print(sorted({name for name, _ in loaded() - before}))
 """
 
@@ -172,7 +178,7 @@ def test_in_a_second_process_nothing_is_compiled():
 
 
 @pytest.mark.parametrize("name", ["adaboost-olm", "online-boost"])
-def test_no_kernel_is_met_for_the_first_time_when_trees_start_again(name):
+def test_no_kernel_is_met_for_the_first_time_when_trees_start_again_or_a_file_is_read(name):
     assert run_script(LATE.replace("NAME", name), NUMBA_DISABLE_JIT="0").strip() == "[]"
 
 

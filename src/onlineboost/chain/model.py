@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from onlineboost._compile.cache import before_compiling
 from onlineboost._compile.jit import announce_compilation, entry_kernel
 from onlineboost._compile.numba_internals import NumbaError
 from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
@@ -274,6 +275,8 @@ def compiled_by(rehearse: Callable[[Model], None], model: Model, kind: type) -> 
         rehearse(model)
     except NumbaError as error:
         raise TypeError(uncompiled(model.chain, error)) from error
+    finally:
+        before_compiling.clear()  # what is compiled later, by a rare setting, takes a moment
     _COMPILED.add(kind)
     model.compiled = True
 

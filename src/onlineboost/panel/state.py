@@ -287,7 +287,8 @@ def read(kind: Any, given: dict[str, Any]) -> Any:
     sizes = all_sizes(PARTS[kind], sizes)
     state = made(kind, sizes, {**given, "dense.n_numbers": min(n_numeric, WIDE)})
     for i, member in enumerate(PARTS[kind].members):
-        if member.field.since > 1 and all(given[leaf.name] is None for leaf in _saved(kind, f"members.{member.name}.")):
+        saved = _saved(kind, f"members.{member.name}.")
+        if saved and member.field.since > 1 and all(given[leaf.name] is None for leaf in saved):
             start_member(state.members[i], state.shared, columns)
     check(state, {**sizes, "rows": min(rows, NUMBERS_OF_ROWS)}, "panel.")
     check_links(state)

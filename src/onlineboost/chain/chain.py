@@ -273,12 +273,12 @@ class Chain:
             self.heard.append(p)
 
     def rehearse(self, n_columns: int, k: int, combiner: Combiner) -> None:
-        """Have all kernels compiled, those for single rows too, by blocks of no rows, which change nothing."""
+        """Have all kernels compiled, those for single rows too, by a block of no rows, which changes nothing."""
         block = self.enter(np.empty((0, n_columns)), *NO_LABELS, k, combiner)
         for _, step in self.steps():
             step(block)
         self.leave(block, np.empty(0, np.int64))
-        self.predict(np.empty((0, n_columns)), k, combiner)
+        self.as_told(np.empty((0, n_columns))), self.end.walk(combiner, self.t + 1)
         single.rehearse(self, n_columns, k)
         if self.watch is not None:
             restarts.rehearse(self.segments)

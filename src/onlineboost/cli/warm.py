@@ -14,12 +14,11 @@ from onlineboost import lookup
 from onlineboost.cli.main import err
 
 ROWS = 200
+MODELS = (*lookup.names(), "multi-label")
 
 
 @click.command()
-@click.option(
-    "--model", "models", multiple=True, type=click.Choice(lookup.names()), help="Only this one; may be repeated."
-)
+@click.option("--model", "models", multiple=True, type=click.Choice(MODELS), help="Only this one; may be repeated.")
 def warm(models: tuple[str, ...]) -> None:
     """Compile the inner loops of all models now, so that nobody waits for them later.
 
@@ -34,7 +33,7 @@ def warm(models: tuple[str, ...]) -> None:
 
     if not USABLE:
         raise click.ClickException(f"machine code cannot be kept: {WHY_NOT}")
-    models = models or lookup.names()
+    models = models or MODELS
     rehearse(rare=True)
     for i, name in enumerate(models, 1):
         before, start = kept(), time.perf_counter()
@@ -48,15 +47,14 @@ def warm(models: tuple[str, ...]) -> None:
 def variants(name: str) -> Iterator[Any]:
     """The estimator with the settings that have kernels of their own and are not rare."""
     yield lookup.make(name, n_learners=2)
-    own = lookup.settings_of(name)
-    if "restart" in own:
+    if "restart" in lookup.settings_of(name):
         yield lookup.make(name, n_learners=2, restart="always", n_jobs=2)
-    if "calibrate" in own:
-        yield lookup.make(name, n_learners=2, calibrate=True, class_weight="balanced", memory_limit=10**9)
+    costs = {"class_weight": "balanced", "cost_matrix": {0: {1: 2.0}}}
+    yield lookup.make(name, n_learners=2, calibrate=True, sets=True, memory_limit=10**9, **costs)
 
 
 def use(clf: Any) -> None:
-    """Learn and predict in all ways: blocks, single rows, labels that come later, threads, copies and files."""
+    """Learn, predict and explain in all ways: blocks, single rows, labels that come later, threads, copies, files."""
     import numpy as np
 
     import onlineboost
@@ -66,12 +64,18 @@ def use(clf: Any) -> None:
     X = [[a, b if i % 7 else None, f"word {w}"] for i, ((a, b), w) in enumerate(zip(numbers, words, strict=True))]
     y = (numbers[:, 0] > 0.0) + (words > 2).astype(int)
     half, row = ROWS // 2, X[0]
+    if isinstance(clf, onlineboost.MultiLabelBoost):
+        clf.partial_fit(X, np.eye(3, dtype=int)[y]), clf.predict(X), clf.learn_one(row, {0}), clf.predict_one(row)
+        return
     clf.partial_fit(X[:half], y[:half], classes=[0, 1, 2])
     clf.partial_fit(X[half:], y[half:], sample_weight=rng.uniform(0.5, 2.0, ROWS - half))
     clf.predict(X), clf.predict_proba(X), clf.test_then_train(X, y), clf.test_then_train(X, y, proba=True)
     clf.predict_one(row), clf.predict_proba_one(row), clf.learn_one(row, y[0])
     ticket = clf.predict_pending(row).ticket
-    clf.learn_pending(ticket, y[0])
+    clf.learn_pending(ticket, y[0]), clf.explain(row)
+    clf.learn_one(row, action=clf.act_one(row).action, correct=True)
+    if clf.sets:
+        clf.predict_set(X)
     with tempfile.TemporaryDirectory() as folder:
         clf.save(Path(folder) / "model.olb")
         onlineboost.load(Path(folder) / "model.olb").learn_one(row, y[0])

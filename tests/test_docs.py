@@ -213,10 +213,16 @@ def test_the_picture_and_the_table_show_every_package():
 NOT_ENGLISH = r"of another make|\banew\b|\bso many\b|\bis no model that\b|\bof no good\b"
 
 
+NOT_PLAIN = r"\bmere\b|\bat hand\b|\bin the place of\b|\bof (?:no )?use\b|^\| (?:So|Nor) (?:do|does|is|are)\b"
+
+
 @every_page
 def test_pages_use_the_words_of_the_field(page):
-    """Not translated idioms: write "again", "of other libraries", the number itself, what a thing is."""
-    assert not re.findall(rf"(?i)[^\n]*(?:{NOT_ENGLISH})[^\n]*", page.read_text(encoding="utf-8"))
+    """Not translated idioms: write "again", "of other libraries", the number itself, what a thing is.
+
+    Nor rows of a table that only the row before explains.
+    """
+    assert not re.findall(rf"(?im)[^\n]*(?:{NOT_ENGLISH}|{NOT_PLAIN})[^\n]*", page.read_text(encoding="utf-8"))
 
 
 def test_words_are_spelt_right():

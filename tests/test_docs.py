@@ -225,6 +225,16 @@ def test_pages_use_the_words_of_the_field(page):
     assert not re.findall(rf"(?im)[^\n]*(?:{NOT_ENGLISH}|{NOT_PLAIN})[^\n]*", page.read_text(encoding="utf-8"))
 
 
+@every_page
+def test_no_line_of_a_paragraph_looks_like_a_list(page):
+    """A formula that was wrapped before its minus, or a sentence before a number at its end."""
+    item = r" {0,3}(?:[-+*]|\d+[.)]) "
+    for paragraph in re.split(r"\n\s*\n", prose(page)):
+        first, *others = paragraph.strip("\n").split("\n")
+        if not re.match(rf"{item}| {{4}}|\||#", first) and not first.endswith(":"):
+            assert not [line for line in others if re.match(item, line)], paragraph
+
+
 def test_words_are_spelt_right():
     pytest.importorskip("codespell_lib", reason="codespell is not installed: pip install -e '.[dev]'")
     done = subprocess.run([sys.executable, "-m", "codespell_lib"], cwd=ROOT, capture_output=True, text=True)

@@ -60,7 +60,7 @@ OPTIONS = (  # that both commands have
         help="When the worst trees restart: while the stream changes, always or never.",
     ),
     click.option(
-        "--alpha-steps", type=click.Choice(ALPHA_STEPS), help="Step-size schedule of the weights of the votes (alpha)."
+        "--alpha-steps", type=click.Choice(ALPHA_STEPS), help="Learning-rate schedule of alpha, the weight of a vote."
     ),
     click.option("--gamma", help="Edge over guessing that learners are assumed to have: a number, auto or adaptive."),
     click.option("--class-weight", help="Weights of the classes: balanced, or LABEL=WEIGHT,LABEL=WEIGHT."),

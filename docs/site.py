@@ -87,6 +87,12 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     return moved(markdown, page.file.src_uri)
 
 
+def on_page_content(html: str, **_: object) -> str:
+    """A figure stays on one line with its error, and so does a short name or option."""
+    html = re.sub(r"(\d) ± (\.?\d)", "\\1&nbsp;±&nbsp;\\2", html)
+    return re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="short">\1</code>', html)
+
+
 def on_post_page(output: str, *, page: Page, **_: object) -> str:
     return output.replace(SHIM, posixpath.relpath("pictures/iframe-worker.js", posixpath.dirname(page.url) or "."))
 

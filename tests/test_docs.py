@@ -213,10 +213,26 @@ def test_the_picture_and_the_table_show_every_package():
 NOT_ENGLISH = r"of another make|\banew\b|\bso many\b|\bis no model that\b|\bof no good\b"
 
 
+NOT_PLAIN = r"\bmere\b|\bat hand\b|\bin the place of\b|\bof (?:no )?use\b|^\| (?:So|Nor) (?:do|does|is|are)\b"
+
+
 @every_page
 def test_pages_use_the_words_of_the_field(page):
-    """Not translated idioms: write "again", "of other libraries", the number itself, what a thing is."""
-    assert not re.findall(rf"(?i)[^\n]*(?:{NOT_ENGLISH})[^\n]*", page.read_text(encoding="utf-8"))
+    """Not translated idioms: write "again", "of other libraries", the number itself, what a thing is.
+
+    Nor rows of a table that only the row before explains.
+    """
+    assert not re.findall(rf"(?im)[^\n]*(?:{NOT_ENGLISH}|{NOT_PLAIN})[^\n]*", page.read_text(encoding="utf-8"))
+
+
+@every_page
+def test_no_line_of_a_paragraph_looks_like_a_list(page):
+    """A formula that was wrapped before its minus, or a sentence before a number at its end."""
+    item = r" {0,3}(?:[-+*]|\d+[.)]) "
+    for paragraph in re.split(r"\n\s*\n", prose(page)):
+        first, *others = paragraph.strip("\n").split("\n")
+        if not re.match(rf"{item}| {{4}}|\||#", first) and not first.endswith(":"):
+            assert not [line for line in others if re.match(item, line)], paragraph
 
 
 def test_words_are_spelt_right():

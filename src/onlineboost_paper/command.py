@@ -46,7 +46,7 @@ QUICK_WITHOUT = ("movement",)
     "--orders",
     default="27",
     show_default=True,
-    help="Orders of the rows. At most 9 for movement and 1 for isolet, as in the paper, unless said: 27,movement=3.",
+    help="Orders of the rows; as in the paper, at most 9 for movement and 1 for isolet, unless given: 27,movement=3.",
 )
 @click.option("--learners", default=100, show_default=True, type=click.IntRange(1), help="Weak learners, N.")
 @click.option("--limit", type=click.IntRange(2), help="Stop every run after this number of examples.")
@@ -55,7 +55,7 @@ QUICK_WITHOUT = ("movement",)
 @click.option("--out", default="reproduction", show_default=True, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--quick", is_flag=True, help=f"{QUICK_ORDERS} orders, without {', '.join(QUICK_WITHOUT)}.")
 @click.option(
-    "--report-only", is_flag=True, help="Run nothing: tables and report of the cells that OUT has, of whatever version."
+    "--report-only", is_flag=True, help="Run nothing; write tables and report from the runs in OUT, of any version."
 )
 def reproduce(
     datasets: str,
@@ -71,7 +71,7 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments and put our tables beside its own.
 
-    Every finished run is kept in OUT: stop whenever you like, and the same command goes on where it was. Writes
+    Every finished run is kept in OUT; after an interruption, the same command continues. Writes
     OUT/results.csv, OUT/results.json and OUT/report.html, a page that needs no network.
 
     \b

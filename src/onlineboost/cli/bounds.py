@@ -23,14 +23,12 @@ PLAIN = str.maketrans("·○●┄┤│└─", ".ox-+|+-")  # for terminals wi
 @click.option(
     "--gamma", required=True, type=float, callback=finite, help="Edge of the learners over random guessing, in (0, 1)."
 )
-@click.option(
-    "--error", required=True, type=float, callback=finite, help="Share of mistakes to get down to, in (0, 1)."
-)
+@click.option("--error", required=True, type=float, callback=finite, help="Error rate to reach, in (0, 1).")
 @click.option(
     "--excess",
     type=click.FloatRange(0.0),
     callback=finite,
-    help="S of the learners [default: of random votes with twice the edge].",
+    help="Excess loss S of the learners [default: that of random votes with twice the edge].",
 )
 @click.option("--delta", default=0.05, show_default=True, callback=finite, help="Probability that the bounds fail.")
 @click.option("--out", help="Draw the curve to OUT.png and OUT.html instead of in characters.")
@@ -195,7 +193,9 @@ def curves(classes: int, gamma: float, most: int, points: int) -> list[dict[str,
 
 @click.command()
 @click.option("--learners", default=20, show_default=True, type=click.IntRange(1), help="N, the number of votes.")
-@click.option("--gamma", "gammas", default="0.01,0.1", show_default=True, help="Edges, comma-separated: a panel each.")
+@click.option(
+    "--gamma", "gammas", default="0.01,0.1", show_default=True, help="Comma-separated edges, a chart for each."
+)
 @click.option("--most-classes", default=100, show_default=True, type=click.IntRange(3), help="Draw k from 2 to this.")
 @click.option("--out", default="potential", show_default=True, help="Write OUT.png and OUT.html.")
 def potential(learners: int, gammas: str, most_classes: int, out: str) -> None:

@@ -62,7 +62,7 @@ COMMANDS = {
     "predict": (".saved_model", "Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL."),
     "replay": (
         ".serve",
-        "Learn the events of FOLDER again, in the same order, and tell how well each was predicted before.",
+        "Learn the events of FOLDER again, in the same order, and report how well they were predicted.",
     ),
     "reproduce": ("onlineboost_paper.command", "Run the paper's experiments and put our tables beside its own."),
     "run": (
@@ -71,12 +71,12 @@ COMMANDS = {
     ),
     "serve": (
         ".serve",
-        "Serve the model in FOLDER: predict, learn each event once and for good, and show how it goes.",
+        "Serve the model in FOLDER over HTTP: predict, learn each event exactly once, show metrics.",
     ),
     "show": (".saved_model", "Describe a saved MODEL: its kind, settings, columns, classes and size."),
     "top": (".serve", "Watch a live service in the terminal."),
     "tune": (".run", "Tune a model's settings on SOURCE by successive halving."),
-    "warm": (".warm", "Compile the inner loops of all models now, so that nobody waits for them later."),
+    "warm": (".warm", "Compile the inner loops of all models now, so that no later run has to."),
 }
 
 
@@ -276,7 +276,7 @@ def ray_option(what: str) -> Callable[[Any], Any]:
         flag_value=LOCAL,
         metavar="[ADDRESS]",
         callback=_check_ray,
-        help=f"{what}; without ADDRESS, on one that is started here.",
+        help=f"{what}; without ADDRESS, start one on this machine.",
     )
 
 

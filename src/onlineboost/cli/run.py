@@ -49,16 +49,18 @@ OPTIONS = (  # that both commands have
     click.option("--loss", type=click.Choice(POTENTIAL_LOSSES), help="The loss that boosting minimises."),
     click.option("--combiner", type=click.Choice(COMBINERS), help="Which expert to follow."),
     click.option(
-        "--vote", type=click.Choice(VOTES), help="What a learner votes for: least cost, or the likeliest label."
+        "--vote",
+        type=click.Choice(VOTES),
+        help="What a learner votes for: the label of least cost, the likeliest label, or in between.",
     ),
     click.option("--weight-scale", help="Factor of the learners' weights: a number, LOW,HIGH or rising."),
     click.option(
         "--restart",
         type=click.Choice(RESTARTS),
-        help="When the worst trees start again: while the stream changes, always or never.",
+        help="When the worst trees restart: while the stream changes, always or never.",
     ),
     click.option(
-        "--alpha-steps", type=click.Choice(ALPHA_STEPS), help="Step-size schedule of the weights of the votes (alpha)."
+        "--alpha-steps", type=click.Choice(ALPHA_STEPS), help="Learning-rate schedule of alpha, the weight of a vote."
     ),
     click.option("--gamma", help="Edge over guessing that learners are assumed to have: a number, auto or adaptive."),
     click.option("--class-weight", help="Weights of the classes: balanced, or LABEL=WEIGHT,LABEL=WEIGHT."),
@@ -81,18 +83,19 @@ OPTIONS = (  # that both commands have
         "--feedback",
         type=click.Choice(("label", "bandit", "unbiased-bandit")),
         default="label",
-        help="bandit: the model learns only whether its action was right; unbiased-bandit: and how likely it was.",
+        help="bandit: the model learns only whether its action was right; unbiased-bandit: the same, with the "
+        "action's probability.",
     ),
     click.option("--exploration", default="auto", help="Share of actions drawn at random, with --feedback bandit."),
     click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
     click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),
     click.option("--drop", multiple=True, help="A column of a file to leave out; can be repeated."),
-    click.option("--panel", is_flag=True, default=None, help="Put a panel of unlike learners ahead of the chain."),
+    click.option("--panel", is_flag=True, default=None, help="Put a panel of other learners ahead of the trees."),
     click.option("--calibrate", is_flag=True, default=None, help="Calibrate the probabilities as it learns."),
     click.option(
         "--sets",
         type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-        help="Measure prediction sets of this coverage: .9 is to cover nine rows of ten.",
+        help="Measure prediction sets of this coverage, such as .9.",
     ),
     click.option("--per-class", is_flag=True, help="Print precision, recall and F1 of every class, too."),
     click.option("--no-proba", is_flag=True, help="Leave out log loss, Brier score and calibration: up to 5 % faster."),
@@ -116,7 +119,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--checkpoint", type=click.Path(path_type=Path, file_okay=False), help="Folder for checkpoints of this run alone."
 )
 @click.option("--every", default="10000", show_default=True, help="Rows between checkpoints, or time: 30s, 5m, 1h.")
-@click.option("--resume", is_flag=True, help="Go on with the run whose checkpoints are in the folder.")
+@click.option("--resume", is_flag=True, help="Continue the run whose checkpoints are in the folder.")
 @ray_option("Learn on this Ray cluster, with the same result")
 @click.option("--segments", type=click.IntRange(1), default=2, show_default=True, help="Processes on the cluster.")
 @click.option("--verbose", is_flag=True, help="Print bounds that exceed the number of examples, too.")
@@ -153,7 +156,7 @@ def run(model: str, **options: Any) -> None:
 def compare(models: str, others: tuple[str, ...], **options: Any) -> None:
     """Test-then-train several models on the same SOURCE, in the same order.
 
-    With OTHERS, on each of them too; then the models are ranked over all.
+    With OTHERS, on each of them too; the models are then ranked over all.
 
     \b
     onlineboost compare car
@@ -279,9 +282,11 @@ def _by_label(given: Mapping[str, Any], classes: Iterable[Hashable], option: str
 @click.option("--target", help="Column with the labels [default: the last one].")
 @click.option("--model", default="online-boost", show_default=True, type=click.Choice(lookup.names()))
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE,VALUE", help="Values of a setting; can be repeated.")
-@click.option("--score", default="log_loss", show_default=True, help="What is compared: accuracy, kappa, macro_f1, ...")
+@click.option(
+    "--score", default="log_loss", show_default=True, help="Metric to compare: accuracy, kappa, macro_f1, ..."
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the models, and of the shuffling of a data set.")
-@click.option("--limit", type=click.IntRange(1), help="Only the first examples, this many.")
+@click.option("--limit", type=click.IntRange(1), help="Use only this number of examples, the first ones.")
 @ray_option("Run the models on this Ray cluster, with the same result")
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Save the chosen model to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -21,15 +21,15 @@ MODEL = click.argument("model", type=click.Path(path_type=Path, exists=True, dir
 @click.argument("source")
 @click.option("--proba", is_flag=True, help="Print the probability of every class, too.")
 @click.option("--keep", multiple=True, help="A column of SOURCE to copy to the output, such as a key; can be repeated.")
-@click.option("--target", help="Column of SOURCE with the labels: tells how many predictions are right.")
-@click.option("--why", is_flag=True, help="Name the columns that speak most for the label, and those against it.")
-@click.option("--label", help="With --why: what speaks for this label, not for the one predicted.")
+@click.option("--target", help="Column of SOURCE with the labels, to report how many predictions are right.")
+@click.option("--why", is_flag=True, help="Name the columns that contribute most for and against the label.")
+@click.option("--label", help="With --why: explain this label instead of the predicted one.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this CSV file.")
 def predict(model: Path, source: str, out: Path | None, **options: Any) -> None:
     """Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL.
 
-    Columns are found by their names, and others are left out: the label may be there or not. The output has the number
-    of each row, from 1 on, and its prediction.
+    Columns are matched by name; further ones, such as the label, are ignored. The output has the number of each
+    row, from 1 on, and its prediction.
 
     \b
     onlineboost predict model.olb events.csv --proba --out predictions.csv

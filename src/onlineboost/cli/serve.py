@@ -42,21 +42,21 @@ def _check_installed() -> None:
     type=FILE,
     help="A saved model that a new FOLDER begins with.",
 )
-@click.option("--sets", is_flag=True, help="A new FOLDER's model can tell prediction sets (see docs/sets.md).")
-@click.option("--key", metavar="COLUMN", help="A new FOLDER has a model for each value of this column, too.")
+@click.option("--sets", is_flag=True, help="Let a new FOLDER's model return prediction sets (docs/sets.md).")
+@click.option("--key", metavar="COLUMN", help="Also keep a model for each value of this column (new FOLDER only).")
 @click.option(
     "--most-keys",
     default=100,
     show_default=True,
     type=click.IntRange(1),
-    help="Values of the --key column with a model, at most; all models together have 1 GB.",
+    help="Largest number of models for --key; together they take at most 1 GB.",
 )
 @click.option(
     "--shadow",
     "shadows",
     multiple=True,
     metavar="MODEL[:LEARNERS]",
-    help="A model that learns beside the one that answers, to compare; can be repeated.",
+    help="A challenger: a model that learns but does not answer; can be repeated.",
 )
 @click.option(
     "--source",
@@ -66,15 +66,17 @@ def _check_installed() -> None:
     "nats://SERVER:PORT/SUBJECT; can be repeated.",
 )
 @click.option("--target", default="label", show_default=True, help="Column of a .csv --source with the labels.")
-@click.option("--demo", is_flag=True, help="Stream a made-up data set, which changes now and then, into it.")
+@click.option("--demo", is_flag=True, help="Send it a generated stream that changes now and then.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
-@click.option("--token", envvar="ONLINEBOOST_TOKEN", help="What clients have to send; or set ONLINEBOOST_TOKEN.")
-@click.option("--tls-certificate", type=FILE, help="PEM file of a certificate: HTTPS. With its --tls-key.")
-@click.option("--tls-key", type=FILE, help="PEM file of the key of the certificate.")
-@click.option("--most-rate", type=click.FloatRange(0, min_open=True), help="Requests a second of one address, at most.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0: any free one.")
+@click.option("--token", envvar="ONLINEBOOST_TOKEN", help="Token that clients must send; or set ONLINEBOOST_TOKEN.")
+@click.option("--tls-certificate", type=FILE, help="PEM certificate, for HTTPS; needs --tls-key.")
+@click.option("--tls-key", type=FILE, help="PEM key of the certificate.")
 @click.option(
-    "--webhook", metavar="URL", help="Is sent JSON when accuracy falls, the stream changes, or something is wrong."
+    "--most-rate", type=click.FloatRange(0, min_open=True), help="Most requests per second from one client address."
+)
+@click.option(
+    "--webhook", metavar="URL", help="Post JSON here when accuracy falls, the stream changes, or something is wrong."
 )
 @click.option("--json-logs", is_flag=True, help="Log lines of JSON, on stderr.")
 @click.option(
@@ -82,22 +84,22 @@ def _check_installed() -> None:
     default=0.0,
     show_default=True,
     type=click.FloatRange(0, 1, max_open=True),
-    help="Share of the events whose labels are asked for: those that help most.",
+    help="Share of the events to ask labels for (active learning).",
 )
-@click.option("--most-body", default=16, show_default=True, type=click.IntRange(1), help="MB of a request, at most.")
+@click.option("--most-body", default=16, show_default=True, type=click.IntRange(1), help="Largest request, in MB.")
 @click.option(
     "--most-waiting",
     default=10_000_000,
     show_default=True,
     type=click.IntRange(1),
-    help="Events that wait for labels, at most; then the oldest go.",
+    help="Most events that wait for labels; beyond, the oldest are dropped.",
 )
 @click.option(
     "--behind",
     default=10_000,
     show_default=True,
     type=click.IntRange(1),
-    help="Examples that the model may be behind; those that come then have to wait.",
+    help="Most examples that the model may be behind; further ones wait.",
 )
 @click.option(
     "--keep",
@@ -132,9 +134,9 @@ def serve(
     behind: int,
     keep: float,
 ) -> None:
-    """Serve the model in FOLDER: predict, learn each event once and for good, and show how it goes.
+    """Serve the model in FOLDER over HTTP: predict, learn each event exactly once, show metrics.
 
-    A FOLDER that is not there is made, with a new model. docs/live.md tells the rest.
+    A FOLDER that does not exist is made, with a new model. More: docs/live.md.
 
     \b
     onlineboost serve live
@@ -239,16 +241,16 @@ def _open(
 
 @click.command()
 @FOLDER
-@click.option("--name", default="main", show_default=True, help="Which of the models of FOLDER to begin with.")
-@click.option("--model", type=click.Choice(lookup.names()), help="Another model instead, new.")
+@click.option("--name", default="main", show_default=True, help="Model of FOLDER to start from.")
+@click.option("--model", type=click.Choice(lookup.names()), help="A new model of this kind instead.")
 @click.option("--learners", type=click.IntRange(1), help="Its number of weak learners.")
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Save the model to this file at the end.")
-@click.option("--check", is_flag=True, help="Compare with the snapshot in FOLDER, up to its place, bit for bit.")
+@click.option("--check", is_flag=True, help="Compare the result with the snapshot in FOLDER, bit for bit.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def replay(
     folder: Path, name: str, model: str | None, learners: int | None, save: Path | None, check: bool, as_json: bool
 ) -> None:
-    """Learn the events of FOLDER again, in the same order, and tell how well each was predicted before.
+    """Learn the events of FOLDER again, in the same order, and report how well they were predicted.
 
     Without --model the result is the model that is served, bit for bit. FOLDER may be served meanwhile.
 
@@ -279,8 +281,8 @@ def replay(
 
 @click.command()
 @click.argument("url", default="http://127.0.0.1:8000")
-@click.option("--token", envvar="ONLINEBOOST_TOKEN", help="Of the service; or set ONLINEBOOST_TOKEN.")
-@click.option("--once", is_flag=True, help="Print it once, and end.")
+@click.option("--token", envvar="ONLINEBOOST_TOKEN", help="Token of the service; or set ONLINEBOOST_TOKEN.")
+@click.option("--once", is_flag=True, help="Print once and exit.")
 def top(url: str, token: str | None, once: bool) -> None:
     """Watch a live service in the terminal.
 

@@ -29,7 +29,7 @@ HEAD = 1 << 20  # bytes at the beginning of a file by which it is known again
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--fetch", is_flag=True, help="Download NAME from its public home, now and not when it is first run.")
+@click.option("--fetch", is_flag=True, help="Download NAME now, not when it is first used.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write NAME to this file, as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def datasets(name: str | None, fetch: bool, out: Path | None, as_json: bool) -> None:

@@ -20,10 +20,10 @@ MODELS = (*lookup.names(), "multi-label")
 @click.command()
 @click.option("--model", "models", multiple=True, type=click.Choice(MODELS), help="Only this one; may be repeated.")
 def warm(models: tuple[str, ...]) -> None:
-    """Compile the inner loops of all models now, so that nobody waits for them later.
+    """Compile the inner loops of all models now, so that no later run has to.
 
-    When an image or a machine is set up: everything that a model does with its usual settings is done once, with a few
-    rows. What is compiled already takes a second.
+    For setting up an image or a machine. Every model runs once, with its usual settings, on a few rows; what is
+    compiled already is skipped.
     """
     from onlineboost._compile.cache import CACHE_DIR, USABLE, WHY_NOT
     from onlineboost.trees.compact import rehearse

@@ -19,6 +19,7 @@ from onlineboost.chain.memory_budget import reached
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of
 from onlineboost.cluster.remote import Remote
+from onlineboost.estimators.learning import tell_learned
 from onlineboost.estimators.memory import remark_limit
 from onlineboost.estimators.settings import count
 
@@ -191,7 +192,7 @@ class Cluster:
             whole = model.chain.place.whole(model.chain)
             if model.limit is not None and not model.warned and reached(whole):
                 remark_limit(model)
-            self._front._tell_learned(0)
+            tell_learned(self._front, 0)
         clf._model = replace(model, chain=whole, compiled=False, ready=())
         return deepcopy(clf)
 

@@ -357,7 +357,7 @@ def tell_learned(clf: Any, n_rows: int) -> None:
 
 
 def _too_much(clf: Any, model: Model) -> Remarks:
-    """Where there are so many learners, classes or columns that it is slow, or does without something."""
+    """What there is to say of many learners, classes or columns: it is slow, or goes without something."""
     name, learners, k, columns = type(clf).__name__, getattr(clf, "n_learners", 1), model.k, len(model.encoder.names)
     found: Remarks = {}
     if learners * k * (k + columns) > SLOW:

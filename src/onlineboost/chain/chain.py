@@ -338,11 +338,15 @@ class Chain:
         self.place.changed("new_values", sizes, births)
 
     def for_trees(self, sizes: list[int]) -> list[int]:
-        """Trees that do without wide columns have no room for their values, but where they had it before."""
+        """Trees that do without wide columns have no room for their values, but where they had it before.
+
+        The last of the columns may be to come: trees have no room for these yet.
+        """
         forest = next((forest for segment in self.segments for forest in segment.learners.forests()), None)
         if self.end.trees_see_wide or forest is None:
             return sizes
         had = np.diff(forest.offset) - 1
+        had = np.pad(had, (0, len(sizes) - len(had)))
         return [0 if size > AT_ONCE >= own else size for size, own in zip(sizes, had, strict=True)]
 
     def allot(self, share: float, width: int) -> None:

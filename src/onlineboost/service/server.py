@@ -150,8 +150,8 @@ def _check_certificate(listen: Listen) -> None:
             ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(listen.tls_certificate, listen.tls_key)
         except OSError as error:
             raise DataError(
-                f"{listen.tls_certificate} with {listen.tls_key} cannot be used for TLS: {error}. Name two files in the "
-                f"format PEM, a certificate and its key"
+                f"{listen.tls_certificate} with {listen.tls_key} cannot be used for TLS: {error}. Name two files in "
+                f"the format PEM, a certificate and its key"
             ) from None
 
 

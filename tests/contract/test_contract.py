@@ -32,7 +32,6 @@ from onlineboost.chain.segments import Segment
 KINDS = every_kind()
 ESTIMATORS = every_estimator() + with_little_memory()
 OTHERS = with_learners_of_another_make()
-SEEDS = (0, 1)
 
 every_setting = pytest.mark.parametrize("kind", KINDS, ids=str)
 every_class = pytest.mark.parametrize("kind", ESTIMATORS, ids=str)

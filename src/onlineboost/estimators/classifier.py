@@ -25,7 +25,7 @@ from onlineboost.estimators.copies import Copies
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs
 from onlineboost.estimators.listening import Asked, check_coverage, joined_parts, with_sets
 from onlineboost.estimators.memory import MemoryLimit
-from onlineboost.estimators.settings import RESTARTS, Names, check_names, count, word, yes_or_no
+from onlineboost.estimators.settings import RESTARTS, VOTES, Names, check_names, count, word, yes_or_no
 from onlineboost.estimators.single_rows import Desk, Input
 from onlineboost.explain.explain import events, explain, importances, summary_lines, tree_view
 from onlineboost.explain.tree_view import TreeView
@@ -45,7 +45,8 @@ class OnlineClassifier(ClassifierMixin, Acting, Copies):
     random_state: Any = 0
     sets: bool = False
 
-    calibrate, restart = False, "never"  # of a classifier that has no such setting
+    calibrate, restart, as_printed, as_programmed = False, "never", False, False  # of one that has no such setting
+    _votes = VOTES  # that `vote` takes
     _reading = OneLabel  # how labels are read
     _floor = 0.001  # of the probabilities that are calibrated; of shares of votes more: docs/measure.md
 
@@ -186,8 +187,7 @@ class OnlineClassifier(ClassifierMixin, Acting, Copies):
 
     def predict_proba_one(self, x: Input) -> dict[Any, float]:
         """Probabilities of one row's classes (see `learn_one`); empty if nothing has been learned yet."""
-        found: dict[Any, float] = single_rows.ask(self, x, Desk.shares, single_rows.shares_of, {})
-        return found
+        return single_rows.ask(self, x, Desk.shares, single_rows.shares_of, {})  # type: ignore[no-any-return]
 
     def predict_set(self, X: Any, coverage: float = 0.9, *, by: str | None = None) -> np.ndarray:
         """The labels that are likely enough, as bool (rows, classes), in the order of `classes_`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 from itertools import product
 
@@ -139,6 +140,15 @@ def test_what_is_guaranteed_for_actions():
     assert lost <= found.lost_bound < np.inf
     assert "if act_one drew the actions" in str(found) or found.lost_bound > 600
     assert found.as_dict()["examples"] == 600
+
+
+def test_a_bound_of_infinity_is_left_out_of_what_json_gets():
+    X, y = number_stream(60, n_classes=3, seed=3)
+    told = BanditFeedback(OnlineMBBM(5, gamma=0.2, combiner="last", learner=TREE), exploration=0.0, unbiased=True)
+    prequential(told, X, y)
+    found = guarantee(told.model, told.rounds - told.right)
+    assert found.lost_bound == np.inf  # actions that are taken for sure say nothing of others
+    json.dumps(found.as_dict(), allow_nan=False)
 
 
 def test_where_nothing_is_guaranteed_for_actions_the_reason_is_given():

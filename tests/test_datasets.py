@@ -234,7 +234,7 @@ def test_the_same_values_written_differently_are_the_same_data(tmp_path):
 
 
 def test_an_unknown_name_is_answered_with_near_ones():
-    with pytest.raises(DataError, match=r"no data set is named 'Nursary'\. Did you mean nursery"):
+    with pytest.raises(DataError, match=r"no data set is named 'Nursary'\. Did you mean 'nursery'"):
         load_dataset("Nursary")
 
 

@@ -454,17 +454,12 @@ def test_a_bad_row_is_named_and_changes_nothing(clf):
 
 
 BAD_SETTINGS = [
-    (AdaBoostOLM, "n_learners", [0, -1, 2.5, "ten", None]),
-    (AdaBoostOLM, "loss", ["hinge", None, 0]),
-    (AdaBoostOLM, "combiner", ["nobody", None]),
-    (AdaBoostOLM, "vote", ["secret", None]),
     (AdaBoostOLM, "weight_scale", ["falling", 0, -1.0, (3, 1), [1.0, 2.0, 3.0, 4.0], ["a"] * 3, (1, np.inf), None]),
     (AdaBoostOLM, "learner", [3, "tree", GaussianNB]),
     (AdaBoostOLM, "categorical_features", [["nope"], [9], [True]]),
     (HoeffdingTree, "grace_period", [-1, "abc", (5, 1), (1, 2, 3), None, np.nan]),
     (HoeffdingTree, "split_confidence", [0, 1, 1.5, -0.1, (0.0, 0.5), "abc"]),
     (HoeffdingTree, "tie_threshold", [-1, (0.0, 0.5), (1, 2, 3), "abc"]),
-    (HoeffdingTree, "leaf_prediction", ["naive", None]),
     (HoeffdingTree, "max_features", [0, 2.0, -0.5, "half", None]),
     (HoeffdingTree, "categorical_features", [["nope"], [9], [True]]),
 ]

@@ -161,9 +161,3 @@ def test_adaptive_step_sizes_fall_with_the_slopes(name, k, n_learners, slopes):
     assert losses.adaptive_step_size(CODES[name], k, n_learners, squares + 1.0) <= eta
     steepest = max([abs(g) for g in slopes], default=0.0)  # no step is more than a share of the way
     assert eta * steepest <= losses.adaptive_rate(CODES[name]) * losses.alpha_bound(CODES[name], n_learners)
-
-
-@given(names, votes, st.data())
-def test_loss_value_is_the_loss(name, s, data):
-    r = data.draw(st.integers(0, len(s) - 1))
-    assert losses.loss_value(name, np.array(s), r) == pytest.approx(reference.loss(name, s, r), rel=1e-12)

@@ -226,19 +226,6 @@ def test_a_new_class_is_as_if_it_had_been_there_without_a_row():
             np.testing.assert_array_equal(array, grown[name], err_msg=name)
 
 
-def test_predicting_says_what_learning_says_and_changes_nothing():
-    _, X, y, weight = encoded(150, 4)
-    k = int(y.max()) + 1
-    panel, _, _ = learn(fresh(3, 2, k, n_values=20), X[:100], y[:100], weight[:100], k)
-    before = [array.copy() for array in arrays_of(panel)]
-    s = np.zeros((1, k))
-    ask_panel(panel, X[100:101], k, new_panel_work(panel, k), s)
-    for a, b in zip(before, arrays_of(panel), strict=True):
-        np.testing.assert_array_equal(a, b)
-    _, _, learned = learn(panel, X[100:101], y[100:101], weight[100:101], k)
-    np.testing.assert_array_equal(s, learned)
-
-
 def test_the_panel_begins_anew_when_it_is_of_no_use_any_more():
     """Soon after all classes have swapped their names; blocks, threads, copies and files make no difference."""
     X, y, weight = swapped_stream(6400, 6000)

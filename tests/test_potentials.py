@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlineboost.boosters.pair_losses import PAIR_LOSSES
 from onlineboost.boosters.potentials import (
     Method,
     asymptotic_error,
@@ -27,6 +26,7 @@ from onlineboost.boosters.potentials import (
     want_rows,
     weight_bounds,
 )
+from onlineboost.boosters.potentials.pairwise import PAIR_LOSSES
 from onlineboost.boosters.potentials.races import race_tables
 from onlineboost.boosters.votes import Vote
 from reference_potentials import cost_row as reference_row

@@ -21,7 +21,6 @@ from onlineboost.theory import (
     lea_regret,
     lea_step,
     link,
-    littlestone_regret,
     measure_edge,
     measure_learner,
     sure_edges,
@@ -154,7 +153,6 @@ def test_a_learner_is_measured_as_it_votes():
         (lambda: lea_step(3, 0), "n_examples.*0"),
         (lambda: lea_regret(0, 10, 0.1), "n_experts.*0"),
         (lambda: lea_regret(3, math.nan, 0.1), "n_examples.*nan"),
-        (lambda: littlestone_regret(-1, 3, 10, 0.1), "dimension.*-1"),
         (lambda: measure_edge([0.1], [1.0], 2).gamma_for(math.nan), "excess_loss.*nan"),
     ],
 )
@@ -225,9 +223,6 @@ def test_the_links_excess_loss():
         assert got == pytest.approx(want, rel=1e-3)
         assert link(50, k, 0.1, 0.1).excess_loss <= want * (1 + 1e-9)
     assert link(50, 1000, 0.1, 0.1).excess_loss == link(50, 100, 0.1, 0.1).excess_loss
-    S = excess_of_regret(lambda T: littlestone_regret(3, 5, T, 0.1), 5, 0.1)
-    for T in np.geomspace(1, 1e9, 200):
-        assert littlestone_regret(3, 5, T, 0.1) - 0.1 * T / 5 <= S * (1 + 1e-9)
 
 
 def test_a_regret_that_is_0_at_first_has_an_excess_all_the_same():

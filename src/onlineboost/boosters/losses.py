@@ -19,10 +19,7 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 
-import numpy as np
-
 from onlineboost._compile.jit import bare_kernel, small_kernel, summing_kernel
-from onlineboost.boosters.pair_losses import PAIR_LOSSES
 from onlineboost.boosters.votes import TIE, row_divisor, two_lowest
 
 
@@ -200,8 +197,3 @@ def wrong_slope(s, y, alpha, k):
         if j != y:
             total += 1.0 / (1.0 + math.exp(min(s[j] - s[y] + 2.0 * alpha, E_REACH)))
     return -total
-
-
-def loss_value(loss: str, s: np.ndarray, r: int) -> float:
-    """L^r(s): what the costs are the gradient of. For tests and diagnosis; the kernels never need it."""
-    return float(PAIR_LOSSES[loss](np.delete(s, r) - s[r]).sum())

@@ -18,6 +18,7 @@ from onlineboost.chain.clipping import clip_rows, learn_and_clip, more_numbers, 
 from onlineboost.chain.diary import new_diary
 from onlineboost.chain.evidence import NOBODY, learn_evidence, with_classes, with_evidence, with_tables
 from onlineboost.chain.experts import Combiner
+from onlineboost.chain.learners import Learners
 from onlineboost.chain.reviews import Visit, Visitor
 from onlineboost.chain.segments import NO_LABELS, Segment
 from onlineboost.chain.stage import HERE, Block, End, Place, Stage, Voter
@@ -72,8 +73,9 @@ class Chain:
         self._caches: list[Any] = []
 
     @property
-    def stages(self) -> list[Stage]:
-        return [*([] if self.panel is None else [self.panel]), *self.segments, self.end]
+    def growing(self) -> list[Stage | Learners]:
+        """What grows with the stream: the panel, all learners, and the end."""
+        return [*([] if self.panel is None else [self.panel]), *(one.learners for one in self.segments), self.end]
 
     @property
     def n_learners(self) -> int:
@@ -328,28 +330,32 @@ class Chain:
     def set_classes(self, k: int) -> None:
         """From here on there are k classes."""
         self.numbers = with_classes(self.numbers, k)
-        for stage in self.stages:
-            stage.set_classes(k)
+        for part in self.growing:
+            part.set_classes(k)
 
     def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
         """There is room for these numbers of values of each nominal column, which appeared first in these rounds."""
         for_trees = self.for_trees(sizes)
-        for stage in self.stages:
-            stage.new_values(sizes if stage is self.panel else for_trees, births)
+        for part in self.growing:
+            part.new_values(sizes if part is self.panel else for_trees, births)
         self.place.changed("new_values", sizes, births)
 
     def for_trees(self, sizes: list[int]) -> list[int]:
-        """Trees that do without wide columns have no room for their values, but where they had it before."""
+        """Trees that do without wide columns have no room for their values, but where they had it before.
+
+        The last of the columns may be to come: trees have no room for these yet.
+        """
         forest = next((forest for segment in self.segments for forest in segment.learners.forests()), None)
         if self.end.trees_see_wide or forest is None:
             return sizes
         had = np.diff(forest.offset) - 1
+        had = np.pad(had, (0, len(sizes) - len(had)))
         return [0 if size > AT_ONCE >= own else size for size, own in zip(sizes, had, strict=True)]
 
     def allot(self, share: float, width: int) -> None:
         """Each tree may have this many bytes; rows of statistics will be `width` numbers wide."""
-        for stage in self.stages:
-            stage.allot(share, width)
+        for part in self.growing:
+            part.allot(share, width)
         self.place.changed("allot", share, width)
 
     def carry_out(self, plan: Any) -> None:
@@ -358,8 +364,8 @@ class Chain:
 
     def new_columns(self, numeric: int, nominal: int) -> None:
         """There are this many more columns of each kind, the last of their kind, in which nothing has been met."""
-        for stage in self.stages:
-            stage.new_columns(numeric, nominal)
+        for part in self.growing:
+            part.new_columns(numeric, nominal)
         self.diary.new_columns(numeric, nominal, self.n_numeric)
         self.n_numeric += numeric
         self.numbers = more_numbers(self.numbers, numeric)

@@ -13,6 +13,7 @@ import numpy as np
 
 from onlineboost.chain.chain import BLOCK, Chain
 from onlineboost.chain.diary import PART, new_diary
+from onlineboost.chain.segments import Segment
 from onlineboost.contracts.state import along
 from onlineboost.contracts.state import nbytes as array_bytes
 from onlineboost.trees.budget import leaves_of
@@ -44,25 +45,27 @@ def forests_of(chain: Chain) -> list[Forest]:
 def chain_bytes(chain: Chain) -> dict[str, int]:
     """Bytes of what has been learned, part by part; of the room kept for growth too, but not of caches."""
     total: Counter[str] = Counter()
-    for stage in chain.stages:
-        total.update(stage.nbytes())
-    tables = _table_bytes(chain)
+    for part in chain.growing:
+        total.update(part.nbytes())
+    total["settings"] += _booster_bytes(chain.segments)
+    tables = _table_bytes(chain.booster)
     own = {"experts": fixed_bytes(chain) - tables - chain.diary.nbytes, "diary": chain.diary.nbytes}
     return {**total, **({"potentials": tables} if tables else {}), **own}
+
+
+def _booster_bytes(segments: list[Segment]) -> int:
+    """Of what boosters have for each learner: tables that segments share are not counted."""
+    return sum(array_bytes(tuple(along(segment.booster, "learners").values())) for segment in segments)
 
 
 def fixed_bytes(chain: Chain) -> int:
     """Bytes of what belongs to no learner."""
     watch = chain.watch.nbytes if chain.watch is not None else 0
     experts = sum(log_v.nbytes for log_v in chain.end.log_vs)
-    return experts + array_bytes(chain.numbers) + watch + _table_bytes(chain) + chain.diary.nbytes
+    return experts + array_bytes(chain.numbers) + watch + _table_bytes(chain.booster) + chain.diary.nbytes
 
 
-def _table_bytes(chain: Chain) -> int:
-    return _bytes_of_tables(chain.booster)
-
-
-def _bytes_of_tables(booster: Any) -> int:
+def _table_bytes(booster: Any) -> int:
     return sum(array_bytes(getattr(booster, name, None)) for name in ("tables", "psi"))
 
 
@@ -70,7 +73,7 @@ def _most_bytes(chain: Chain, k: int) -> int:
     """What its stages take at most with k classes, where there is an end to it by itself."""
     panel = 0 if chain.panel is None else chain.panel.most_bytes(k)
     segments = chain.end.segments_of(chain.segments, k)
-    return panel + sum(segment.most_bytes(chain.end.classes_of(k)) for segment in segments)
+    return panel + sum(segment.learners.most_bytes(chain.end.classes_of(k)) for segment in segments)
 
 
 class Shares:
@@ -85,11 +88,10 @@ class Shares:
         each = max((segment.learners.trees_per_learner(k) for segment in chain.segments), default=1)
         self.n_trees = max(1, self.n_learners * each)
         per_learner = PER_SEGMENT_BYTES + 8 * len(layout) + 8 * int(layout[-1] - layout[0])
-        boosters = sum(array_bytes(tuple(along(part.booster, "learners").values())) for part in segments)
         experts = 8 * (self.n_learners - chain.n_learners)  # of learners to come
         evidence = chain.numbers.cells.nbytes + chain.numbers.labels.nbytes  # in the overhead
-        self.fixed = overhead + boosters + fixed_bytes(chain) - evidence + experts + self.n_learners * per_learner
-        self.fixed += self.n_trees * PER_TREE_BYTES + _most_bytes(chain, k)
+        self.fixed = overhead + _booster_bytes(segments) + fixed_bytes(chain) - evidence + experts
+        self.fixed += self.n_learners * per_learner + self.n_trees * PER_TREE_BYTES + _most_bytes(chain, k)
         columns = n_numeric + len(capacities)
         self.block = BLOCK * (8 * (3 * columns + 4 * k + 8) + 4 * self.n_learners)  # rows, votes and experts
         self.whole_diary = new_diary(columns, None).nbytes
@@ -108,17 +110,12 @@ class Shares:
         """Count the tables that a booster will have with these classes, if the limit is so small that they matter."""
         for booster in (segment.booster for segment in self.chain.segments[:1]):
             tables = booster.tables_of(self.k, limit - self.least)
-            self.fixed += array_bytes(tables) - _bytes_of_tables(booster)
+            self.fixed += array_bytes(tables) - _table_bytes(booster)
 
     def allot(self, limit: int) -> None:
         """Every tree gets its share of what is left beside the rows at hand and all that is fixed."""
         left = limit - self.fixed - min(self.block, BLOCK_PART * limit) - min(self.cached, CACHE_PART * limit)
         self.chain.allot(left / self.n_trees, self.width)
-
-
-def reached(chain: Chain) -> bool:
-    """Whether a tree has ever gone without something for lack of memory."""
-    return limited_trees(chain) > 0
 
 
 def limited_trees(chain: Chain) -> int:

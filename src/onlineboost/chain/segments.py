@@ -20,7 +20,7 @@ from onlineboost.chain.loops import hold_pass, learning_loop, predicting_loop
 from onlineboost.chain.stage import Stage
 from onlineboost.contracts.booster import Booster
 from onlineboost.contracts.rows import Pass, Rows, new_work
-from onlineboost.contracts.state import along, loaded, nbytes
+from onlineboost.contracts.state import loaded, nbytes
 from onlineboost.panel.combiner import PATIENCE
 from onlineboost.panel.panel import PanelWork, ask_row, begin, clipped_votes, learn_asked, new_panel_work
 from onlineboost.panel.state import (
@@ -48,7 +48,7 @@ def even_work(n_learners: int, pieces: int) -> list[int]:
     return np.rint(n_learners * (np.sqrt(1.0 + 2.0 * MORE * work) - 1.0) / MORE).astype(int).tolist()
 
 
-class Segment(Stage):
+class Segment:
     """Neighbouring learners and their booster."""
 
     def __init__(self, learners: Learners, booster: Booster) -> None:
@@ -132,29 +132,6 @@ class Segment(Stage):
 
     def identity(self) -> tuple[Any, ...]:
         return self.booster, self.learners.identity()
-
-    # ---------------------------------------------------------------------------------------------------- growing
-
-    def set_classes(self, k: int) -> None:
-        self.learners.set_classes(k)
-
-    def new_values(self, sizes: list[int], births: list[list[int]]) -> None:
-        self.learners.new_values(sizes, births)
-
-    def new_columns(self, numeric: int, nominal: int) -> None:
-        self.learners.new_columns(numeric, nominal)
-
-    def allot(self, share: float, width: int) -> None:
-        self.learners.allot(share, width)
-
-    def nbytes(self) -> dict[str, int]:
-        """Bytes in use, part by part. Tables that segments share are not counted."""
-        parts = self.learners.nbytes()
-        own = nbytes(tuple(along(self.booster, "learners").values()))
-        return {**parts, "settings": parts.get("settings", 0) + own}
-
-    def most_bytes(self, k: int) -> int:
-        return self.learners.most_bytes(k)
 
 
 def vote_weights(segments: Sequence[Segment]) -> list[float]:

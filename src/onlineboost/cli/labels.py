@@ -51,15 +51,14 @@ def _read(source: str, names: list[str], seed: int, limit: int | None) -> tuple[
     """The rows, and their labels."""
     import numpy as np
 
-    from onlineboost.cli.run import in_memory
     from onlineboost.cli.sources import Stream
     from onlineboost.data.label_sets import of_indicator
-    from onlineboost.data.table import Table
+    from onlineboost.data.table import Table, joined
 
     if len(names) < 2:
         raise click.BadParameter("name two columns at least; for one, use run", param_hint="--target")
     first, *others = names
-    X, y = in_memory(Stream(source, first, seed, limit))
+    X, y = joined(Stream(source, first, seed, limit).blocks())
     if unknown := [name for name in others if name not in X.names]:
         raise click.BadParameter(f"{source} has no column {unknown[0]!r}", param_hint="--target")
     given = dict(zip(X.names, X.columns, strict=True))

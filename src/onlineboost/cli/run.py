@@ -312,6 +312,7 @@ def tune(
     """
     from onlineboost.cli.sources import Stream
     from onlineboost.cli.tables import print_tuned
+    from onlineboost.data.table import joined
     from onlineboost.evaluation.prequential import tune as halve
 
     check_apart(source=source, save=save)
@@ -319,7 +320,7 @@ def tune(
         check_writable(save, "--save")
     grid = _grid(model, sets)
     stream = Stream(source, target, seed, limit)
-    X, y = in_memory(stream)
+    X, y = joined(stream.blocks())
     told = None if as_json else _tell_tuning
     new = lookup.make(model, random_state=seed)
     with _spreading(ray) as how:
@@ -372,19 +373,6 @@ def _value(text: str) -> Any:
         return words[text.lower()] if text.lower() in words else json.loads(text)
     except ValueError:
         return text
-
-
-def in_memory(stream: Any) -> tuple[Any, Any]:
-    """All rows of a stream."""
-    import numpy as np
-
-    from onlineboost.data.table import Table
-
-    blocks = list(stream.blocks())
-    tables = [block.X for block in blocks]
-    columns = tuple(np.concatenate(parts) for parts in zip(*(table.columns for table in tables), strict=True))
-    X = Table(tables[0].names, columns, tables[0].categories, tables[0].named)
-    return X, np.concatenate([block.y for block in blocks])
 
 
 def _tell_tuning(rows: int, total: int, left: int) -> None:

@@ -11,12 +11,15 @@ import time
 import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from onlineboost import lookup
 from onlineboost.cli.main import make_model, text_table, visible
+
+if TYPE_CHECKING:
+    from onlineboost.service.server import Listen
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 FOLDER = click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
@@ -32,7 +35,6 @@ def _check_installed() -> None:
         raise ValueError(f"the service needs {', '.join(missing)}: pip install 'onlineboost[serve]'")
 
 
-# arguments: the options of the command
 @click.command()
 @FOLDER
 @click.option("--model", type=click.Choice(lookup.names()), help="Model of a new FOLDER [default: online-boost].")
@@ -110,29 +112,12 @@ def _check_installed() -> None:
 )
 def serve(
     folder: Path,
-    model: str | None,
-    learners: int | None,
-    start_from: Path | None,
-    sets: bool,
-    key: str | None,
-    most_keys: int,
     shadows: tuple[str, ...],
     sources: tuple[str, ...],
     target: str,
     demo: bool,
-    host: str,
-    port: int,
-    token: str | None,
-    tls_certificate: Path | None,
-    tls_key: Path | None,
-    most_rate: float | None,
-    webhook: str | None,
     json_logs: bool,
-    ask: float,
-    most_body: int,
-    most_waiting: int,
-    behind: int,
-    keep: float,
+    **given: Any,
 ) -> None:
     """Serve the model in FOLDER over HTTP: predict, learn each event exactly once, show metrics.
 
@@ -148,29 +133,35 @@ def serve(
     from onlineboost.service.service import Options, lock
     from onlineboost.service.sources import Demo, Source
 
-    if token is None and not _is_loopback(host):
-        raise click.BadParameter(
-            f"{host} can be reached by others: give a --token, which they have to send", param_hint="--host"
-        )
-    if (tls_certificate is None) != (tls_key is None):
-        raise click.BadParameter("it takes both --tls-certificate and --tls-key", param_hint="--tls-certificate")
-    if webhook is not None and not webhook.startswith(("http://", "https://")):
-        raise click.BadParameter(f"{webhook!r} is not an address of the web", param_hint="--webhook")
+    options = Options(**{name: given.pop(name) for name in Options.__dataclass_fields__})
+    listen = Listen(**{name: given.pop(name) for name in Listen.__dataclass_fields__})
+    _check(listen)
     _log(json_logs)
-    listening_at(host, port).close()  # before a folder is made
-    _open(folder, model, learners, start_from, sets, key, most_keys)
+    listening_at(listen.host, listen.port).close()  # before a folder is made
+    _open(folder, **given)
     lock(folder).close()  # an error if another process serves it
     for shadow in shadows:
-        _add_shadow(folder, shadow, sets)
-    read: list[Source] = [source(given, target) for given in sources]
-    listen = Listen(host, port, token, most_body * MB, most_rate or 0.0, tls_certificate, tls_key, webhook)
+        _add_shadow(folder, shadow, given["sets"])
+    read: list[Source] = [source(name, target) for name in sources]
     run(
         folder,
-        Options(most_waiting, behind, ask, keep),
+        options,
         listen,
         [*read, Demo()] if demo else read,
         ready=lambda url: click.echo(f"Serving {visible(str(folder))} on {url}", err="-" in sources),
     )
+
+
+def _check(listen: Listen) -> None:
+    """Before anything is made: may it listen there, and to whom?"""
+    if listen.token is None and not _is_loopback(listen.host):
+        raise click.BadParameter(
+            f"{listen.host} can be reached by others: give a --token, which they have to send", param_hint="--host"
+        )
+    if (listen.tls_certificate is None) != (listen.tls_key is None):
+        raise click.BadParameter("it takes both --tls-certificate and --tls-key", param_hint="--tls-certificate")
+    if listen.webhook is not None and not listen.webhook.startswith(("http://", "https://")):
+        raise click.BadParameter(f"{listen.webhook!r} is not an address of the web", param_hint="--webhook")
 
 
 def _log(as_json: bool) -> None:

@@ -15,10 +15,11 @@ import numpy as np
 
 from onlineboost._compile.system import Interrupt
 from onlineboost.chain.chain import Chain
-from onlineboost.chain.memory_budget import reached
+from onlineboost.chain.memory_budget import limited_trees
 from onlineboost.cluster.line import Engine, Figures, Line
 from onlineboost.cluster.parts import divide, states_of
 from onlineboost.cluster.remote import Remote
+from onlineboost.estimators.learning import tell_learned
 from onlineboost.estimators.memory import remark_limit
 from onlineboost.estimators.settings import count
 
@@ -189,9 +190,9 @@ class Cluster:
         model = self._front._model
         with Interrupt():  # what is said of rows on their way, and a recovery, must not stop half way
             whole = model.chain.place.whole(model.chain)
-            if model.limit is not None and not model.warned and reached(whole):
+            if model.limit is not None and not model.warned and limited_trees(whole):
                 remark_limit(model)
-            self._front._tell_learned(0)
+            tell_learned(self._front, 0)
         clf._model = replace(model, chain=whole, compiled=False, ready=())
         return deepcopy(clf)
 

@@ -6,8 +6,8 @@ That is a source of chunks, each of which gives a column as numbers or as text w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -112,6 +112,16 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.y)
+
+
+def joined(blocks: Iterable[Block]) -> tuple[Table, NDArray[Any]]:
+    """The rows and the labels of all blocks, in memory."""
+    blocks = list(blocks)
+    tables = [block.X for block in blocks]
+    columns = tuple(map(np.concatenate, zip(*(table.columns for table in tables), strict=True)))
+    rounded = dict.fromkeys(name for table in tables for name in table.rounded)
+    X = replace(tables[0], columns=columns, rounded=tuple(rounded))
+    return X, np.concatenate([block.y for block in blocks])
 
 
 # ------------------------------------------------------------------------------------------------------- rows of a file

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from onlineboost._compile.system import cache_folder
-from onlineboost.data.errors import DataError
+from onlineboost.data.errors import DataError, did_you_mean
 from onlineboost.datasets.dataset import (
     PAYMENTS_NOTE,
     SYNTHETIC_NOTE,
@@ -131,9 +131,8 @@ def first_file(file: DataFile, data_home: str | PathLike[str] | None) -> Path | 
 def find_spec(name: str) -> Spec:
     """The data set of this name; an error with the near names if there is none."""
     if name not in SETS:
-        near = get_close_matches(name.lower(), SETS)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise DataError(f"no data set is named {name!r}.{hint} There are: {', '.join(SETS)}.")
+        near = did_you_mean(get_close_matches(name.lower(), SETS))
+        raise DataError(f"no data set is named {name!r}.{near} There are: {', '.join(SETS)}.")
     return SETS[name]
 
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.client import HTTPException
 from os import PathLike
 from pathlib import Path
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 
 from onlineboost.data.errors import DataError
 from onlineboost.data.files import read_blocks
-from onlineboost.data.table import Table
+from onlineboost.data.table import Table, joined
 from onlineboost.datasets.catalogue import DataFile, PublicFile, data_cache, find_spec, first_file, folders
 from onlineboost.datasets.dataset import Dataset, Rows
 
@@ -91,15 +92,13 @@ def find_file(name: str, file: DataFile, data_home: str | PathLike[str] | None) 
 
 def read_file(path: Path, file: DataFile) -> Rows:
     """All rows of a file, in memory."""
-    blocks = list(read_blocks(path, "class", nominal=file.nominal))
-    names = blocks[0].X.names
-    columns = [np.concatenate([block.X.columns[j] for block in blocks]) for j in range(len(names))]
+    X, y = joined(read_blocks(path, "class", nominal=file.nominal))
     categories = {
         name: tuple(sorted({value for value in column if value is not None}))
-        for name, column in zip(names, columns, strict=True)
+        for name, column in zip(X.names, X.columns, strict=True)
         if column.dtype == np.object_
     }
-    return Table(names, tuple(columns), categories), np.concatenate([block.y for block in blocks])
+    return replace(X, categories=categories), y
 
 
 def fingerprint(X: Table, y: NDArray[np.object_]) -> str:

@@ -208,7 +208,7 @@ def learn_outcome(
                 return
         learning.learn_row(clf, x, None, weight, interrupt, outcome, classes)
         single_rows.lay_desk(clf, is_learning=True)
-    clf._tell_learned(1)
+    learning.tell_learned(clf, 1)
 
 
 class Acting:

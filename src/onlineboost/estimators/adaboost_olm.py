@@ -14,7 +14,7 @@ from onlineboost.estimators.booster import (
     booster_of,
     of_the_paper,
 )
-from onlineboost.estimators.settings import VOTES, Scale
+from onlineboost.estimators.settings import Scale
 from onlineboost.trees.state import Columns
 
 
@@ -117,9 +117,6 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     panel: bool = False
     calibrate: bool = False
     n_jobs: int | None = 1
-
-    _votes = VOTES
-    as_printed = as_programmed = False  # settings of the paper's form alone
 
     @classmethod
     def paper(cls, n_learners: int = 100, **settings: Any) -> PaperOLM:

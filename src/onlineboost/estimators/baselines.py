@@ -28,7 +28,7 @@ from onlineboost.estimators.booster import (
     weak_learners,
 )
 from onlineboost.estimators.classifier import OnlineClassifier
-from onlineboost.estimators.settings import VOTES, Scale, count, yes_or_no
+from onlineboost.estimators.settings import Scale, count, yes_or_no
 from onlineboost.trees.state import Columns, no_trees
 
 
@@ -132,9 +132,6 @@ class OneVsAll(OnlineClassifier):
     vote: str = "tempered"
     calibrate: bool = False
     n_jobs: int | None = 1
-
-    _votes = VOTES
-    as_printed = as_programmed = False  # settings of the paper's form alone
 
     @classmethod
     def paper(cls, n_learners: int = 100, **settings: Any) -> PaperOneVsAll:
@@ -241,9 +238,6 @@ class AdaBoostOVA(BoosterClassifier):
     vote: str = "tempered"
     calibrate: bool = False
     n_jobs: int | None = 1
-
-    _votes = VOTES
-    as_printed = as_programmed = False  # settings of the paper's form alone
 
     @classmethod
     def paper(cls, n_learners: int = 100, **settings: Any) -> PaperOVA:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +14,8 @@ from sklearn.base import ClassifierMixin
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.model import Model
-from onlineboost.chain.pending import Awaited, Ticket
+from onlineboost.chain.pending import Awaited, Ticket, checked_id
 from onlineboost.chain.threads import n_threads
-from onlineboost.data.errors import Remarks
 from onlineboost.data.frames import rows_of
 from onlineboost.data.labels import Labels
 from onlineboost.estimators import acting, learning, memory, single_rows
@@ -25,8 +25,8 @@ from onlineboost.estimators.copies import Copies
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs
 from onlineboost.estimators.listening import Asked, check_coverage, joined_parts, with_sets
 from onlineboost.estimators.memory import MemoryLimit
-from onlineboost.estimators.settings import RESTARTS, Names, check_names, word, yes_or_no
-from onlineboost.estimators.single_rows import Input
+from onlineboost.estimators.settings import RESTARTS, VOTES, Names, check_names, count, word, yes_or_no
+from onlineboost.estimators.single_rows import Desk, Input
 from onlineboost.explain.explain import events, explain, importances, summary_lines, tree_view
 from onlineboost.explain.tree_view import TreeView
 from onlineboost.explain.views import Event, Explanation, framed, table
@@ -45,7 +45,8 @@ class OnlineClassifier(ClassifierMixin, Acting, Copies):
     random_state: Any = 0
     sets: bool = False
 
-    calibrate, restart = False, "never"  # of a classifier that has no such setting
+    calibrate, restart, as_printed, as_programmed = False, "never", False, False  # of one that has no such setting
+    _votes = VOTES  # that `vote` takes
     _reading = OneLabel  # how labels are read
     _floor = 0.001  # of the probabilities that are calibrated; of shares of votes more: docs/measure.md
 
@@ -177,16 +178,16 @@ class OnlineClassifier(ClassifierMixin, Acting, Copies):
             model, rows = ready(self), rows_of(X)
             check_columns(self, X, reset=False)
             encoded = model.encoder.read(rows, learning=False)
-            self._tell(encoded.remarks)
+            learning.tell(self, encoded.remarks)
             return question(model, encoded.X, self._combiner(), self._threads())
 
     def predict_one(self, x: Input) -> Any:
         """The label of one row (see `learn_one`); None if nothing has been learned yet."""
-        return single_rows.predict_one(self, x)
+        return single_rows.ask(self, x, Desk.predict, single_rows.label_of, None)
 
     def predict_proba_one(self, x: Input) -> dict[Any, float]:
         """Probabilities of one row's classes (see `learn_one`); empty if nothing has been learned yet."""
-        return single_rows.predict_proba_one(self, x)
+        return single_rows.ask(self, x, Desk.shares, single_rows.shares_of, {})  # type: ignore[no-any-return]
 
     def predict_set(self, X: Any, coverage: float = 0.9, *, by: str | None = None) -> np.ndarray:
         """The labels that are likely enough, as bool (rows, classes), in the order of `classes_`.
@@ -219,7 +220,9 @@ class OnlineClassifier(ClassifierMixin, Acting, Copies):
 
     def predict_set_one(self, x: Input, coverage: float = 0.9, *, by: str | None = None) -> list[Any]:
         """The labels of one row's set (see `predict_set` and `learn_one`), the likeliest first."""
-        return single_rows.predict_set_one(self, x, *check_coverage(coverage, by))
+        slowly = partial(single_rows.set_of, self)
+        found: list[Any] = single_rows.ask(self, x, Desk.set_of, slowly, [], *check_coverage(coverage, by))
+        return found
 
     # ---------------------------------------------------------------------------------- labels that come late
 
@@ -249,12 +252,19 @@ class OnlineClassifier(ClassifierMixin, Acting, Copies):
 
     def forget_pending(self, ticket: Ticket) -> Self:
         """The label of this ticket or id will never come: its row need not wait any more."""
-        single_rows.forget_pending(self, ticket)
+        with self._lock().writing():
+            rows = single_rows.waiting(self)
+            rows.row(ticket)  # an error, if there is none
+            rows.drop(checked_id(ticket, "ticket"))
         return self
 
     def limit_pending(self, most: int) -> Self:
         """Let at most this number of rows wait for their labels; if there are more, the oldest are dropped."""
-        single_rows.limit_pending(self, most)
+        most = count("most", most)
+        with self._lock().writing():
+            rows = single_rows.waiting(self)
+            rows.most = most
+            rows.shrink()
         return self
 
     @property
@@ -380,16 +390,6 @@ class OnlineClassifier(ClassifierMixin, Acting, Copies):
 
     def _threads(self) -> int:
         return n_threads(getattr(self, "n_jobs", 1))
-
-    # --------------------------------------------------------------------------------------------------- checks
-
-    def _tell(self, found: Remarks) -> None:
-        learning.tell(self.__dict__.setdefault("_told_", {}), found)
-
-    def _tell_learned(self, n_rows: int) -> None:
-        """What there is to say after these rows were learned: last, since a warning may be an error."""
-        if "_model" in self.__dict__:
-            self._tell(learning.after_learning(self._model, self, n_rows))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")

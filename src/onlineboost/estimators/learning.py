@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,7 +94,7 @@ def learn_block(
             said = clf._model.labels.of(_learn(clf, encoded, codes, new, weight, interrupt, asked))
         if told is not None:
             told.note(clf._model, len(said))
-    clf._tell_learned(len(said))
+    tell_learned(clf, len(said))
     return said
 
 
@@ -335,8 +334,9 @@ def _learn_rows(
 # ---------------------------------------------------------------------- what a classifier warns of, each cause once
 
 
-def tell(told: dict[str, Any], remarks: Remarks) -> None:
-    """Warn of what has not been `told` yet; that is remembered as long as a classifier lives."""
+def tell(clf: Any, remarks: Remarks) -> None:
+    """Warn of what has not been told yet; that is remembered as long as a classifier lives."""
+    told = clf.__dict__.setdefault("_told_", {})
     for cause, words in remarks.items():
         if cause in told:
             continue
@@ -347,50 +347,37 @@ def tell(told: dict[str, Any], remarks: Remarks) -> None:
         warn(words())
 
 
-def after_learning(model: Model, estimator: Any, n_rows: int) -> Remarks:
-    """What there is to say after these rows were learned."""
-    memory.look_at_limit(model, n_rows)
-    remarks, model.remarks = model.remarks, {}
-    return remarks | _slow(model, estimator) | _sharing(model) | _without_panel(model)
+def tell_learned(clf: Any, n_rows: int) -> None:
+    """What there is to say after these rows were learned: last, since a warning may be an error."""
+    model: Model | None = clf.__dict__.get("_model")
+    if model is not None:
+        memory.look_at_limit(model, n_rows)
+        remarks, model.remarks = model.remarks, {}
+        tell(clf, remarks | _too_much(clf, model))
 
 
-def _slow(model: Model, estimator: Any) -> Remarks:
-    k, columns = model.k, len(model.encoder.names)
-    learners: int = getattr(estimator, "n_learners", 1)
-    if learners * k * (k + columns) <= SLOW:
-        return {}
-    return {"slow": partial(_slow_words, type(estimator).__name__, learners, k, columns)}
-
-
-def _slow_words(name: str, learners: int, k: int, columns: int) -> str:
-    return (
-        f"a row now takes {name} some milliseconds, with {learners} learners, {k} classes and {columns} columns. It is "
-        f"quicker with fewer learners (n_learners), fewer columns, or rare classes called 'other'; where there are "
-        f"many classes, OnlineMBBM and OzaBoost are quicker than AdaBoostOLM (docs/scale.md)"
-    )
-
-
-def _without_panel(model: Model) -> Remarks:
-    panel, k = model.chain.panel, model.k
-    without = 0 if panel is None else k - panel.most_classes(k)
-    return {"panels": partial(_panel_words, without, k)} if without else {}
-
-
-def _panel_words(without: int, k: int) -> str:
-    return (
-        f"{without} of {k} labels have no panel, since panels may take three quarters of memory_limit at most: they "
-        f"are ranked by how often they are relevant, and by the trees. Raise memory_limit for more accuracy"
-    )
-
-
-def _sharing(model: Model) -> Remarks:
+def _too_much(clf: Any, model: Model) -> Remarks:
+    """What there is to say of many learners, classes or columns: it is slow, or goes without something."""
+    name, learners, k, columns = type(clf).__name__, getattr(clf, "n_learners", 1), model.k, len(model.encoder.names)
+    found: Remarks = {}
+    if learners * k * (k + columns) > SLOW:
+        found["slow"] = lambda: (
+            f"a row now takes {name} some milliseconds, with {learners} learners, {k} classes and {columns} columns. "
+            f"It is quicker with fewer learners (n_learners), fewer columns, or rare classes called 'other'; where "
+            f"there are many classes, OnlineMBBM and OzaBoost are quicker than AdaBoostOLM (docs/scale.md)"
+        )
     panel = model.chain.panel
-    beyond = 0 if panel is None else len(panel.state.shared.stats.dense.origin) - WIDE
-    return {"sharing": partial(_sharing_words, beyond)} if beyond > 0 else {}
-
-
-def _sharing_words(beyond: int) -> str:
-    return (
-        f"the panel tells {WIDE:,} numeric columns apart: the other {beyond:,} are added to the first ones by a hash, "
-        f"and only the boosted trees see each as it is; leave out columns that do not matter (docs/scale.md)"
-    )
+    if panel is None:
+        return found
+    if without := k - panel.most_classes(k):
+        found["panels"] = lambda: (
+            f"{without} of {k} labels have no panel, since panels may take three quarters of memory_limit at most: "
+            f"they are ranked by how often they are relevant, and by the trees. Raise memory_limit for more accuracy"
+        )
+    beyond = len(panel.state.shared.stats.dense.origin) - WIDE
+    if beyond > 0:
+        found["sharing"] = lambda: (
+            f"the panel tells {WIDE:,} numeric columns apart: the other {beyond:,} are added to the first ones by a "
+            f"hash, and only the boosted trees see each as it is; leave out columns that do not matter (docs/scale.md)"
+        )
+    return found

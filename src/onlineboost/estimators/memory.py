@@ -15,7 +15,7 @@ from onlineboost.chain.memory_budget import (
     capacity,
     chain_bytes,
     full_trees,
-    reached,
+    limited_trees,
     trees_in_use,
     without_statistics,
 )
@@ -154,7 +154,7 @@ def notices(model: Model) -> list[Notices]:
 def look_at_limit(model: Model, n_rows: int) -> None:
     """Remark once that the limit has been reached, after these rows. To look takes time: not after each."""
     t = model.chain.t
-    if model.limit is None or model.warned or (t - n_rows) // LOOK == t // LOOK or not reached(model.chain):
+    if model.limit is None or model.warned or (t - n_rows) // LOOK == t // LOOK or not limited_trees(model.chain):
         return
     remark_limit(model)
 

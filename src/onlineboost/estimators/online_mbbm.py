@@ -18,7 +18,7 @@ from onlineboost.chain.model import Model
 from onlineboost.estimators.booster import BoosterClassifier, boosted_chain
 from onlineboost.estimators.hoeffding_tree import HoeffdingTree
 from onlineboost.estimators.memory import bytes_of
-from onlineboost.estimators.settings import ALL_VOTES, VOTES, WEIGHTS, Scale, scales, vote_of, word
+from onlineboost.estimators.settings import ALL_VOTES, WEIGHTS, Scale, scales, vote_of, word
 from onlineboost.trees.state import Columns
 
 GAMMAS = (0.3, 0.1, 0.03, 0.01)  # of gamma="auto"
@@ -80,7 +80,6 @@ class OnlineMBBM(BoosterClassifier):
     calibrate: bool = False
     n_jobs: int | None = 1
 
-    _votes = VOTES
     potential = "exact"  # settings of the paper's form alone
     weights = "relative"
 

@@ -24,12 +24,10 @@ from onlineboost.chain.rows import LearningRow, PredictingRow, can_go_alone, mak
 from onlineboost.chain.sets import BINS, NO_ROW, SetsPass, bits_of, learn_sets_row, with_classes
 from onlineboost.chain.weights import MOST_WEIGHT, counted, mean_after, weigh_classes
 from onlineboost.data.encoder import Kept, RowReader
-from onlineboost.data.errors import Remarks
 from onlineboost.estimators import learning, memory
 from onlineboost.estimators.checks import ready
 from onlineboost.estimators.costs import Costs, for_experts
 from onlineboost.estimators.listening import with_sets
-from onlineboost.estimators.settings import count
 
 ENOUGH = 256  # single rows after which a chain that threads have cut into segments is joined again
 Input = Mapping[str, Any] | Sequence[Any]
@@ -38,13 +36,10 @@ Input = Mapping[str, Any] | Sequence[Any]
 class Desk:
     """What single rows need, for one model and the settings as they are."""
 
-    # arguments: the model, and what the classifier knows
-    def __init__(
-        self, model: Model, combiner: Combiner, costs: Callable[[], Costs | None], tell: Callable[[Remarks], None]
-    ) -> None:
-        self.model, self.combiner, self.tell = model, combiner, tell
-        self.costs = costs  # the settings, which may have changed in place
-        self.reader = RowReader(model.encoder)
+    def __init__(self, clf: Any) -> None:
+        self.whose: Callable[[], Any] = ref(clf)  # no cycle, which would be kept until the garbage collector comes
+        self.model, self.combiner = clf._model, clf._combiner()
+        self.reader = RowReader(self.model.encoder)
         self.until = 0  # the round that is not to be learned here
         self.row: LearningRow | None = None
         self.beside = False  # whether one of `rows` shares scratch with it
@@ -127,7 +122,8 @@ class Desk:
 
     def _weigh(self, row: LearningRow, also: list[Any]) -> bool:
         """The weight of a row with what mistakes about its class cost; False: the settings have changed."""
-        costs, model = self.costs(), self.model
+        model = self.model
+        costs: Costs | None = self.whose()._costs(model.labels)  # the settings may have changed in place
         if for_experts(costs, model.labels) is not model.chain.costs:
             return False
         if costs is not None:
@@ -216,7 +212,7 @@ class Desk:
             return None
         row = self._free_row(len(model.labels.names))
         if not self.reader.read(x, row.raw):
-            self.tell(self.reader.read_any(x, row.raw, learning=False) or {})
+            learning.tell(self.whose(), self.reader.read_any(x, row.raw, learning=False) or {})
         return row
 
     def _free_row(self, k: int) -> PredictingRow:
@@ -241,7 +237,7 @@ def learn_one(clf: Any, x: Input, y: Any, weight: float) -> None:
         desk = clf.__dict__.get("_desk_")
         if desk is None or not desk.learn(x, y, weight):  # it only had to wait
             learn_as_block(clf, x, y, weight, interrupt)
-    clf._tell_learned(1)
+    learning.tell_learned(clf, 1)
 
 
 def learn_as_block(clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt) -> None:
@@ -251,34 +247,35 @@ def learn_as_block(clf: Any, x: Any, y: Any, weight: float, interrupt: Interrupt
         lay_desk(clf, is_learning=True)
 
 
-def predict_one(clf: Any, x: Input) -> Any:
-    """The label of a row; None: nothing has been learned yet."""
+def ask(clf: Any, x: Input, quickly: Callable[..., Any], slowly: Callable[..., Any], nothing: Any, *how: Any) -> Any:
+    """What a model says of a row: by a method of its desk, or if that has no answer, as of a block.
+
+    `nothing`: what is said as long as nothing has been learned. `how` is what both are asked besides.
+    """
     desk = clf.__dict__.get("_desk_")
-    label = None if desk is None else clf._lock().predict_at_once(desk.predict, x)
-    return _in_line(clf, x, Desk.predict, _label, None) if label is None else label
+    if desk is not None and (found := clf._lock().predict_at_once(quickly, desk, x, *how)) is not None:
+        return found
+    with clf._lock().reading():
+        if "_model" not in clf.__dict__:
+            return nothing
+        desk = clf.__dict__.get("_desk_")
+        if desk is not None and (found := quickly(desk, x, *how)) is not None:  # it only had to wait
+            return found
+        model = ready(clf)
+        row = read_row(clf, model, x)
+        lay_desk(clf, is_learning=False)
+        return slowly(model, row, clf._combiner(), *how)
 
 
-def predict_proba_one(clf: Any, x: Input) -> dict[Any, float]:
-    """The probabilities of its classes; none: nothing has been learned yet."""
-    desk = clf.__dict__.get("_desk_")
-    found = None if desk is None else clf._lock().predict_at_once(desk.shares, x)
-    return _in_line(clf, x, Desk.shares, _shares, {}) if found is None else found
+def label_of(model: Model, row: np.ndarray, combiner: Combiner) -> Any:
+    return model.labels.names[model.chain.predict(row, model.k, combiner)[0]]
 
 
-def predict_set_one(clf: Any, x: Input, coverage: float, by_class: bool) -> list[Any]:
-    """The labels of a row's prediction set, the likeliest first; none: nothing has been learned yet."""
-    desk, how = clf.__dict__.get("_desk_"), (coverage, by_class)
-    found = None if desk is None else clf._lock().predict_at_once(partial(_set_of, desk, how), x)
-    return (
-        _in_line(clf, x, lambda desk, x: _set_of(desk, how, x), partial(_set, clf, how), []) if found is None else found
-    )
+def shares_of(model: Model, row: np.ndarray, combiner: Combiner) -> dict[Any, float]:
+    return model.labels.by_name(model.shares(row, combiner)[0].tolist())
 
 
-def _set_of(desk: Desk, how: tuple[float, bool], x: Input) -> list[Any] | None:
-    return desk.set_of(x, *how)
-
-
-def _set(clf: Any, how: tuple[float, bool], model: Model, row: np.ndarray, combiner: Combiner) -> list[Any]:
+def set_of(clf: Any, model: Model, row: np.ndarray, combiner: Combiner, *how: Any) -> list[Any]:
     p = model.shares(row, combiner)
     return _labels_in(model, with_sets(clf, model).sets_of(row, combiner, *how)[0], p[0])
 
@@ -288,34 +285,10 @@ def _labels_in(model: Model, inside: np.ndarray, p: np.ndarray) -> list[Any]:
     return [model.labels.names[code] for code in np.argsort(-p, kind="stable") if inside[code]]
 
 
-def _in_line(
-    clf: Any, x: Input, quickly: Callable[[Desk, Input], Any], slowly: Callable[..., Any], nothing: Any
-) -> Any:
-    """What is asked of a row that has to wait for others, or is out of the ordinary."""
-    with clf._lock().reading():
-        if "_model" not in clf.__dict__:
-            return nothing
-        desk = clf.__dict__.get("_desk_")
-        if desk is not None and (found := quickly(desk, x)) is not None:
-            return found
-        model = ready(clf)
-        row = read_row(clf, model, x)
-        lay_desk(clf, is_learning=False)
-        return slowly(model, row, clf._combiner())
-
-
-def _label(model: Model, row: np.ndarray, combiner: Combiner) -> Any:
-    return model.labels.names[model.chain.predict(row, model.k, combiner)[0]]
-
-
-def _shares(model: Model, row: np.ndarray, combiner: Combiner) -> dict[Any, float]:
-    return model.labels.by_name(model.shares(row, combiner)[0].tolist())
-
-
 def read_row(clf: Any, model: Model, x: Input) -> np.ndarray:
     """A row to be predicted, encoded."""
     encoded = model.encoder.read_row(x, learning=False)
-    clf._tell(encoded.remarks)
+    learning.tell(clf, encoded.remarks)
     return encoded.X
 
 
@@ -327,8 +300,7 @@ def lay_desk(clf: Any, *, is_learning: bool) -> None:
         return
     desk = clf.__dict__.get("_desk_")
     if desk is None or desk.model is not model:
-        whose: Callable[[], Any] = ref(clf)  # no cycle, which would be kept until the garbage collector comes
-        desk = Desk(model, clf._combiner(), lambda: whose()._costs(model.labels), lambda found: whose()._tell(found))
+        desk = Desk(clf)
     if is_learning:
         chain = model.chain
         if desk.should_join:
@@ -374,20 +346,7 @@ def learn_pending(clf: Any, ticket: Ticket, y: Any, weight: float) -> None:
         waiting(clf).rows.pop(checked_id(ticket, "ticket"))
         for note, value in clf._model.chain.to_note(1.0, 1.0, AWAITED) if hasattr(clf, "_model") else ():
             note(value)
-    clf._tell_learned(1)
-
-
-def forget_pending(clf: Any, ticket: Ticket) -> None:
-    with clf._lock().writing():
-        waiting(clf).row(ticket)
-        waiting(clf).drop(checked_id(ticket, "ticket"))
-
-
-def limit_pending(clf: Any, most: int) -> None:
-    most = count("most", most)
-    with clf._lock().writing():
-        waiting(clf).most = most
-        waiting(clf).shrink()
+    learning.tell_learned(clf, 1)
 
 
 def waiting(clf: Any) -> Pending:

@@ -39,6 +39,16 @@ class Display:
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
+    def _lines(self, ax: Any, lines: Mapping[str, tuple[Any, Any]], line: dict[str, Any], *, legend: bool) -> Any:
+        """The axes, with a line for each name."""
+        ax = self._axes(ax)
+        for i, (name, (x, y)) in enumerate(lines.items()):
+            ax.plot(x, y, **{"color": COLOURS[i % len(COLOURS)], "label": name or None, **line})
+        ax.grid(axis="y", alpha=0.3)
+        if legend:
+            ax.legend(frameon=False)
+        return ax
+
 
 class CurveDisplay(Display):
     """Learning curves: share of right predictions since the point before, smoothed over three points.
@@ -67,13 +77,8 @@ class CurveDisplay(Display):
 
     def plot(self, ax: Any = None, **line: Any) -> Self:
         """Draw into `ax` (by default a new figure); `line` goes to every ``ax.plot``."""
-        ax = self._axes(ax)
-        for i, (name, (examples, accuracy)) in enumerate(self.curves.items()):
-            ax.plot(examples, smoothed(accuracy), **{"color": COLOURS[i % len(COLOURS)], "label": name or None, **line})
-        ax.set(xlabel="examples", ylabel="accuracy")
-        ax.grid(axis="y", alpha=0.3)
-        if any(self.curves):
-            ax.legend(frameon=False)
+        curves = {name: (examples, smoothed(accuracy)) for name, (examples, accuracy) in self.curves.items()}
+        self._lines(ax, curves, line, legend=any(curves)).set(xlabel="examples", ylabel="accuracy")
         return self
 
 
@@ -146,14 +151,8 @@ class LearnersDisplay(Display):
 
     def plot(self, ax: Any = None, **line: Any) -> Self:
         """Draw into `ax` (by default a new figure); `line` goes to every ``ax.plot``."""
-        ax = self._axes(ax)
-        for i, (name, values) in enumerate(self.values.items()):
-            x = np.arange(1, len(values) + 1)
-            ax.plot(x, values, **{"color": COLOURS[i % len(COLOURS)], "label": name, **line})
-        ax.set(xlabel="learner", ylabel=self.TITLES[self.what])
-        ax.grid(axis="y", alpha=0.3)
-        if len(self.values) > 1:
-            ax.legend(frameon=False)
+        values = {name: (np.arange(1, len(own) + 1), own) for name, own in self.values.items()}
+        self._lines(ax, values, line, legend=len(values) > 1).set(xlabel="learner", ylabel=self.TITLES[self.what])
         return self
 
 

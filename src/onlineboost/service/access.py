@@ -9,7 +9,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from onlineboost.service.messages import Problem
+from onlineboost.service.messages import Wrong
 
 JSON = b"application/json"
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -24,14 +24,6 @@ class Answer(NamedTuple):
     body: bytes
     kind: bytes = JSON
     more: tuple[tuple[bytes, bytes], ...] = ()
-
-
-class Wrong(Exception):
-    """A request that cannot be answered, and why."""
-
-    def __init__(self, status: int, problem: Problem) -> None:
-        super().__init__(problem.error)
-        self.status, self.problem = status, problem
 
 
 class Access:
@@ -50,11 +42,11 @@ class Access:
         if self.hosts and host not in self._good_hosts:
             name = host.decode("latin-1")
             if _host_name(name) not in self.hosts:
-                raise Wrong(403, Problem(f"the host {name!r} is not served, but {', '.join(sorted(self.hosts))}"))
+                raise Wrong(403, f"the host {name!r} is not served, but {', '.join(sorted(self.hosts))}")
             self._good_hosts = {*list(self._good_hosts)[:99], host}
         origin = headers.get(b"origin")
         if origin is not None and origin.partition(b"://")[2] != host:
-            raise Wrong(403, Problem("requests of other pages are not answered"))
+            raise Wrong(403, "requests of other pages are not answered")
         if self.token is None or scope["path"] == "/health":
             return None
         given = headers.get(b"authorization", b"").decode("latin-1").removeprefix("Bearer ")
@@ -67,7 +59,7 @@ class Access:
             secure = "; Secure" if scope.get("scheme") == "https" else ""
             cookie = f"{COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/{secure}".encode()
             return Answer(303, b"", more=((b"location", b"/"), (b"set-cookie", cookie)))
-        raise Wrong(401, Problem("send the token: Authorization: Bearer TOKEN; for the page, open /?token=TOKEN"))
+        raise Wrong(401, "send the token: Authorization: Bearer TOKEN; for the page, open /?token=TOKEN")
 
     def _is_token(self, given: str) -> bool:
         return self.token is not None and hmac.compare_digest(given.encode(), self.token.encode())
@@ -78,7 +70,7 @@ class Access:
         left, at = self._buckets.get(client, (self.most_rate, now))
         left = min(max(self.most_rate, 1.0), left + (now - at) * self.most_rate)
         if left < 1.0:
-            raise Wrong(429, Problem(f"more than {self.most_rate:g} requests a second: try again in a second"))
+            raise Wrong(429, f"more than {self.most_rate:g} requests a second: try again in a second")
         if len(self._buckets) >= MOST_CLIENTS and client not in self._buckets:
             self._buckets.clear()
         self._buckets[client] = left - 1.0, now

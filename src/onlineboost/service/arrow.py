@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from onlineboost.service.access import Wrong
-from onlineboost.service.messages import Problem, encode
+from onlineboost.service.messages import Wrong, encode
 
 KIND = b"application/vnd.apache.arrow.stream"
 FIELDS = {"label", "id", "weight"}
@@ -29,7 +28,7 @@ def reader(item: Any, most: int) -> Callable[[bytes], list[Any]]:
     def read(body: bytes) -> list[Any]:
         own, rows = _tables(body)
         if len(rows) > BITS * len(body) or _size(own) + _size(rows) > most:
-            raise Wrong(413, Problem("the table is too large: send several requests"))
+            raise Wrong(413, "the table is too large: send several requests")
         names, columns = rows.column_names, [_values(column) for column in rows.columns]
         values = zip(*columns, strict=True) if columns else [()] * len(rows)
         parts = {name: _values(column) for name, column in zip(own.column_names, own.columns, strict=True)}
@@ -44,13 +43,13 @@ def reader(item: Any, most: int) -> Callable[[bytes], list[Any]]:
 def _tables(body: bytes) -> tuple[Any, Any]:
     """The fields of the items but for `row`, and the rows: checked, so that nothing is read that is not in the body."""
     if find_spec("pyarrow") is None:
-        raise Wrong(415, Problem("Arrow takes pyarrow, which the service does not have here: send JSON"))
+        raise Wrong(415, "Arrow takes pyarrow, which the service does not have here: send JSON")
     import pyarrow as pa
 
     try:
         for message in pa.ipc.MessageReader.open_stream(body):
             if message.type != "schema" and _is_compressed(memoryview(message.metadata), message.type == "dictionary"):
-                raise Wrong(415, Problem("the table is compressed: send it as it is"))
+                raise Wrong(415, "the table is compressed: send it as it is")
         table = pa.ipc.open_stream(body).read_all()
         table.validate(full=True)
         names = _names(table)
@@ -60,7 +59,7 @@ def _tables(body: bytes) -> tuple[Any, Any]:
             own = table.select([name for name in names if name in FIELDS])
             rows = table.select([name for name in names if name not in FIELDS])
     except (pa.ArrowException, OSError, MemoryError, ValueError, struct.error) as error:
-        raise Wrong(400, Problem(f"the body is not a stream of Arrow IPC: {error}")) from None
+        raise Wrong(400, f"the body is not a stream of Arrow IPC: {error}") from None
     for name, column in zip(own.column_names + _names(rows), own.columns + rows.columns, strict=True):
         _check_kind(name, column.type)
     return own, rows
@@ -85,7 +84,7 @@ def _is_compressed(message: memoryview, is_dictionary: bool) -> bool:
 def _names(table: Any) -> list[str]:
     names: list[str] = table.column_names
     if len({*names}) < len(names):
-        raise Wrong(422, Problem("two columns have the same name: give each one of its own"))
+        raise Wrong(422, "two columns have the same name: give each one of its own")
     return names
 
 
@@ -99,7 +98,7 @@ def _check_kind(name: str, kind: Any) -> None:
     inner = kind.value_type if types.is_dictionary(kind) else kind
     numeric = types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner) or types.is_null(inner)
     if not numeric and not _is_text(inner):
-        raise Wrong(422, Problem(f"a column of {kind}: cast it to numbers, text or booleans", None, name))
+        raise Wrong(422, f"a column of {kind}: cast it to numbers, text or booleans", None, name)
 
 
 def _size(table: Any) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import resource
 import sys
 import time
@@ -15,9 +14,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from onlineboost.service import arrow, inference
-from onlineboost.service.access import JSON, Access, Answer, Wrong
+from onlineboost.service.access import JSON, Access, Answer
 from onlineboost.service.log import CannotWrite
-from onlineboost.service.messages import Ask, Event, Example, Late, Problem, Promotion, checked, encode
+from onlineboost.service.messages import Ask, Event, Example, Late, Promotion, Wrong, checked, encode
 from onlineboost.service.outside import Histogram, description, prometheus
 from onlineboost.service.service import Busy, Refused, Service
 
@@ -76,11 +75,11 @@ class Application:
                 if live and self.access.check(scope, dict(scope["headers"])) is None:
                     return await self._stream(receive, send)
                 answer = await self.answer(scope, receive)
-            except Wrong as wrong:
+            except Exception as error:
+                wrong = _as_wrong(error)
+                if wrong.status == 500:
+                    logger.exception("%s %s", scope["method"], scope["path"])
                 answer = Answer(wrong.status, encode(wrong.problem), more=wrong_headers(wrong.status))
-            except Exception:
-                logger.exception("%s %s", scope["method"], scope["path"])
-                answer = Answer(500, encode(Problem("an error of onlineboost, which its log tells: report it")))
             length = b"%d" % len(answer.body)
             headers = [(b"content-type", answer.kind), (b"content-length", length), *answer.more]
             await send({"type": "http.response.start", "status": answer.status, "headers": headers})
@@ -108,11 +107,9 @@ class Application:
             return await self._infer(scope["method"], path, headers, receive)
         if path not in self.many and path not in self.posts:
             known = path in self.gets or path == "/live"
-            raise Wrong(
-                405 if known else 404, Problem(f"{scope['method']} {path} is not here: GET /openapi.json says what is")
-            )
+            raise Wrong(405 if known else 404, f"{scope['method']} {path} is not here: GET /openapi.json says what is")
         if scope["method"] != "POST":
-            raise Wrong(405, Problem(f"{path} takes POST"))
+            raise Wrong(405, f"{path} takes POST")
         body = await self._body(headers, receive)
         if path in self.posts:
             return await self.posts[path](body)
@@ -121,21 +118,13 @@ class Application:
     async def _answer_many(self, many: Many, headers: dict[bytes, bytes], body: bytes) -> Answer:
         kind = headers.get(b"content-type", JSON)
         lines, table = kind.startswith(LINES), kind.startswith(arrow.KIND)
-        try:
-            given = many.lines(body) if lines else many.table(body) if table else many.one(body)
-        except msgspec.DecodeError as error:
-            raise Wrong(*_told(error)) from None
+        given = many.lines(body) if lines else many.table(body) if table else many.one(body)
         items = given if isinstance(given, list) else [given]
         _name(items, headers.get(b"idempotency-key"))
         try:
             out = await many.work(items)
         except Refused as refused:
-            row = refused.row if isinstance(given, list) else None
-            raise Wrong(422, Problem(str(refused), row, refused.column)) from None
-        except Busy as error:
-            raise Wrong(429, Problem(str(error))) from None
-        except CannotWrite as error:
-            raise Wrong(507, Problem(str(error))) from None
+            raise Wrong(422, str(refused), refused.row if isinstance(given, list) else None, refused.column) from None
         if lines:
             return Answer(200, b"".join(encode(each) + b"\n" for each in out), LINES)
         if table:
@@ -150,32 +139,25 @@ class Application:
         body = await self._body(headers, receive) if method == "POST" else b""
         given = headers.get(b"inference-header-content-length", b"")
         length = int(given) if given.isdigit() and len(given) < 20 else None
-        try:
-            return Answer(200, encode(await inference.answer(self.service, method, path, body, length)))
-        except inference.Unfit as unfit:
-            raise Wrong(unfit.status, unfit.problem) from None
-        except msgspec.DecodeError as error:
-            raise Wrong(*_told(error)) from None
-        except Refused as refused:
-            raise Wrong(422, Problem(str(refused), refused.row, refused.column)) from None
+        return Answer(200, encode(await inference.answer(self.service, method, path, body, length)))
 
     async def _body(self, headers: dict[bytes, bytes], receive: Any) -> bytes:
         if headers.get(b"content-encoding", b"identity") != b"identity":
-            raise Wrong(415, Problem("send the body as it is, without Content-Encoding"))
+            raise Wrong(415, "send the body as it is, without Content-Encoding")
         try:
             if int(headers.get(b"content-length", b"0")) > self.most_body:
                 raise self._too_large()
             async with asyncio.timeout(SLOWEST):
                 return await self._read(receive)
         except TimeoutError:
-            raise Wrong(408, Problem(f"the body has not come within {SLOWEST:g} seconds")) from None
+            raise Wrong(408, f"the body has not come within {SLOWEST:g} seconds") from None
 
     async def _read(self, receive: Any) -> bytes:
         parts, size, more = [], 0, True
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":  # what has come may be a part of the lines
-                raise Wrong(400, Problem("the connection was closed before the whole body was there"))
+                raise Wrong(400, "the connection was closed before the whole body was there")
             parts.append(message.get("body", b""))
             size, more = size + len(parts[-1]), message.get("more_body", False)
             if size > self.most_body:
@@ -183,7 +165,7 @@ class Application:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _too_large(self) -> Wrong:
-        return Wrong(413, Problem(f"a body may have {self.most_body:,} bytes: send several requests"))
+        return Wrong(413, f"a body may have {self.most_body:,} bytes: send several requests")
 
     # ------------------------------------------------------------------------------------------------------- answers
 
@@ -231,12 +213,10 @@ class Application:
     async def promote(self, body: bytes) -> Answer:
         try:
             self.service.promote(_promotion(body).model)
-        except msgspec.DecodeError as error:
-            raise Wrong(*_told(error)) from None
         except Refused as refused:
-            raise Wrong(404, Problem(str(refused))) from None
+            raise Wrong(404, str(refused)) from None
         except Busy as error:
-            raise Wrong(409, Problem(str(error))) from None
+            raise Wrong(409, str(error)) from None
         self._status = (0.0, {})
         return Answer(200, encode({"answering": self.service.answering.name}))
 
@@ -259,30 +239,31 @@ def _file(name: str, kind: bytes) -> Callable[[], Awaitable[Answer]]:
 
 def _many(item: Any, work: Callable[[Any], Awaitable[list[Any]]], most: int) -> Many:
     one, lines = msgspec.json.Decoder(item | list[item]).decode, msgspec.json.Decoder(item).decode_lines
-    return Many(checked(one), checked(lines), arrow.reader(item, most), work)
+    return Many(checked(one), checked(lines), checked(arrow.reader(item, most)), work)
 
 
 def _name(items: list[Any], key: bytes | None) -> None:
     """Items without an id get one from the key of a request that may be sent again."""
     if key:
         if len(key) > MOST_KEY:
-            raise Wrong(400, Problem(f"an Idempotency-Key may have {MOST_KEY} characters, and this has {len(key):,}"))
+            raise Wrong(400, f"an Idempotency-Key may have {MOST_KEY} characters, and this has {len(key):,}")
         for at, item in enumerate(items):
             if getattr(item, "id", "") is None:
                 item.id = f"{key.decode('latin-1')}/{at}"
 
 
-def _told(error: msgspec.DecodeError) -> tuple[int, Problem]:
-    """Status and words for a body that is not JSON (400), or not what is wanted (422)."""
-    text = str(error)
-    found = re.search(r"`\$(?:\[(\d+)\])?\.?([^`]*)`$", text)
-    if not isinstance(error, msgspec.ValidationError):
-        return 400, Problem(f"the body is not JSON: {text}")
-    row = int(found[1]) if found and found[1] else None
-    what = text[: found.start()].removesuffix(" - at ") if found else text
-    if "unknown field" in what:
-        what += ": GET /openapi.json says which there are"
-    return 422, Problem(f"{found[2]}: {what}" if found and found[2] else what, row)
+def _as_wrong(error: Exception) -> Wrong:
+    """What a client is told of an error."""
+    match error:
+        case Wrong():
+            return error
+        case Refused():
+            return Wrong(422, str(error), error.row, error.column)
+        case Busy():
+            return Wrong(429, str(error))
+        case CannotWrite():
+            return Wrong(507, str(error))
+    return Wrong(500, "an error of onlineboost, which its log tells: report it")
 
 
 _promotion = checked(msgspec.json.Decoder(Promotion).decode)

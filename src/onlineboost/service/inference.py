@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from onlineboost import __version__
 from onlineboost.service.follower import Follower
-from onlineboost.service.messages import Ask, Problem, checked
+from onlineboost.service.messages import Ask, Wrong, checked
 from onlineboost.service.service import Service
 
 PATH = re.compile(r"/v2/models/(?P<model>[^/]+)(?:/versions/[^/]+)?(?P<what>/infer|/ready)?")
@@ -49,14 +49,6 @@ class Infer(Struct):
     id: str = ""
 
 
-class Unfit(Exception):
-    """A request that cannot be answered: its status, and why."""
-
-    def __init__(self, status: int, error: str) -> None:
-        super().__init__(error)
-        self.status, self.problem = status, Problem(error)
-
-
 _infer = checked(msgspec.json.Decoder(Infer).decode)
 
 
@@ -68,18 +60,18 @@ async def answer(service: Service, method: str, path: str, body: bytes, json_byt
         return {path.rpartition("/")[2]: True}
     found = PATH.fullmatch(path)
     if found is None:
-        raise Unfit(404, f"{path} is not in the protocol")
+        raise Wrong(404, f"{path} is not in the protocol")
     if found["model"] not in service.followers:
-        raise Unfit(404, f"there is no model {found['model']!r}: they are {', '.join(service.followers)}")
+        raise Wrong(404, f"there is no model {found['model']!r}: they are {', '.join(service.followers)}")
     by = service.followers[found["model"]]
     clf = by.clf
     if found["what"] == "/infer":
         if method != "POST":
-            raise Unfit(405, "infer takes POST")
+            raise Wrong(405, "infer takes POST")
         return await _answer_infer(service, by, found["model"], body, json_bytes)
     if "_model" not in clf.__dict__:
         if found["what"]:
-            raise Unfit(503, "nothing has been learned yet")
+            raise Wrong(503, "nothing has been learned yet")
         return {"name": found["model"], "versions": ["1"], "platform": "onlineboost", "inputs": [], "outputs": []}
     if found["what"]:
         return {"name": found["model"], "ready": True}
@@ -106,7 +98,7 @@ async def _answer_infer(
     names = () if "_model" not in clf.__dict__ else clf._model.encoder.names
     said = await service.predict([Ask(row) for row in _rows(columns, names)], by)
     if said and not said[0].probabilities:
-        raise Unfit(503, "nothing has been learned yet")
+        raise Wrong(503, "nothing has been learned yet")
     classes = list(dict.fromkeys(name for one in said for name in one.probabilities))  # models of keys know their own
     p = [one.probabilities.get(name, 0.0) for one in said for name in classes]
     labels = [str(one.label) for one in said]
@@ -131,9 +123,9 @@ def _values(tensor: Tensor, body: bytes, at: int) -> tuple[list[Any], int]:
         try:
             data = _bytes(part) if tensor.datatype == "BYTES" else np.frombuffer(part, TYPES[tensor.datatype]).tolist()
         except (KeyError, ValueError) as error:
-            raise Unfit(400, f"input {tensor.name!r}: {tensor.datatype} of {len(part)} bytes: {error}") from None
+            raise Wrong(400, f"input {tensor.name!r}: {tensor.datatype} of {len(part)} bytes: {error}") from None
     if len(data) != number or min(tensor.shape, default=0) < 0:
-        raise Unfit(400, f"input {tensor.name!r}: {len(data)} values, and its shape is {tensor.shape}")
+        raise Wrong(400, f"input {tensor.name!r}: {len(data)} values, and its shape is {tensor.shape}")
     return data, at
 
 
@@ -151,7 +143,7 @@ def _bytes(part: bytes) -> list[str]:
 
 def _rows(columns: list[tuple[Tensor, list[Any]]], names: tuple[str, ...]) -> list[Any]:
     if not columns:
-        raise Unfit(400, "there are no inputs")
+        raise Wrong(400, "there are no inputs")
     first, data = columns[0]
     if len(columns) == 1 and len(first.shape) == 2 and first.name not in names:
         wide = first.shape[1]
@@ -159,5 +151,5 @@ def _rows(columns: list[tuple[Tensor, list[Any]]], names: tuple[str, ...]) -> li
     rows = len(data)
     for tensor, values in columns:
         if len(values) != rows:
-            raise Unfit(400, f"input {tensor.name!r} has {len(values)} values, and {first.name!r} has {rows}")
+            raise Wrong(400, f"input {tensor.name!r} has {len(values)} values, and {first.name!r} has {rows}")
     return [{tensor.name: values[at] for tensor, values in columns} for at in range(rows)]

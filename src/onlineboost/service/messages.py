@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -134,13 +135,35 @@ decode_stored = msgspec.json.Decoder(Stored).decode
 decode_line = msgspec.json.Decoder(Line).decode
 
 
-def checked(decode: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    """A decoder whose only error is DecodeError: others are for values too deep, and for text that is not UTF-8."""
+class Wrong(Exception):
+    """A request that cannot be answered: the status, and why; which of its items and columns."""
 
-    def read(body: bytes) -> Any:
+    def __init__(self, status: int, error: str, row: int | None = None, column: str | None = None) -> None:
+        super().__init__(error)
+        self.status, self.problem = status, Problem(error, row, column)
+
+
+def checked(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A decoder whose only error is `Wrong`: the body is not JSON (400), or not what is wanted (422)."""
+
+    def read(body: Any) -> Any:
         try:
             return decode(body)
-        except (RecursionError, UnicodeDecodeError) as error:
-            raise msgspec.DecodeError(str(error)) from None
+        except (RecursionError, UnicodeDecodeError) as error:  # values too deep, text that is not UTF-8
+            raise Wrong(400, f"the body is not JSON: {error}") from None
+        except msgspec.DecodeError as error:
+            raise _not_decoded(error) from None
 
     return read
+
+
+def _not_decoded(error: msgspec.DecodeError) -> Wrong:
+    text = str(error)
+    if not isinstance(error, msgspec.ValidationError):
+        return Wrong(400, f"the body is not JSON: {text}")
+    found = re.search(r"`\$(?:\[(\d+)\])?\.?([^`]*)`$", text)
+    row = int(found[1]) if found and found[1] else None
+    what = text[: found.start()].removesuffix(" - at ") if found else text
+    if "unknown field" in what:
+        what += ": GET /openapi.json says which there are"
+    return Wrong(422, f"{found[2]}: {what}" if found and found[2] else what, row)

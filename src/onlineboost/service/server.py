@@ -101,10 +101,10 @@ class Listen:
     host: str = "127.0.0.1"
     port: int = 0  # any that is free
     token: str | None = None
-    most_body: int = 16_000_000  # bytes
-    most_rate: float = 0.0  # requests a second of an address; 0: any
-    certificate: Path | None = None  # for TLS
-    key: Path | None = None
+    most_body: int = 16  # MB
+    most_rate: float | None = None  # requests a second of an address; None: any
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
     webhook: str | None = None  # where notices go
 
 
@@ -117,8 +117,8 @@ def run(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with closing(listening_at(listen.host, listen.port)) as listening, Service(folder, options) as service:
         service.start()
-        access = Access(listen.token, (*LOCAL, listen.host) if listen.token is None else (), listen.most_rate)
-        app = Application(service, access, listen.most_body)
+        access = Access(listen.token, (*LOCAL, listen.host) if listen.token is None else (), listen.most_rate or 0.0)
+        app = Application(service, access, 1_000_000 * listen.most_body)
         config = uvicorn.Config(
             app,
             http=Protocol,
@@ -130,28 +130,28 @@ def run(
             server_header=False,
             limit_concurrency=_most_connections(),
             timeout_graceful_shutdown=GRACE,
-            ssl_certfile=listen.certificate,
-            ssl_keyfile=listen.key,
+            ssl_certfile=listen.tls_certificate,
+            ssl_keyfile=listen.tls_key,
         )
         name, number = listening.getsockname()[:2]
         shown = f"[{name}]" if ":" in name else name
         listening.listen(1024)
         server = Server(config, app, sources)
         signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
-        scheme = "http" if listen.certificate is None else "https"
+        scheme = "http" if listen.tls_certificate is None else "https"
         ready(f"{scheme}://{shown}:{number}/" + (f"?token={listen.token}" if listen.token else ""))
         with Watch(service, listen.webhook):
             server.run(sockets=[listening])
 
 
 def _check_certificate(listen: Listen) -> None:
-    if listen.certificate is not None:
+    if listen.tls_certificate is not None:
         try:
-            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(listen.certificate, listen.key)
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(listen.tls_certificate, listen.tls_key)
         except OSError as error:
             raise DataError(
-                f"{listen.certificate} with {listen.key} cannot be used for TLS: {error}. Name two files in the format "
-                f"PEM, a certificate and its key"
+                f"{listen.tls_certificate} with {listen.tls_key} cannot be used for TLS: {error}. Name two files in "
+                f"the format PEM, a certificate and its key"
             ) from None
 
 

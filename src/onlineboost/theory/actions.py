@@ -62,8 +62,25 @@ def freedman(variance: float, step: float, odds: float) -> float:
     return math.sqrt(2.0 * variance * odds) + step * odds / 3.0
 
 
+class Told:
+    """What is known of a run, for programs and in words: what the guarantees share."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is known, in plain numbers; bounds of infinity, which JSON does not have, are left out."""
+        known = {name: value for name, value in asdict(self).items() if value is not None}  # type: ignore[call-overload]
+        return {name: value for name, value in known.items() if value != math.inf}
+
+    def lines(self, verbose: bool = False) -> list[tuple[str, str]]:
+        """What it says, in words: (heading, text)."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        width = max(len(heading) for heading, _ in self.lines())
+        return "\n".join(f"{heading:<{width}}  {text}" for heading, text in self.lines())
+
+
 @dataclass(frozen=True)
-class ActionGuarantee:
+class ActionGuarantee(Told):
     """What holds of a run of OnlineMBBM that has learned from actions and their probabilities, with 1 - delta.
 
     If the actions were drawn by `act_one`, with an exploration that was settled before.
@@ -81,10 +98,6 @@ class ActionGuarantee:
     lost_promised: float  # the potential times the weight of all rows
     lost_bound: float  # on the number of such rows
 
-    def as_dict(self) -> dict[str, Any]:
-        """What is known, in plain numbers."""
-        return asdict(self)
-
     def lines(self, verbose: bool = False) -> list[tuple[str, str]]:
         """What it says, in words: (heading, text). Bounds above the number of rounds only if ``verbose``."""
         n, more = self.examples, self.lost - self.lost_promised
@@ -100,9 +113,6 @@ class ActionGuarantee:
         if verbose or self.lost_bound <= n:
             out.append(("bound from actions", f"lost at most {self.lost_bound:,.0f}, if act_one drew the actions"))
         return out
-
-    def __str__(self) -> str:
-        return "\n".join(f"{heading:<22} {text}" for heading, text in self.lines())
 
 
 def action_guarantee(clf: Any, mistakes: int, delta: float) -> ActionGuarantee | str:

@@ -7,7 +7,7 @@ in which experts were followed. What does not hold for it is left out. theory/PR
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, cast
 
@@ -26,7 +26,7 @@ from onlineboost.estimators.online_boost import OnlineBoostClassifier
 from onlineboost.estimators.online_mbbm import OnlineMBBM
 from onlineboost.panel.columns import LIGHTEST
 from onlineboost.panel.combiner import FORECAST_NAMES
-from onlineboost.theory.actions import ActionGuarantee, action_guarantee
+from onlineboost.theory.actions import ActionGuarantee, Told, action_guarantee
 from onlineboost.theory.checks import check_delta
 from onlineboost.theory.coverage import coverage_lines, covered
 from onlineboost.theory.upper_bounds import best_expert_bound, hedge_bound, mixture_bound
@@ -36,7 +36,7 @@ Covered = dict[str, tuple[float, float, float]] | None
 
 
 @dataclass(frozen=True)
-class LossGuarantee:
+class LossGuarantee(Told):
     """Bounds on log loss and mistakes of one run. Nothing is drawn, so they hold always."""
 
     model: str
@@ -53,12 +53,6 @@ class LossGuarantee:
     calibrated: bool = False  # whether what is predicted is the mixture after calibration
     delta: float = 0.0
     covered: Covered = None  # by the prediction sets of some levels: the share, and its bounds
-
-    def __str__(self) -> str:
-        return _as_text(self.lines())
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     def lines(self, verbose: bool = False) -> list[tuple[str, str]]:
         """What it says, in words: (heading, text)."""
@@ -113,7 +107,7 @@ def _loss_guarantee(clf: Any, mistakes: int, late: int) -> LossGuarantee:
 
 
 @dataclass(frozen=True)
-class Guarantee:
+class Guarantee(Told):
     """Bounds on the mistakes of one run. All of them hold at once, with probability 1 - delta where a draw is involved.
 
     What is None does not hold for this run, or is not known.
@@ -141,14 +135,6 @@ class Guarantee:
     lost_promised: float | None = None  # the potential times the weight of all rows
     adaptive_bound: float | None = None  # on `lost`, if gammas are adaptive: theory/PROOFS.md
     covered: Covered = None  # by the prediction sets of some levels: the share, and its bounds
-
-    def __str__(self) -> str:
-        return _as_text(self.lines())
-
-    def as_dict(self) -> dict[str, Any]:
-        """What is known, in plain numbers; bounds of infinity are left out."""
-        known = {name: value for name, value in asdict(self).items() if value is not None}
-        return {name: value for name, value in known.items() if value != math.inf}
 
     def lines(self, verbose: bool = False) -> list[tuple[str, str]]:
         """What it says, in words: (heading, text). Bounds above the number of examples only if ``verbose``."""
@@ -200,11 +186,6 @@ class NoGuarantee:
 
     def __str__(self) -> str:
         return f"nothing is guaranteed: {self.why}"
-
-
-def _as_text(lines: list[tuple[str, str]]) -> str:
-    width = max(len(heading) for heading, _ in lines)
-    return "\n".join(f"{heading:<{width}}  {text}" for heading, text in lines)
 
 
 def _says(bound: float, n: int) -> str:

@@ -21,7 +21,6 @@ from onlineboost.boosters.losses import LOSSES, alpha_bound
 from onlineboost.boosters.mbbm import new_mbbm
 from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.oza import new_oza
-from onlineboost.boosters.pair_losses import PAIR_LOSSES
 from onlineboost.boosters.potentials import (
     Tables,
     build_cache,
@@ -34,6 +33,7 @@ from onlineboost.boosters.potentials import (
     want_rows,
 )
 from onlineboost.boosters.potentials.checks import check_int
+from onlineboost.boosters.potentials.pairwise import PAIR_LOSSES
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.experts import Combiner, hedge_rounds
 from onlineboost.chain.gammas import GammaChange, rounds_to_review

@@ -282,18 +282,6 @@ def lea_regret(n_experts: int, n_examples: float, delta: float) -> float:
     return math.sqrt(n_examples * math.log(n_experts) / 2.0) + math.sqrt(n_examples * math.log(1.0 / delta) / 2.0)
 
 
-def littlestone_regret(dimension: int, n_classes: int, n_examples: float, delta: float) -> float:
-    """The same for all hypotheses of a class of finite Littlestone dimension d, as (T k)^d experts cover it.
-
-    (Lemma onlineAgnosticLearnability.)
-    """
-    check_delta(delta)
-    check_number("n_examples", n_examples, 1)
-    check_int("dimension", dimension, 0), check_int("n_classes", n_classes, 2)
-    experts = dimension * math.log(n_examples * n_classes)
-    return math.sqrt(n_examples * experts / 2.0) + math.sqrt(n_examples * math.log(1.0 / delta) / 2.0)
-
-
 # -------------------------------------------------------------------------------- from good experts to weak learners
 
 

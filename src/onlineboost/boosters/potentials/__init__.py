@@ -24,16 +24,16 @@ diagonal, as in (normalizedCostMatrix). That takes the same off all entries of a
 stays what it is, and small differences do not drown in large costs.
 
 The files, from the numbers to the booster: `draws` (how often labels are drawn) and `blocks` (how the costs of a state
-are stored); `dense`, `fourier`, `races` with `race_costs`, `pairwise` and `monte_carlo` (ways to compute them);
-`tables` (which way, and all that it needs); `cache` (blocks met before); `costs` (what a booster asks of a block);
-`values` (single numbers, for people). `checks` is for arguments.
+are stored, and what a booster asks of them); `dense`, `fourier`, `races` with `race_costs`, `pairwise` and
+`monte_carlo` (ways to compute them); `tables` (which way, and all that it needs); `cache` (blocks met before); `values`
+(single numbers, for people). `checks` is for arguments.
 
 Boosters, the chain, estimators, theory and reports may import this package. It imports nothing of the library but
-`_compile` and `boosters.pair_losses`.
+`_compile` and `boosters.votes`.
 """
 
+from onlineboost.boosters.potentials.blocks import excess_cost, expected_costs, label_weight
 from onlineboost.boosters.potentials.cache import Cache, build_cache, find_costs, make_costs, make_rows, want_rows
-from onlineboost.boosters.potentials.costs import excess_cost, expected_costs, label_weight
 from onlineboost.boosters.potentials.tables import Method, Tables, build_tables
 from onlineboost.boosters.potentials.values import asymptotic_error, cost_matrix, potential, weight_bounds
 

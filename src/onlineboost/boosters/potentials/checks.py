@@ -7,7 +7,7 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlineboost.boosters.pair_losses import PAIR_LOSSES
+from onlineboost.boosters.potentials.pairwise import PAIR_LOSSES
 
 LOSSES = ("zero_one", *PAIR_LOSSES)
 

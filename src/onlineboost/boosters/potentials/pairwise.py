@@ -1,15 +1,25 @@
-"""Potentials of losses that are a sum over pairs of labels: a table over (m, difference of two votes) is enough."""
+"""Potentials of losses that are a sum over pairs of labels, L^r(s) = sum_{l != r} g(s_l - s_r).
+
+A table over (m, difference of two votes) is enough.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from onlineboost._compile.jit import kernel
-from onlineboost.boosters.pair_losses import PAIR_LOSSES
 from onlineboost.boosters.potentials.draws import Floats, vote_distribution
 
+#: g, as a function of d = s_l - s_r: by how much a wrong label l is ahead of the right label r.
+PAIR_LOSSES: dict[str, Callable[[Floats], Floats]] = {
+    "logistic": lambda d: np.logaddexp(0.0, d),
+    "exponential": lambda d: np.exp(d),
+    "hinge": lambda d: np.maximum(0.0, d + 1.0),
+    "squared_hinge": lambda d: 0.5 * np.maximum(0.0, d + 1.0) ** 2,
+    "pairwise": lambda d: np.where(d >= 0.0, 1.0, 0.0),  # how many wrong labels are not behind: the 0-1 loss or more
+}
 MOST_BEHIND = 600.0  # votes: exp of more overflows, so the exponential loss does not grow beyond
 
 

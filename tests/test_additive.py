@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from onlineboost.chain import evidence
+from onlineboost.data.places import AT_ONCE
 from onlineboost.panel import additive
 from onlineboost.panel.panel import ask_panel, begin, learn_panel, new_panel_work
 from onlineboost.panel.state import COLUMNS, new_panel, room_for_rows, with_classes, with_room
@@ -66,6 +68,51 @@ def test_they_are_those_of_the_twin():
         twin.learn(int(y[b]), weight[b], memory, pulls[:used], variances[:used], owners)
     assert sorted(twin.chosen) == sorted(panel.members.additive.chosen.tolist()) != list(range(additive.CHOSEN))
     np.testing.assert_allclose(panel.members.additive.edges, [twin.edges[j] for j in range(n_numeric)], rtol=1e-6)
+
+
+def test_values_of_a_wide_column_go_by_evidence_in_two_classes():
+    """A value has the bin of the code that a value without a name would have that has shown the same; 70 have names."""
+    assert additive.LIMITS == evidence.LIMITS
+    assert (additive.WIDE, additive.EVIDENCE_ROWS) == (AT_ONCE, evidence.ROWS)
+    rng = np.random.default_rng(0)
+    n = 1500
+    codes = np.concatenate([np.arange(70), rng.integers(0, 70, n - 70)]).astype(float)
+    y = (rng.random(n) < np.where(codes % 8 == 1, 0.4, 0.05)).astype(np.int64)
+    panel = new_panel(0, 1, 3)
+    begin(panel)
+    panel = room_for_rows(with_room(with_classes(panel, 2), columns=70), n)
+    work, s, bins = new_panel_work(panel, 2), np.zeros((1, 2)), []
+    for b in range(n):
+        X = codes[b : b + 1, None]
+        ask_panel(panel, X, 2, work, s)
+        counts = [np.bincount(codes[:b][y[:b] == c].astype(int), minlength=70) for c in range(2)]
+        bins.append(int(work.members[1].bins[0]) - 1)
+        if codes[b] >= 64 or b < 65:
+            assert bins[-1] == codes[b]
+        else:
+            pi = (np.array([sum(own) for own in counts]) + 0.5) / (b + 1.0)
+            rarer = int(pi[1] < pi[0])
+            ratio = pi[1 - rarer] / pi[rarer] * counts[rarer].sum() / counts[1 - rarer].sum()
+            p = np.array([counts[rarer][int(codes[b])], ratio * counts[1 - rarer][int(codes[b])]])
+            p += 10.0 * np.array([pi[rarer], pi[1 - rarer]])
+            d = np.log(p[0] / p[1]) - np.log(pi[rarer] / pi[1 - rarer])
+            if min(abs(d - limit) for limit in evidence.LIMITS) > 1e-6:
+                assert bins[-1] == 64 + 8 * rarer + sum(d > limit for limit in evidence.LIMITS)
+        learn_panel(panel, X, y[b : b + 1], np.ones(1), 2, work, s)
+    late = np.array(bins[1000:])[codes[1000:] < 64], codes[1000:][codes[1000:] < 64] % 8 == 1
+    assert late[0][late[1]].mean() > late[0][~late[1]].mean() + 3.0
+
+
+def test_values_that_are_known_in_advance_keep_their_own_cells():
+    """They have codes from the start, and code 64 may be one of them: then it is not met after all before it."""
+    codes = np.random.default_rng(0).permutation(70).astype(float)
+    panel = new_panel(0, 1, 3)
+    begin(panel)
+    panel = room_for_rows(with_room(with_classes(panel, 2), columns=70), 140)
+    work, s = new_panel_work(panel, 2), np.zeros((1, 2))
+    for code in [*codes, *codes]:
+        learn_panel(panel, np.array([[code]]), np.array([int(code) % 2]), np.ones(1), 2, work, s)
+        assert work.members[1].bins[0] == code + 1
 
 
 def parities(n, of, seed=1):

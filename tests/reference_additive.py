@@ -70,11 +70,12 @@ class Additive:
 
         `codes` are those by which values go here: of evidence, where there are many values.
         """
+        self.k = k
         straight = [self.straightened(j, values[j], z[j]) for j in range(self.n_numeric)]
         self.z = [min(max(one, -3.0), 3.0) if is_there else 0.0 for one, is_there in zip(straight, there, strict=True)]
         self.slopes = [[np.pad(part, (0, k - len(part))) for part in slope] for slope in self.slopes]
         self.skewed = [self.skew(j) is not None for j in range(self.n_numeric)]
-        self.row, self.k = self.bins(values, there, codes), k
+        self.row = self.bins(values, there, codes)
         self.names = [[("bias", order), *self.names_of(order)] for order in (1, 2, 3)]
         votes, self.p = np.zeros(k), []
         for names in self.names:
@@ -85,8 +86,8 @@ class Additive:
         return self.p
 
     def skew(self, j):
-        """How many times as far the upper outer quantile is from the median as the lower; None: about as far."""
-        if not self.edges[j]:
+        """How many times as far the upper outer quantile is from the median as the lower; None: about, or 3 classes."""
+        if not self.edges[j] or self.k != 2:
             return None
         low, median, high = (float(np.float32(self.edges[j][i])) for i in (0, 7, 14))
         if not low < median < high:

@@ -7,9 +7,9 @@ has a cell for every combination of bins that turns up, and a cell has a vote fo
     v2 = v1 + bias + votes of its cell of each pair
     v3 = v2 + bias + votes of its cell of each triple
 
-with z the number in units of its spread, NEAR at most; where a column is skewed, its logarithm, from where and in which
-units quantiles tell, and its cells are believed less. In two classes, a value of a column of more than WIDE values has
-the bin of the evidence that it has shown, as those without a code of their own have. Two voices say softmax(v1) and
+with z the number in units of its spread, NEAR at most. In two classes, z is a logarithm where a column is skewed, from
+where and in which units quantiles tell, and its cells are believed less; and a value of a column of more than WIDE ones
+has the bin of the evidence that it has shown, as those without a code of their own have. Two voices say softmax(v1) and
 softmax(v3). Each of the three sums learns what the one before it leaves over, by one Newton step in each of its cells,
 with p = softmax(v):
 
@@ -164,7 +164,7 @@ def add_votes(votes, cell, k):
 def add_slopes(additive, work, n_numbers, row, k):
     for j in range(n_numbers):
         work.ridges[j], z = RIDGES[SINGLES], row.z[j]
-        if row.rules[0] >= BY_EVIDENCE:
+        if k == 2 and row.rules[0] >= BY_EVIDENCE:
             skew = skew_of(additive.edges[j])
             if skew > SKEWED or skew < 1.0 / SKEWED:
                 work.ridges[j] *= BESIDE_LOG

@@ -35,14 +35,16 @@ SYSTEMS = {
     "capymoa-oza": "CapyMOA OzaBoost",
     "capymoa-bole": "CapyMOA BOLE",
     "capymoa-sgbt": "CapyMOA SGBT",
+    "capymoa-dems": "CapyMOA DEMS",
     "lightgbm-batch": "LightGBM",
-    "lightgbm-refitted": "LightGBM refitted",
+    "lightgbm-refitted": "LightGBM",
+    "catboost-refitted": "CatBoost",
     "sklearn-svm": "SVM",
 }
 FLAGSHIP = "ours-boost"
-REFITTED = "lightgbm-refitted"
+REFITTED = ("lightgbm-refitted", "catboost-refitted")
 SEEN_80 = ("lightgbm-batch", "sklearn-svm")  # they learn the first 80 % of the rows, and predict the last 20 % only
-OWN = (FLAGSHIP, "ours-tree", "ours-leaf", "simple-majority", "simple-nochange", REFITTED, *SEEN_80)
+OWN = (FLAGSHIP, "ours-tree", "ours-leaf", "simple-majority", "simple-nochange", *REFITTED, *SEEN_80)
 OTHERS = tuple(model for model in SYSTEMS if model.startswith(("onelearn", "river", "capymoa")))
 
 STREAMS = (

@@ -52,9 +52,9 @@ def main_table(cells: list[Cell], part: str) -> str:
     rows = []
     for stream in streams_of(cells):
         rival = best_rival(cells, stream, part)
-        first = None if rival is None else FLAGSHIP if rival.lead(part) <= 0 else rival.model
         shown = [shown_cell(cells, stream, model) for model in models]
-        texts = [cell_text(cell, part, model == first) for model, cell in zip(models, shown, strict=True)]
+        first = None if rival is None else shown[0] if rival.lead(part) <= 0 else rival
+        texts = [cell_text(cell, part, cell is first) for cell in shown]
         length = next(cell.rows for cell in cells if cell.stream == stream)
         rows.append([title(stream), f"{length:,}", *texts])
     ranks = mean_ranks(cells, part)
@@ -108,13 +108,12 @@ def beside_table(cells: list[Cell]) -> str:
     ranks = {part: mean_ranks(cells, part) for part in ("all", "last")}
     rows = []
     for model in OTHERS:
-        shown = [shown_cell(cells, stream, model) for stream in streams_of(cells)]
-        own = [cell for cell in shown if cell is not None and cell.ours is not None]
-        if own:
-            row = [SYSTEMS[model], str(len(own))]
-            for part in ("all", "last"):
-                leads = [cell.lead(part) for cell in own]
-                row += [str(sum(lead < 0 for lead in leads)), f"{-np.mean(leads):+.3f}".replace("0.", ".")]
+        best = {part: [best_rival(cells, stream, part, (model,)) for stream in streams_of(cells)] for part in ranks}
+        leads = {part: [cell.lead(part) for cell in own if cell is not None] for part, own in best.items()}
+        if leads["all"]:
+            row = [SYSTEMS[model], str(len(leads["all"]))]
+            for own in leads.values():
+                row += [str(sum(lead < 0 for lead in own)), f"{-np.mean(own):+.3f}".replace("0.", ".")]
             rows.append([*row, f"{ranks['all'][model]:.1f} / {ranks['last'][model]:.1f}"])
     headings = ("beside", "streams", "ours ahead, all rows", "by", "ours ahead, last 20 %", "by", "its mean rank")
     return table_text(headings, rows)
@@ -295,10 +294,11 @@ Every row is predicted, then learned. The figures are shares of right prediction
 last 20 %. Speed and memory are on another page: [speed.md](speed.md)."""
 
 SHORT = """Two systems are compared on the same rows in the same orders. A system that was too slow for a whole stream
-is compared on the rows it did, if these are 2,000 or more: less would say little. Where it got through the stream
-with 10 learners only, the tables show these, and a longer list below has both. The table says on how many streams
-`OnlineBoostClassifier` is ahead of each of the others, and by how much in the mean; its mean rank is that among all
-systems on the streams it ran on."""
+is compared on the rows it did, if these are 2,000 or more: less would say little. The tables of streams
+show whole runs first, then those with more learners; in what is said here and in the next table the better run counts
+where a system has two, with 10 and with 100 learners. That table says on how many streams `OnlineBoostClassifier` is
+ahead of each of the others, and by how much in the mean; its mean rank is that among all systems on the streams it ran
+on."""
 
 PICTURE = """![How far each system is ahead of OnlineBoostClassifier on each stream](pictures/accuracy.png)
 

@@ -146,7 +146,7 @@ OLD_PYTHON ?= python3.9
 
 .bench/batch/installed:
 	$(PYTHON) -m venv .bench/batch
-	.bench/batch/bin/python -m pip install -q --disable-pip-version-check lightgbm scikit-learn
+	.bench/batch/bin/python -m pip install -q --disable-pip-version-check lightgbm catboost scikit-learn
 	touch $@
 
 .bench/vw/installed:

@@ -35,14 +35,16 @@ SYSTEMS = {
     "capymoa-oza": "CapyMOA OzaBoost",
     "capymoa-bole": "CapyMOA BOLE",
     "capymoa-sgbt": "CapyMOA SGBT",
+    "capymoa-dems": "CapyMOA DEMS",
     "lightgbm-batch": "LightGBM",
-    "lightgbm-refitted": "LightGBM refitted",
+    "lightgbm-refitted": "LightGBM",
+    "catboost-refitted": "CatBoost",
     "sklearn-svm": "SVM",
 }
 FLAGSHIP = "ours-boost"
-REFITTED = "lightgbm-refitted"
+REFITTED = ("lightgbm-refitted", "catboost-refitted")
 SEEN_80 = ("lightgbm-batch", "sklearn-svm")  # they learn the first 80 % of the rows, and predict the last 20 % only
-OWN = (FLAGSHIP, "ours-tree", "ours-leaf", "simple-majority", "simple-nochange", REFITTED, *SEEN_80)
+OWN = (FLAGSHIP, "ours-tree", "ours-leaf", "simple-majority", "simple-nochange", *REFITTED, *SEEN_80)
 OTHERS = tuple(model for model in SYSTEMS if model.startswith(("onelearn", "river", "capymoa")))
 
 STREAMS = (
@@ -178,9 +180,9 @@ def rivals(cells: Iterable[Cell], stream: str, models: Iterable[str] = OTHERS) -
     return [cell for cell in cells if cell.stream == stream and cell.model in models and cell.ours is not None]
 
 
-def best_rival(cells: list[Cell], stream: str, part: str) -> Cell | None:
-    """The other system that is furthest ahead of ours, or least behind."""
-    return max(rivals(cells, stream), key=lambda cell: cell.lead(part), default=None)
+def best_rival(cells: list[Cell], stream: str, part: str, models: Iterable[str] = OTHERS) -> Cell | None:
+    """The run of another system that is furthest ahead of ours, or least behind: cut or whole, with 10 or 100."""
+    return max(rivals(cells, stream, models), key=lambda cell: cell.lead(part), default=None)
 
 
 def streams_of(cells: Iterable[Cell]) -> list[str]:
@@ -201,8 +203,8 @@ def mean_ranks(cells: list[Cell], part: str) -> dict[str, float]:
             continue
         leads = {FLAGSHIP: 0.0}
         for model in ("ours-olm", "ours-mbbm", *OTHERS):
-            cell = shown_cell(cells, stream, model)
-            if cell is not None and cell.ours is not None:
+            cell = best_rival(cells, stream, part, (model,))
+            if cell is not None:
                 leads[model] = cell.lead(part)
         for model, lead in leads.items():
             above = sum(other > lead for other in leads.values())

@@ -167,6 +167,7 @@ def make_capymoa(name: str, stream: Stream, learners: int, seed: int) -> tuple[P
         "sgbt": lambda: classifier.StreamingGradientBoostedTrees(schema, seed, boosting_iterations=learners),
         "arf": lambda: classifier.AdaptiveRandomForestClassifier(schema, random_seed=seed, ensemble_size=learners),
         "srp": lambda: classifier.StreamingRandomPatches(schema, seed, ensemble_size=learners),
+        "dems": lambda: classifier.DynamicEnsembleMemberSelection(schema, seed, ensemble_size=learners),
         "levbag": lambda: classifier.LeveragingBagging(schema, random_seed=seed, ensemble_size=learners),
     }
     model = models[name]()

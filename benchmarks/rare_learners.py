@@ -17,14 +17,17 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import peers
 
 REFITS = 25  # of a batch learner over a stream: every 2,000 rows of 50,000
 MEMORY = 20_000  # last rows that it is fitted to
@@ -89,45 +92,55 @@ def _column(stream: Stream, j: int) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------- batch, refitted
 
 
+class Fitted(NamedTuple):
+    """A batch learner that has learned some rows."""
+
+    probabilities: Callable[[np.ndarray], np.ndarray]  # of its classes (rows, classes)
+    classes: np.ndarray  # those among the rows it was fitted to
+    size: Callable[[], int]  # bytes
+
+
 def refitted(kind: str, stream: Stream, seed: int) -> Ran:
     """Fitted 25 times to the last 20,000 rows; until there are two classes, the share of the rare one."""
     n = len(stream.y)
-    every, p, start = max(1, n // REFITS), np.full(n, 0.0), time.process_time()
+    p, start = np.full(n, 0.0), time.process_time()
     model = None
-    for first in range(0, n, every):
-        rows, memory = slice(first, first + every), slice(max(0, first - MEMORY), first)
+    for memory, rows in stretches(n, REFITS):
         if 2 <= stream.y[memory].sum() < len(stream.y[memory]) - 1:
             model = BATCH[kind](stream, memory, seed)
         if model is None:
-            p[rows] = (stream.y[:first].sum() + 0.5) / (first + 1.0)
+            p[rows] = (stream.y[: rows.start].sum() + 0.5) / (rows.start + 1.0)
         else:
-            p[rows] = model[0](stream.X[rows])
-    return p, time.process_time() - start, model[1]() if model else 0
+            p[rows] = model.probabilities(stream.X[rows])[:, 1]
+    return p, time.process_time() - start, model.size() if model else 0
 
 
-Fitted = tuple[Callable[[np.ndarray], np.ndarray], Callable[[], int]]  # probabilities of rows; bytes
+def stretches(rows: int, refits: int) -> Iterator[tuple[slice, slice]]:
+    """The rows that each of so many models is fitted to, none at first, and the rows that it predicts."""
+    every = max(1, rows // refits)
+    for first in range(0, rows, every):
+        yield slice(max(0, first - MEMORY), first), slice(first, first + every)
 
 
-def lightgbm(stream: Stream, memory: slice, seed: int, **settings: Any) -> Fitted:
+def lightgbm(stream: Stream | peers.Stream, memory: slice, seed: int, **settings: Any) -> Fitted:
     from lightgbm import LGBMClassifier
 
     model = LGBMClassifier(**settings, random_state=seed, n_jobs=1, verbose=-1)
-    model.fit(stream.X[memory], stream.y[memory], categorical_feature=stream.nominal.tolist() or "auto")
-    return lambda X: model.predict_proba(X)[:, 1], lambda: len(model.booster_.model_to_string())
+    model.fit(stream.X[memory], stream.y[memory], categorical_feature=list(map(int, stream.nominal)) or "auto")
+    return Fitted(model.predict_proba, model.classes_, lambda: len(model.booster_.model_to_string()))
 
 
-def catboost(stream: Stream, memory: slice, seed: int) -> Fitted:
+def catboost(stream: Stream | peers.Stream, memory: slice, seed: int, **settings: Any) -> Fitted:
     from catboost import CatBoostClassifier, Pool
 
     def pool(X: np.ndarray, y: np.ndarray | None = None) -> Any:
         rows = X.astype(object)
         for j in stream.nominal:
             rows[:, j] = ["" if np.isnan(v) else f"v{int(v)}" for v in X[:, j]]
-        return Pool(rows, y, cat_features=stream.nominal.tolist())
+        return Pool(rows, y, cat_features=list(map(int, stream.nominal)))
 
-    model = CatBoostClassifier(
-        iterations=100, learning_rate=0.1, random_seed=seed, thread_count=1, verbose=False, allow_writing_files=False
-    )
+    quiet = {"random_seed": seed, "thread_count": 1, "verbose": False, "allow_writing_files": False}
+    model = CatBoostClassifier(**settings, **quiet)
     model.fit(pool(stream.X[memory], stream.y[memory].astype(int)))
 
     def size() -> int:
@@ -135,7 +148,7 @@ def catboost(stream: Stream, memory: slice, seed: int) -> Fitted:
             model.save_model(f"{folder}/model")
             return os.path.getsize(f"{folder}/model")
 
-    return lambda X: model.predict_proba(pool(X))[:, 1], size
+    return Fitted(lambda X: model.predict_proba(pool(X)), model.classes_, size)
 
 
 # Tuned on payments of seeds 100 and 101, which are not among those that are reported; so is CatBoost's number of trees:
@@ -144,7 +157,7 @@ TUNED = {"n_estimators": 200, "num_leaves": 7, "learning_rate": 0.05, "cat_smoot
 BATCH: dict[str, Callable[..., Fitted]] = {
     "lightgbm": lightgbm,
     "tuned": partial(lightgbm, **TUNED),
-    "catboost": catboost,
+    "catboost": partial(catboost, iterations=100, learning_rate=0.1),
 }
 
 # ----------------------------------------------------------------------------------------------------------- river

@@ -5,15 +5,17 @@ Each function predicts every row it can; -1 stands where it predicts nothing.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import rare_learners
 
 if TYPE_CHECKING:
     from peers import Stream
 
 LAST = 0.2  # share of the rows that a batch learner is scored on
-REFITS, MEMORY = 50, 20_000
+REFITS = 50
 
 
 def majority(stream: Stream, seed: int) -> np.ndarray:
@@ -38,20 +40,16 @@ def lightgbm(stream: Stream, seed: int) -> np.ndarray:
     return batch(model, stream.X, stream.y, categorical_feature=list(stream.nominal) or "auto")
 
 
-def refitted(stream: Stream, seed: int) -> np.ndarray:
-    """LightGBM as it is used on a stream: 50 times fitted to the last 20,000 rows, to predict the next fiftieth."""
-    from lightgbm import LGBMClassifier
+def refitted(stream: Stream, seed: int, kind: str) -> np.ndarray:
+    """A batch learner as it is used on a stream: 50 times fitted to the last 20,000 rows, to predict the next fiftieth.
 
-    rows, predicted = len(stream.y), np.full(len(stream.y), -1)
-    every = max(1, rows // REFITS)
-    for first in range(every, rows, every):
-        memory, ahead = slice(max(0, first - MEMORY), first), slice(first, first + every)
-        if len(np.unique(stream.y[memory])) == 1:
-            predicted[ahead] = stream.y[first - 1]
-            continue
-        model = LGBMClassifier(random_state=seed, n_jobs=1, verbose=-1)
-        model.fit(stream.X[memory], stream.y[memory], categorical_feature=list(stream.nominal) or "auto")
-        predicted[ahead] = model.predict(stream.X[ahead])
+    Until it has been fitted to two classes: the label that has come most often so far.
+    """
+    predicted = majority(stream, seed)
+    for memory, ahead in rare_learners.stretches(len(stream.y), REFITS):
+        if len(np.unique(stream.y[memory])) > 1:
+            model = rare_learners.BATCH[kind](stream, memory, seed)
+            predicted[ahead] = model.classes[model.probabilities(stream.X[ahead]).argmax(axis=1)]
     return predicted
 
 
@@ -83,6 +81,7 @@ MODELS = {
     "simple-majority": majority,
     "simple-nochange": no_change,
     "lightgbm-batch": lightgbm,
-    "lightgbm-refitted": refitted,
+    "lightgbm-refitted": partial(refitted, kind="lightgbm"),
+    "catboost-refitted": partial(refitted, kind="catboost"),
     "sklearn-svm": svm,
 }

@@ -38,6 +38,7 @@ ENVIRONMENTS = bench.ENVIRONMENTS | {
     "simple": bench.ENVIRONMENTS["ours"],
     "onelearn": ROOT / ".bench" / "onelearn" / "bin" / "python",
     "lightgbm": ROOT / ".bench" / "batch" / "bin" / "python",
+    "catboost": ROOT / ".bench" / "batch" / "bin" / "python",
     "sklearn": ROOT / ".bench" / "batch" / "bin" / "python",
 }
 MADE = ("agrawal", "led")  # by moa_streams.py, in the order of time

@@ -66,10 +66,16 @@ class Additive:
         return number if number < n else key % 2 ** (bits - 1)
 
     def distributions(self, values, there, codes, z, k):
-        """By single columns, with pairs, and with triples; the first and the last are voices."""
-        self.z = [min(max(one, -3.0), 3.0) if is_there else 0.0 for one, is_there in zip(z, there, strict=True)]
+        """By single columns, with pairs, and with triples; the first and the last are voices.
+
+        `codes` are those by which values go here: of evidence, where there are many values.
+        """
+        self.k = k
+        straight = [self.straightened(j, values[j], z[j]) for j in range(self.n_numeric)]
+        self.z = [min(max(one, -3.0), 3.0) if is_there else 0.0 for one, is_there in zip(straight, there, strict=True)]
         self.slopes = [[np.pad(part, (0, k - len(part))) for part in slope] for slope in self.slopes]
-        self.row, self.k = self.bins(values, there, codes), k
+        self.skewed = [self.skew(j) is not None for j in range(self.n_numeric)]
+        self.row = self.bins(values, there, codes)
         self.names = [[("bias", order), *self.names_of(order)] for order in (1, 2, 3)]
         votes, self.p = np.zeros(k), []
         for names in self.names:
@@ -78,6 +84,24 @@ class Additive:
                 votes = votes + sum(z * slope for z, (slope, _) in zip(self.z, self.slopes, strict=True))
             self.p.append(softmax(votes))
         return self.p
+
+    def skew(self, j):
+        """How many times as far the upper outer quantile is from the median as the lower; None: about, or 3 classes."""
+        if not self.edges[j] or self.k != 2:
+            return None
+        low, median, high = (float(np.float32(self.edges[j][i])) for i in (0, 7, 14))
+        if not low < median < high:
+            return None
+        skew = (high - median) / (median - low)
+        return skew if skew > 2.0 or skew < 0.5 else None
+
+    def straightened(self, j, value, z):
+        """Where a column is skewed, its logarithm: median and outer quantiles become 0 and -1.534, 1.534."""
+        skew = self.skew(j)
+        if skew is None:
+            return z
+        median, high = (float(np.float32(self.edges[j][i])) for i in (7, 14))
+        return 1.534 * math.log(max(1.0 + (skew - 1.0) * (value - median) / (high - median), 1e-3)) / math.log(skew)
 
     def move(self, j, factor, shift, moved):
         self.edges[j] = [moved(edge, factor, shift) for edge in self.edges[j]]
@@ -96,8 +120,9 @@ class Additive:
             self.curve *= 2.0 if self.k == 2 and p is self.p[0] else 1.0
             # All but the bias take their steps at once.
             self.others = (len(names) - 1 + sum(z * z for z, _ in slopes)) * self.curve
-            for name in names:
-                self.step(self.cell(name, self.k), 1.0, ridge * max(weight, 1.0))
+            for i, name in enumerate(names):
+                skewed = p is self.p[0] and 0 < i <= self.n_numeric and self.skewed[i - 1]
+                self.step(self.cell(name, self.k), 1.0, ridge * (4.0 if skewed else 1.0) * max(weight, 1.0))
             for z, slope in slopes:
                 self.step(slope, z, 6.0 * max(weight, 1.0))
         for new in range(self.n_cells(self.t), self.n_cells(self.t + 1)):

@@ -569,7 +569,7 @@ def test_rare_learners_know_no_row_before_it_was_predicted(monkeypatch, tmp_path
 
     def fit(stream, memory, seed):
         seen.append((memory.start, memory.stop))
-        return lambda X: np.full(len(X), float(memory.stop)), lambda: 1
+        return rare_learners.Fitted(lambda X: np.full((len(X), 2), float(memory.stop)), np.arange(2), lambda: 1)
 
     monkeypatch.setitem(rare_learners.BATCH, "stub", fit)
     p, _, size = rare_learners.run("stub", stream, 0)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
 from numba import config
 
-from onlineboost._compile.cache import before_compiling
+from onlineboost._compile.cache import CACHE_DIR, before_compiling
 from onlineboost.estimators import beside
 
 LOOKED_FOR = """
@@ -38,21 +39,78 @@ def test_the_second_process_compiles_all_but_the_panels_own_kernels():
     assert names_of(ALL) - names_of(beside.PROGRAM) == {"learn_rows", "ask_rows"}
 
 
-@pytest.mark.parametrize(("cores", "missing", "started"), [(2, True, 1), (2, False, 0), (1, True, 0)])
-def test_it_is_started_if_something_is_missing_and_there_is_a_core_for_it(monkeypatch, cores, missing, started):
-    calls, ended = [], []
-    other = SimpleNamespace(wait=lambda seconds=None: ended.append(seconds), kill=lambda: None)
-    monkeypatch.setattr(subprocess, "Popen", lambda call, **_: calls.append(call) or other)
-    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", cores)
-
-    def rehearse(n_columns, k):  # what the kernel store does for a kernel that it does not have
-        while missing and before_compiling:
-            before_compiling.pop()()
-
-    panel = SimpleNamespace(rehearse=rehearse)
-    model = SimpleNamespace(chain=SimpleNamespace(panel=panel), encoder=SimpleNamespace(names=["a"]), k=2)
+@pytest.fixture
+def started(monkeypatch):
+    """The calls that would start another process, each with its environment; here it ends at once."""
+    calls = []
+    other = SimpleNamespace(wait=lambda seconds=None: None, kill=lambda: None)
+    monkeypatch.setattr(subprocess, "Popen", lambda call, env, **_: calls.append((call, env)) or other)
+    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 2)
     before_compiling.clear()
-    beside.compile_panel(model)
-    assert len(calls) == started
-    assert (beside.LONGEST in ended) == bool(started)  # waited for
+    yield calls
     assert not before_compiling
+    assert not beside.one.locked()
+
+
+def new_model(rehearse):
+    panel = SimpleNamespace(rehearse=lambda n_columns, k: rehearse())
+    return SimpleNamespace(chain=SimpleNamespace(panel=panel), encoder=SimpleNamespace(names=["a"]), k=2)
+
+
+def look_for_a_kernel():
+    """What the kernel store does for a kernel that it does not have."""
+    while before_compiling:
+        before_compiling.pop()()
+
+
+@pytest.mark.parametrize(("cores", "missing", "n"), [(2, True, 1), (2, False, 0), (1, True, 0)])
+def test_it_is_started_if_something_is_missing_and_there_is_a_core_for_it(monkeypatch, started, cores, missing, n):
+    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", cores)
+    beside.compile_panel(new_model(look_for_a_kernel if missing else lambda: None))
+    assert len(started) == n
+
+
+def test_it_keeps_machine_code_where_this_process_does(monkeypatch, started):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "kept-here")  # relative, and this process may have gone elsewhere since
+    beside.compile_panel(new_model(look_for_a_kernel))
+    assert [env["NUMBA_CACHE_DIR"] for _, env in started] == [str(CACHE_DIR.parent)]
+
+
+@pytest.mark.parametrize("program", ["", None, "/opt/server/bin/uwsgi", "/opt/app/app", "/usr/bin/python3 (frozen)"])
+def test_no_other_program_is_started_instead_of_python(monkeypatch, started, program):
+    monkeypatch.setattr(sys, "executable", program)
+    monkeypatch.setattr(sys, "frozen", "frozen" in (program or ""), raising=False)
+    beside.compile_panel(new_model(look_for_a_kernel))
+    assert not started
+
+
+def test_an_error_of_the_system_or_of_an_audit_hook_costs_nothing_but_time(monkeypatch, started):
+    def refuse(*_, **__):
+        raise RuntimeError("no processes here")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    beside.compile_panel(new_model(look_for_a_kernel))
+
+
+def test_threads_that_make_their_first_models_at_once_start_one(started):
+    def another_model():
+        beside.compile_panel(new_model(look_for_a_kernel))
+
+    def rehearse():
+        look_for_a_kernel()
+        thread = threading.Thread(target=another_model)
+        thread.start()
+        thread.join()
+
+    beside.compile_panel(new_model(rehearse))
+    assert len(started) == 1
+
+
+def test_none_is_started_for_a_thread_that_does_not_wait_for_it(started):
+    def rehearse():
+        thread = threading.Thread(target=look_for_a_kernel)
+        thread.start()
+        thread.join()
+
+    beside.compile_panel(new_model(rehearse))
+    assert not started

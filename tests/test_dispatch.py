@@ -120,14 +120,24 @@ def measure(shape, n):
     return before, after, total
 
 
+FULL = SHAPE.each(area, counted=True)
+
+
+@njit
+def count_full(shapes, i):
+    """How many of these shapes have an area."""
+    return FULL(shapes, i)
+
+
 def measured():
     """What `measure` says of squares and of triangles, and what a call from Python says."""
     squares, triangles = Squares(np.array([1.0, 3.0])), Triangles(np.array([2.0, 4.0, 6.0]), 5.0)
     direct = [float(area(squares, 1)), float(area(triangles, 1)), corners(squares, 0), corners(triangles, 0)]
-    return [list(measure(squares, 2)), list(measure(triangles, 3)), direct]
+    full = [count_full((squares, triangles, Triangles(np.zeros(2), 1.0)), 1)]
+    return [list(measure(squares, 2)), list(measure(triangles, 3)), direct, full]
 
 
-SQUARES, TRIANGLES, DIRECT = [10.0, 40.0, 8], [30.0, 60.0, 9], [9.0, 10.0, 4, 3]
+SQUARES, TRIANGLES, DIRECT, TWO_OF_THREE = [10.0, 40.0, 8], [30.0, 60.0, 9], [9.0, 10.0, 4, 3], [2]
 
 
 def run(script, **environment):
@@ -149,14 +159,14 @@ def run(script, **environment):
 
 def test_a_kernel_is_chosen_by_the_type_of_its_first_argument():
     """In one compiled loop for two types, with a default and without, from plain functions and from kernels."""
-    assert measured() == [SQUARES, TRIANGLES, DIRECT]
+    assert measured() == [SQUARES, TRIANGLES, DIRECT, TWO_OF_THREE]
     if not config.DISABLE_JIT:
         assert len(measure.signatures) == 2  # one for each type, compiled once
 
 
 def test_without_the_compiler_the_same_kernels_are_chosen():
     script = "import json, test_dispatch; print(json.dumps(test_dispatch.measured()))"
-    assert run(script, NUMBA_DISABLE_JIT="1") == [SQUARES, TRIANGLES, DIRECT]
+    assert run(script, NUMBA_DISABLE_JIT="1") == [SQUARES, TRIANGLES, DIRECT, TWO_OF_THREE]
 
 
 def test_a_kernel_keeps_its_name_and_says_what_it_is_for():

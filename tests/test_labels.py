@@ -87,8 +87,11 @@ def test_a_masked_label_is_missing():
         [Colour.RED, Colour.BLUE],
         [pd.Timestamp("2024-05-01"), pd.Timestamp("2024-05-02")],
         [2**70, 1],
+        ["a\0", "a"],  # which an array of text would make equal
+        [2.0**53, 2**53 + 1],  # and an array of floats,
+        [-1, 2**63, 2**63 + 1],  # which NumPy makes of these
     ],
-    ids=str,
+    ids=repr,
 )
 def test_a_label_may_be_anything_that_can_be_hashed(y):
     for kind in (list, object_array, lambda y: pd.Series(y, dtype=object)):

@@ -12,12 +12,15 @@ import pytest
 
 from contract.kinds import MEMBERS, every_estimator, every_kind, shortened
 from helpers import mixed_stream, model_state, number_stream
-from onlineboost import AdaBoostOLM, lookup
+from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier, lookup
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain.rows import PredictingRow
 from onlineboost.contracts.rows import new_work
 from onlineboost.estimators import single_rows
+from onlineboost.trees.learner import ASKED, VOTE
+from onlineboost.trees.shrink import pack_nodes
+from onlineboost.trees.state import N_LOST
 from soak.strikes import Struck, struck_after
 
 every_class = pytest.mark.parametrize("kind", every_estimator(), ids=str)
@@ -70,6 +73,65 @@ def test_rows_and_blocks_in_turns_are_the_same_as_blocks(kind):
                         assert list(share.values()) == clf.predict_proba(X[at : at + 1])[0].tolist()
                     clf.learn_one(row, y[at], float(weight[at]))
             b += n
+    assert model_state(clf) == model_state(want)
+
+
+REMEMBERED = {
+    "olm": lambda **more: AdaBoostOLM(30, combiner="last", **more),
+    "flagship": lambda **more: OnlineBoostClassifier(10, **more),
+}
+
+
+@pytest.mark.parametrize("make", REMEMBERED.values(), ids=REMEMBERED)
+def test_what_trees_said_of_a_row_is_of_use_for_the_same_row_and_round_alone(make):
+    """Predicted and learned; another one predicted in between; not predicted; predicted long before; with gaps."""
+    X, y = number_stream(300)
+    X[::7, 1] = np.nan
+    rows = X.tolist()
+    clf = make(restart="always").partial_fit(X[:80], y[:80])
+    for b in range(80, 300):
+        before = [[b], [b, b - 1], [], [b - 1], [b, b - 1, b]][b % 5]
+        said = [clf.predict_one(rows[at]) for at in before]
+        assert said == [clf.predict(X[at : at + 1])[0] for at in before]
+        clf.learn_one(rows[b], y[b])
+    assert counted(clf) > 150
+    assert model_state(clf) == model_state(make(restart="always").partial_fit(X, y))
+
+
+@pytest.mark.parametrize("make", REMEMBERED.values(), ids=REMEMBERED)
+def test_a_row_that_was_predicted_is_learned_with_the_votes_of_then(make):
+    """So that they are not made twice: a vote that is changed in between changes what is learned."""
+    X, y = number_stream(120)
+    rows, states = X.tolist(), []
+    for learned, changed in ((100, False), (100, True), (101, True)):
+        clf = make().partial_fit(X[:90], y[:90])
+        clf.learn_one(rows[90], y[90])
+        clf.predict_one(rows[100])
+        for scratch in clf._desk_.row.scratch.values():
+            assert scratch.state[ASKED] == len(scratch.leaves)
+            scratch.said[:, VOTE] = (scratch.said[:, VOTE] + int(changed)) % 3
+        clf.learn_one(rows[learned], y[learned])
+        states.append(model_state(clf))
+    want = [model_state(make().partial_fit(X[[*range(91), b]], y[[*range(91), b]])) for b in (100, 101)]
+    assert states[0] == want[0]
+    assert states[1] != want[0]  # it has the votes that were put there
+    assert states[2] == want[1]  # it was another row
+
+
+def test_leaves_are_found_again_where_nodes_have_been_moved():
+    X, y = number_stream(1500)
+    clf = AdaBoostOLM(30, restart="always", learner=HoeffdingTree(grace_period=5)).partial_fit(X[:1400], y[:1400])
+    clf.learn_one(X[1400].tolist(), y[1400])
+    (segment,) = clf._model.chain.segments
+    forest = segment.learners.forest
+    lost = forest.used[N_LOST]
+    clf.predict_one(X[1401].tolist())
+    pack_nodes(forest)
+    assert lost > 0
+    assert forest.used[N_LOST] == 0
+    clf.learn_one(X[1401].tolist(), y[1401])
+    assert counted(clf) >= 1
+    want = AdaBoostOLM(30, restart="always", learner=HoeffdingTree(grace_period=5)).partial_fit(X[:1402], y[:1402])
     assert model_state(clf) == model_state(want)
 
 

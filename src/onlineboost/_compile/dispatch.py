@@ -78,17 +78,19 @@ class Contract:
         """An optional kernel that goes through a block in one call."""
         return self.optional(stub, loops=True)
 
-    def each(self, kernel: Function, together: int = 1) -> Function:
+    def each(self, kernel: Function, together: int = 1, *, counted: bool = False) -> Function:
         """A kernel that calls this one for every state of a tuple, in order; types that leave it out are skipped.
 
         The first `together` arguments are tuples: each call gets one entry of theirs, and all of the others. It is
-        written out for every type of tuple, so that a tuple may hold states of different types.
+        written out for every type of tuple, so that a tuple may hold states of different types. If it is `counted`, the
+        kernel says yes or no, and it returns how often it was yes.
         """
         name = kernel.__name__
 
-        def call(states: Any, *args: Any) -> None:
-            for own in zip(states, *args[: together - 1], strict=True):
-                kernel(*own, *args[together - 1 :])
+        def call(states: Any, *args: Any) -> Any:
+            own = zip(states, *args[: together - 1], strict=True)
+            said = [kernel(*one, *args[together - 1 :]) for one in own]
+            return sum(map(bool, said)) if counted else None
 
         def choose(states: Any, *args: Any) -> Function:
             names = [f"a{i}" for i in range(1 + len(args))]
@@ -99,6 +101,8 @@ class Contract:
                 for i, kind in enumerate(kinds)
                 if kind is not None and self.implements(kind, name)
             ]
+            if counted:
+                calls = [f"return {' + '.join(f'int(bool({one}))' for one in calls) or 0}"]
             made: dict[str, Any] = {"kernel": kernel}
             exec(f"def each_{name}({', '.join(names)}):\n    " + "\n    ".join(calls or ["return"]), made)
             return cast(Function, made[f"each_{name}"])

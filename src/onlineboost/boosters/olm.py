@@ -193,6 +193,11 @@ def vote(booster, i, rows, b, t, place, work, n):
 
 
 @inlined_kernel
+def recalls(booster):
+    return True
+
+
+@inlined_kernel
 def cast(booster, i, rows, b, l, work, n):
     """s^i = s^{i-1} + alpha^i e_l."""
     count_vote(booster, i, rows, b, l)
@@ -250,4 +255,4 @@ def settle_block(booster, i, rows, y, weight):
         booster.alpha[i] = min(bound, max(-bound, booster.alpha[i] - step))
 
 
-BOOSTER.implement(Olm, start, take_votes, prepare_block, weigh, vote, cast, update, settle_block)
+BOOSTER.implement(Olm, start, take_votes, prepare_block, weigh, vote, recalls, cast, update, settle_block)

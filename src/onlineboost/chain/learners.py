@@ -160,7 +160,7 @@ class TreeLearners(Learners):
         return len(self.forest.roots)
 
     def open(self, rows: Rows) -> tuple[Any, Any]:
-        return self.forest, new_walk(len(rows.X), len(self))
+        return self.forest, new_walk(rows.X.shape, len(self))
 
     def supply(self, state: Any, i: int, b: int, room: Sequence[int], rows: Rows, booster: Booster, y: Any) -> Any:
         if any(room):

@@ -21,13 +21,26 @@ from onlineboost.contracts.booster import (
     more,
     prepare,
     prepare_block,
+    recalls,
     settle,
     settle_block,
     update,
     vote,
     weigh,
 )
-from onlineboost.contracts.learner import LEARNER, ask, find, find_all, forget, is_ready, room, teach
+from onlineboost.contracts.learner import (
+    LEARNER,
+    ask,
+    find,
+    find_all,
+    find_more,
+    forget,
+    is_ready,
+    recall,
+    remember,
+    room,
+    teach,
+)
 from onlineboost.contracts.rows import Pass, in_round, keep_votes
 
 
@@ -37,18 +50,24 @@ def _predict_block(handle, n_learners, from_i, from_b, t):
     Every row is predicted as the example of round t. Returns (i, b): the learner and the row that are to be made
     ready before it can go on; i = n_learners: all done.
     """
-    learner, booster, rows, _, _, scratch, work = handle.parts
+    learner, booster, rows, y, _, scratch, work = handle.parts
     rows = in_round(rows, t)
-    find_all(learner, from_i, n_learners, rows, scratch)
+    find_all(learner, scratch, n_learners, from_i, rows, y[:0])
+    while find_more(learner, scratch, rows):
+        pass
     for i in range(from_i, n_learners):
         first = from_b if i == from_i else 0
         find(learner, i, rows, first, scratch)
         for b in range(first, rows.X.shape[0]):
             if not is_ready(learner, i, b):
                 return i, b
-            n, _ = ask(learner, i, rows, b, scratch, work)
+            n, what = ask(learner, i, rows, b, scratch, work)
             place = prepare(booster, i, rows, b, -1, work, n)
-            l = vote(booster, i, rows, b, t, place, work, n)
+            l = recall(learner, i, scratch) if recalls(booster) else -1
+            if l < 0:
+                l = vote(booster, i, rows, b, t, place, work, n)
+            if recalls(booster):
+                remember(learner, i, what, l, scratch)
             cast(booster, i, rows, b, l, work, n)
     return n_learners, 0
 
@@ -61,7 +80,9 @@ def _learn_block(handle, from_i, from_b, first_round):
     """
     learner, booster, rows, y, weight, scratch, work = handle.parts
     rows = in_round(rows, first_round)
-    find_all(learner, from_i, booster.scale.size, rows, scratch)
+    find_all(learner, scratch, booster.scale.size, from_i, rows, y)
+    while find_more(learner, scratch, rows):
+        pass
     for i in range(from_i, booster.scale.size):
         b = from_b if i == from_i else 0
         find(learner, i, rows, b, scratch)
@@ -77,7 +98,9 @@ def _learn_block(handle, from_i, from_b, first_round):
                 fits, need_0, need_1, need_2 = room(learner, i, what, w, scratch)
                 if not fits:
                     return i, b, need_0, need_1, need_2
-            l = vote(booster, i, rows, b, t, place, work, n)
+            l = recall(learner, i, scratch) if recalls(booster) else -1
+            if l < 0:
+                l = vote(booster, i, rows, b, t, place, work, n)
             update(booster, i, rows, b, y[b], weight[b], l, place, work, n)
             if w > 0.0:
                 teach(learner, i, rows, b, lesson(booster, i, rows, b, y[b]), w, t, what, scratch)

@@ -27,8 +27,8 @@ from onlineboost.chain.evidence import take_evidence
 from onlineboost.chain.experts import Combiner, learners_needed, update_log_weights
 from onlineboost.chain.loops import hold_pass, is_foreign, learning_loop, predicting_loop
 from onlineboost.contracts.booster import BOOSTER, start, take_votes
-from onlineboost.contracts.learner import spare
-from onlineboost.contracts.rows import Rows, new_rows
+from onlineboost.contracts.learner import LEARNER, find_all, find_more, spare
+from onlineboost.contracts.rows import Pass, Rows, in_round, new_rows
 
 CALL: Any = call  # in C
 Step = Callable[[int], Any]  # does its part for the row of a round; what it returns says whether to go on
@@ -141,22 +141,55 @@ begin_kept, begin_foreign = entry_kernel(_begin), unkept_kernel(_begin)
 
 def beginning(row: Row, segment: Any) -> Step:
     """`_begin` for a row at the head of the first segment."""
-    handle = hold_pass(segment.open(row.rows, row.y, row.weight, segment.booster))
+    handle = hold_pass(row.parts(segment, row.rows, row.y, segment.booster))
     begin = begin_foreign if is_foreign(handle.parts) else begin_kept
     return partial(compiled(begin, handle, 0), handle)
+
+
+class Ahead(NamedTuple):
+    """A row on its way to the segments."""
+
+    learners: tuple[Any, ...]  # of each segment,
+    scratch: tuple[Any, ...]  # and for it
+    n: tuple[int, ...]  # learners
+    rows: Rows
+    y: np.ndarray  # int64 (rows,) its label; (0,): it is not known
+
+
+find_in_each = LEARNER.each(find_all, 3)
+find_more_in_each = LEARNER.each(find_more, 2, counted=True)
+
+
+@entry_kernel
+def find_ahead(handle, t):
+    """Find what all learners will need, the segments in turns, while none of them waits for it."""
+    at = handle.parts
+    rows = in_round(at.rows, t)
+    find_in_each(at.learners, at.scratch, at.n, 0, rows, at.y)
+    while find_more_in_each(at.learners, at.scratch, rows) > 0:
+        pass
+    return True
+
+
+def finding_ahead(row: Row, y: np.ndarray) -> Step:
+    """`find_ahead` for a row, whose label will be in y."""
+    passes = [row.parts(segment, row.rows, row.y, segment.booster) for segment in row.segments]
+    learners, scratch = tuple(one.learner for one in passes), tuple(one.scratch for one in passes)
+    handle = hold(Ahead(learners, scratch, tuple(map(len, row.segments)), row.rows._replace(notes=None), y))
+    return partial(compiled(find_ahead, handle, 0), handle)
 
 
 def learning_pass(segment: Any, row: Row, rows: Rows | None = None, y: Any = None, k: int = 0) -> tuple[Step, Step]:
     """What makes a segment ready for a row that is to be learned, and what sends it through."""
     rows, y = row.rows if rows is None else rows, row.y if y is None else y
-    handle = hold_pass(segment.open(rows, y, row.weight, segment.booster))
+    handle = hold_pass(row.parts(segment, rows, y, segment.booster))
     ready = preparing(handle, segment.learners.room_for_row(k or row.k))
     return ready, partial(learning_loop(handle), handle, 0, 0)
 
 
 def predicting_pass(segment: Any, rows: Rows, row: Row, booster: Any) -> tuple[Any, Any]:
     """The loop that sends a row through a segment without a label, and its handle."""
-    handle = hold_pass(segment.open(rows, row.y, row.weight, booster))
+    handle = hold_pass(row.parts(segment, rows, row.y, booster))
     return predicting_loop(handle), handle
 
 
@@ -174,6 +207,7 @@ class Row:
         self.chain, self.k = chain, k
         self.segments = chain.segments
         self.asked: Any = None  # scratch of a panel, and what it was last asked about
+        self.scratch: dict[Any, Any] = {}  # of the segments, likewise
         self.identity = chain.identity()
         self.raw, self.y, self.weight = np.zeros((1, n_columns)), np.zeros(1, np.int64), np.ones(1)
         missing, spread = np.zeros(1, np.bool_), np.zeros((1, chain.n_numeric))
@@ -185,6 +219,11 @@ class Row:
         log_v = end.log_vs[0] if end.follows_experts else np.empty(0)
         diary = chain.diary.X, chain.diary.y
         self.ends = hold(Ends(chain.numbers, self.raw, *of_row, log_v, chain.costs, chain.seed, self.begun, *diary))
+
+    def parts(self, segment: Any, rows: Rows, y: np.ndarray, booster: Any) -> Pass:
+        """All that the loops need to send the row through a segment."""
+        parts: Pass = segment.open(rows, y, self.weight, booster)
+        return parts._replace(scratch=self.scratch.setdefault(segment, parts.scratch))
 
     def fits(self, k: int) -> bool:
         """Whether the chain is where it was, with k classes."""
@@ -251,7 +290,8 @@ class PredictingRow(Row):
     def __init__(self, chain: Any, n_columns: int, k: int, beside: LearningRow | None = None) -> None:
         """`beside`: the row to be learned is mostly the one that was predicted last, and is not asked about twice."""
         super().__init__(chain, n_columns, k)
-        self.asked = beside.asked if beside is not None else None
+        if beside is not None:
+            self.asked, self.scratch = beside.asked, beside.scratch
         asking = chain.end.asking(self)
         self.code, self.forecast = asking.code, asking.forecast
 

@@ -18,7 +18,16 @@ import numpy as np
 from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import bare_kernel, entry_kernel
 from onlineboost.chain.experts import Combiner
-from onlineboost.chain.rows import Asking, Row, Step, beginning, learning_pass, predicting_pass, preparing
+from onlineboost.chain.rows import (
+    Asking,
+    Row,
+    Step,
+    beginning,
+    finding_ahead,
+    learning_pass,
+    predicting_pass,
+    preparing,
+)
 from onlineboost.chain.segments import Segment, new_asked, vote_weights
 from onlineboost.chain.stage import Block, End, Voter
 from onlineboost.contracts.rows import Rows
@@ -338,7 +347,8 @@ class Stacking(End):
         handle, keep = self.open_row(row, np.empty((0, row.k)), np.zeros(1, np.int64))
         stays, panel = chain.panel.learning_steps(row, row.asked)
         ready: list[Step] = [stays]
-        through: list[Step] = [panel, partial(keep, 0), beginning(row, row.segments[0]), partial(keep, START)]
+        ahead = finding_ahead(row, row.y)
+        through: list[Step] = [ahead, panel, partial(keep, 0), beginning(row, row.segments[0]), partial(keep, START)]
         for segment in row.segments:
             prepare, send = learning_pass(segment, row)
             ready.append(prepare)
@@ -370,7 +380,8 @@ class AskingStack(Asking):
             if fifth := end._fifth(segment):
                 steps.append(partial(keep, START + fifth))
         _, held = predicting_pass(first, row.rows, row, first.booster)
-        self.steps = [preparing(held), *steps, partial(compiled(ask_block, handle, 0), handle)]
+        ahead = finding_ahead(row, np.zeros(0, np.int64))
+        self.steps = [preparing(held), ahead, *steps, partial(compiled(ask_block, handle, 0), handle)]
 
     def code(self, combiner: Combiner) -> int:
         return -1 if self.forecast(combiner) is None else self.y.item()  # type: ignore[no-any-return]

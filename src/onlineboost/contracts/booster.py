@@ -48,7 +48,7 @@ def take_votes(booster, rows):
     rows.s[:] = 0.0
 
 
-@BOOSTER.optional_loop
+@BOOSTER.optional
 def prepare_block(booster, i, rows, y):
     """Before learner i is asked about a labelled block. May be called again for the same block."""
     return
@@ -68,6 +68,12 @@ def weigh(booster, i, rows, b, y, weight, place):
 @BOOSTER.kernel
 def vote(booster, i, rows, b, t, place, work, n):
     """The label that learner i votes for in round t."""
+
+
+@BOOSTER.optional
+def recalls(booster):
+    """Whether a row that was just predicted is learned with the same votes: nothing else in `work` is needed then."""
+    return False
 
 
 @BOOSTER.kernel
@@ -98,7 +104,7 @@ def settle(booster, learner, i, rows, b, y, weight, learned, scratch, work):
     return
 
 
-@BOOSTER.optional_loop
+@BOOSTER.optional
 def settle_block(booster, i, rows, y, weight):
     """After learner i has learned a block."""
     return

@@ -19,9 +19,34 @@ def find(learner, i, rows, first, scratch):
 
 
 @LEARNER.optional
-def find_all(learner, first, stop, rows, scratch):
-    """Learners first, ..., stop - 1 are about to be asked about these rows, one learner after the other."""
+def find_all(learner, scratch, n, first, rows, y):
+    """Learners first, ..., n - 1 are about to be asked about these rows, one learner after the other.
+
+    `y` are the labels of the rows; there are none if they are not known. What has to wait for memory is begun here and
+    goes on in `find_more`, several segments in turns.
+    """
     return
+
+
+@LEARNER.optional
+def find_more(learner, scratch, rows):
+    """Go on with what `find_all` has begun; whether there is more to do."""
+    return False
+
+
+@LEARNER.optional
+def remember(learner, i, what, l, scratch):
+    """Learner i was asked about a row and voted for l: of use if the row comes again, to be learned in this round."""
+    return
+
+
+@LEARNER.optional
+def recall(learner, i, scratch):
+    """What learner i voted for when it was asked about this row in this round; -1: it was not.
+
+    If it was, `ask` leaves out the distribution, and gives `what` alone.
+    """
+    return -1
 
 
 @LEARNER.optional

@@ -185,7 +185,11 @@ def label_array(labels: Sequence[Any]) -> np.ndarray:
     """Labels as an array that gives them back: of a type of NumPy if they are all of one, otherwise of objects."""
     types = set(map(type, labels))
     of_numpy = len(types) == 1 and (types <= {str, bool} or isinstance(labels[0], np.generic))
-    return np.array(labels) if types <= {int, float} or of_numpy else object_array(labels)
+    if not (types <= {int, float} or of_numpy):
+        return object_array(labels)
+    out = np.array(labels)  # which leaves out NUL at the end of a text, and rounds whole numbers beside floats
+    kept = out.dtype.kind not in "Uf" or out.tolist() == list(labels)
+    return out if kept else object_array(labels)
 
 
 def as_array(y: Any) -> np.ndarray:

@@ -149,8 +149,11 @@ def weights_of(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:
         given = np.ma.filled(given.astype(np.float64), np.nan)
     given = np.asarray(given)
     if given.dtype.kind in "USO":  # NumPy would read text as numbers
-        weight = np.array([np.nan if isinstance(value, str | bytes) else value for value in given.flat], np.float64)
-        weight = weight.reshape(given.shape)
+        numbers = [np.nan if isinstance(value, str | bytes) else value for value in given.flat]
+        try:
+            weight = np.array(numbers, np.float64).reshape(given.shape)
+        except OverflowError:
+            raise DataError(f"{name} holds a whole number that is too large for a float") from None
     else:
         weight = given.astype(np.float64)
     if weight.ndim == 0:

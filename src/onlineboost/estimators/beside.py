@@ -11,30 +11,40 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from onlineboost._compile.cache import USABLE, before_compiling
+from onlineboost._compile.cache import CACHE_DIR, USABLE, before_compiling
 from onlineboost._compile.numba_internals import config
 from onlineboost.chain import segments
 from onlineboost.chain.model import Model
 
 PROGRAM = "from onlineboost.estimators.beside import compile_the_rest; compile_the_rest()"
 LONGEST = 120.0  # seconds to wait for it
+one = threading.Lock()  # held while there is one: several threads may make their first models at once
 
 
 def compile_panel(model: Model) -> None:
     """Have the panel's kernels compiled, and all others meanwhile, if there is a second core."""
     others: list[subprocess.Popen[bytes]] = []
+    asked = os.getpid(), threading.get_ident()
 
     def start() -> None:
-        if USABLE and config.NUMBA_NUM_THREADS > 1 and multiprocessing.parent_process() is None and sys.executable:
-            quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-            alone = {**os.environ, "NUMBA_NUM_THREADS": "1"}
-            with suppress(OSError):  # nothing is lost but time
-                others.append(subprocess.Popen([sys.executable, "-P", "-c", PROGRAM], env=alone, **quiet))
+        here = (os.getpid(), threading.get_ident()) == asked  # nobody would wait for that of a fork, or another thread
+        alone = multiprocessing.parent_process() is None and is_python()
+        if not (here and alone and USABLE and config.NUMBA_NUM_THREADS > 1) or not one.acquire(blocking=False):
+            return
+        quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        # it looks for this folder even if this process has gone to another current one, and its variable is relative
+        env = {**os.environ, "NUMBA_NUM_THREADS": "1", "NUMBA_CACHE_DIR": str(CACHE_DIR.parent)}
+        try:
+            others.append(subprocess.Popen([sys.executable, "-P", "-c", PROGRAM], env=env, **quiet))
+        except Exception:  # nothing is lost but time
+            one.release()
 
     before_compiling.append(start)
     try:
@@ -43,11 +53,18 @@ def compile_panel(model: Model) -> None:
             for other in others:
                 other.wait(LONGEST)
     finally:
-        if start in before_compiling:  # nothing had to be compiled
-            before_compiling.remove(start)
+        with suppress(ValueError):
+            before_compiling.remove(start)  # nothing had to be compiled
         for other in others:
             other.kill()
             other.wait()
+            one.release()
+
+
+def is_python() -> bool:
+    """Whether `sys.executable` is Python. In a frozen program, and where Python is built in, it is all that program."""
+    name = Path(sys.executable or "").name.lower()
+    return name.startswith("python") and not getattr(sys, "frozen", False)
 
 
 def compile_the_rest() -> None:

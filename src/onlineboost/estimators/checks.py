@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
@@ -103,7 +104,7 @@ def check_weight(weight: float) -> None:
     if not (isinstance(weight, int | float | np.number) and 0.0 <= weight < np.inf):
         raise DataError(f"weight must be a number that is not negative, got {weight!r}")
     if weight > MOST_WEIGHT:
-        raise DataError(f"weight is {weight:g}, {TOO_HEAVY}")
+        raise DataError(f"weight is {min(weight, sys.float_info.max):g}, {TOO_HEAVY}")
 
 
 def check_weights(sample_weight: Any, n: int) -> np.ndarray:

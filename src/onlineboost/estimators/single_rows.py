@@ -47,7 +47,8 @@ class Desk:
         self.sets: Any = None  # and by the sets
         self.p, self.weight = np.empty((1, 0)), np.empty(1)  # what is said of the row, and its weight, for both
         self.segments: Any = None  # of the chain, as threads have cut it,
-        self.learned = 0  # and how many rows have gone alone through them
+        self.learned = 0  # how many rows have gone alone through them,
+        self.can_join = False  # and whether there could be fewer of them
         self.rows: list[PredictingRow] = []  # for threads that predict; a thread takes one and brings it back
 
     def lay(self, until: int) -> None:
@@ -56,7 +57,7 @@ class Desk:
         self._read_names()
         self.clear()
         if model.chain.segments is not self.segments:
-            self.segments, self.learned = model.chain.segments, 0
+            self.segments, self.learned, self.can_join = model.chain.segments, 0, model.chain.can_join
         if self.row is None:
             self.row = LearningRow(model.chain, len(model.encoder.names), model.k)
             self.rows, self.beside, self.calibration, self.sets = [], False, None, None
@@ -76,7 +77,7 @@ class Desk:
     @property
     def should_join(self) -> bool:
         """Whether enough single rows have come for one segment to pay."""
-        return self.learned > ENOUGH and self.model.chain.can_join
+        return self.learned > ENOUGH and self.can_join
 
     def clear(self) -> None:
         """Let go of tables that are not those of the model any more."""

@@ -7,8 +7,11 @@ has a cell for every combination of bins that turns up, and a cell has a vote fo
     v2 = v1 + bias + votes of its cell of each pair
     v3 = v2 + bias + votes of its cell of each triple
 
-with z the number in units of its spread, NEAR at most. Two voices say softmax(v1) and softmax(v3). Each of the three
-sums learns what the one before it leaves over, by one Newton step in each of its cells, with p = softmax(v):
+with z the number in units of its spread, NEAR at most. In two classes, z is a logarithm where a column is skewed, from
+where and in which units quantiles tell, and its cells are believed less; and a value of a column of more than WIDE ones
+has the bin of the evidence that it has shown, as those without a code of their own have. Two voices say softmax(v1) and
+softmax(v3). Each of the three sums learns what the one before it leaves over, by one Newton step in each of its cells,
+with p = softmax(v):
 
     g_c = w (p_c - 1[c = y])        q_c = w p_c (1 - p_c)
     h_c += q_c, LONGEST at most     vote_c -= g_c / (h_c + r + m q_c)
@@ -33,6 +36,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from onlineboost._compile.fastmath import log
 from onlineboost._compile.jit import bare_kernel, small_kernel
 from onlineboost._compile.random import child_key
 from onlineboost.contracts.schema import f4, i4, part
@@ -47,6 +51,9 @@ BINS = 16
 CHOSEN = 8  # columns in pairs and triples
 RIDGES = (3.0, 5.0, 8.0)  # r
 SLOPE_RIDGE = 6.0  # r of slopes
+SKEWED = 2.0  # times as far from the median to one outer quantile as to the other: slopes go by a logarithm then,
+BESIDE_LOG = 4.0  # and r of the cells is so many times as large
+OUTER = 1.534  # standard deviations from the median of a normal distribution to its quantile 15 / 16
 NEAR = 3.0  # z is cut there
 LONGEST = 1000.0
 BOUND = 20.0  # no vote of a cell is larger
@@ -56,9 +63,13 @@ SOONEST = 8  # rows before quantiles are taken for the first time: then after tw
 SOONEST_OF_OLD = 32  # likewise, before SHARED_STEPS
 NONE = -1
 NO_EDGE = 1e30
+WIDE = 64  # values of a nominal column that have codes of their own; the next codes are for evidence,
+LIMITS = (0.1, 0.3, 0.6, 1.0, 1.5, 2.1, 2.8)  # by levels between these,
+EVIDENCE_ROWS = 10.0  # as if a value had shown so many rows before its first: all this as in `chain.evidence`
 VOICES = {8: "single columns", 9: "pairs and triples"}
 SINCE = 3  # rules of the panel that has them,
-SHARED_STEPS = 4  # and of those in which there are slopes, cells share their steps, and quantiles come soon
+SHARED_STEPS = 4  # and of those in which there are slopes, cells share their steps, and quantiles come soon,
+BY_EVIDENCE = 5  # and of those in which values of wide columns go by evidence, and slopes of skewed ones by logarithms
 
 
 class Additive(NamedTuple):
@@ -79,6 +90,7 @@ class AdditiveWork(NamedTuple):
     z: np.ndarray  # float64 (columns of the stream,)
     keys: np.ndarray  # int64 (CHOSEN,) hashes
     cells: np.ndarray  # int64 (cells of a row,)
+    ridges: np.ndarray  # float64 (columns of the stream,) r of their cells
     stops: np.ndarray  # int64 (ORDERS,) where those of each order end
     votes: np.ndarray  # float64 (k,)
     p: np.ndarray  # float64 (ORDERS, k)
@@ -96,7 +108,8 @@ def new_additive_work(additive: Additive, sizes: Mapping[str, int]) -> AdditiveW
     bins, cells_of_row, told = np.zeros(width, np.int64), np.zeros(cells, np.int64), np.zeros(width)
     votes, p, slope, curve, others = np.zeros(k), np.zeros((ORDERS, k)), np.zeros(k), np.zeros(k), np.zeros(k)
     numbers = np.zeros(sizes["recent"], np.float32)
-    return AdditiveWork(bins, np.zeros(width), keys, cells_of_row, stops, votes, p, slope, curve, others, numbers, told)
+    z, ridges, sums = np.zeros(width), np.full(width, RIDGES[SINGLES]), (votes, p, slope, curve, others)
+    return AdditiveWork(bins, z, keys, cells_of_row, ridges, stops, *sums, numbers, told)
 
 
 @bare_kernel
@@ -123,7 +136,7 @@ def say(additive, work, said, shared, row, n, k):
         for c in range(k):
             said[0, c] = said[1, c] = 1.0 / k
         return
-    take_bins(additive, work, shared.stats.dense, row)
+    take_bins(additive, work, shared.stats, row, k)
     find_cells(additive, work, shared.stats)
     at = 0
     for c in range(k):
@@ -135,7 +148,7 @@ def say(additive, work, said, shared, row, n, k):
             add_votes(work.votes, table[work.cells[at], 0], k)
             at += 1
         if order == SINGLES and row.rules[0] >= SHARED_STEPS:
-            add_slopes(additive.slopes, work, shared.stats.dense.n_numbers, row, k)
+            add_slopes(additive, work, shared.stats.dense.n_numbers, row, k)
         softmax(work.votes, k, work.p[order])
     for c in range(k):
         said[0, c], said[1, c] = work.p[SINGLES, c], work.p[TRIPLES, c]
@@ -148,17 +161,39 @@ def add_votes(votes, cell, k):
 
 
 @bare_kernel
-def add_slopes(slopes, work, n_numbers, row, k):
+def add_slopes(additive, work, n_numbers, row, k):
     for j in range(n_numbers):
-        work.z[j] = min(max(row.z[j], -NEAR), NEAR) * row.there[j]
+        work.ridges[j], z = RIDGES[SINGLES], row.z[j]
+        if k == 2 and row.rules[0] >= BY_EVIDENCE:
+            skew = skew_of(additive.edges[j])
+            if skew > SKEWED or skew < 1.0 / SKEWED:
+                work.ridges[j] *= BESIDE_LOG
+                z = straightened(row.values[j], additive.edges[j], skew)
+        work.z[j] = min(max(z, -NEAR), NEAR) * row.there[j]
         for c in range(k):
-            work.votes[c] += work.z[j] * slopes[j, 0, c]
+            work.votes[c] += work.z[j] * additive.slopes[j, 0, c]
+
+
+@small_kernel
+def skew_of(edges):
+    """How many times as far it is from the median to the upper of the outer quantiles as to the lower; 1: not known."""
+    median = np.float64(edges[BINS // 2 - 1])
+    up, down = np.float64(edges[BINS - 2]) - median, median - np.float64(edges[0])
+    return up / down if up > 0.0 and down > 0.0 and edges[BINS - 2] < NO_EDGE else 1.0
+
+
+@small_kernel
+def straightened(value, edges, skew):
+    """A number of a skewed column on a scale on which median and outer quantiles are those of a normal distribution."""
+    median = np.float64(edges[BINS // 2 - 1])
+    part = (value - median) / (np.float64(edges[BINS - 2]) - median)
+    return OUTER * log(max(1.0 + (skew - 1.0) * part, 1e-3)) / log(skew)
 
 
 @bare_kernel
-def take_bins(additive, work, dense, row):
+def take_bins(additive, work, stats, row, k):
     """From 1 on; 0: missing."""
-    m = dense.n_numbers
+    dense, m = stats.dense, stats.dense.n_numbers
     for j in range(m):
         work.bins[j] = 0
         if row.there[j] > 0.0:
@@ -167,6 +202,33 @@ def take_bins(additive, work, dense, row):
                 work.bins[j] += 1 if row.values[j] > additive.edges[j, b] else 0
     for q in range(row.codes.size):
         work.bins[m + q] = int(row.codes[q]) + 1 if row.codes[q] >= 0.0 else 0
+        if k == 2 and row.rules[0] >= BY_EVIDENCE and 0.0 <= row.codes[q] < WIDE and is_wide(dense.place[q]):
+            at = dense.place[q, int(row.codes[q])] - 1
+            work.bins[m + q] = evidence_code(stats.columns.by_class, row.prior, at) + 1
+
+
+@small_kernel
+def is_wide(places):
+    """Whether code WIDE is one for evidence: it comes after all others. Values that are known in advance may not."""
+    last = places[WIDE]
+    for code in range(WIDE):
+        if places[code] == 0 or places[code] > last:
+            return False
+    return last > 0
+
+
+@small_kernel
+def evidence_code(by_class, prior, at):
+    """The code for what the value of dense column `at` has shown of the rarer of two classes; the least if nothing."""
+    rarer = 1 if prior[1] < prior[0] else 0
+    pi, rows = prior[rarer], by_class.mass[rarer, at]
+    own = rows * max(by_class.mean[rarer, at], 0.0) + EVIDENCE_ROWS * pi
+    others = rows * (1.0 - pi) / pi * max(by_class.mean[1 - rarer, at], 0.0) + EVIDENCE_ROWS * (1.0 - pi)
+    d = log(own / others) - log(pi / (1.0 - pi))
+    code = WIDE + rarer * (len(LIMITS) + 1)
+    for limit in LIMITS:
+        code += 1 if d > limit else 0
+    return code
 
 
 @bare_kernel
@@ -247,7 +309,7 @@ def learn(additive, work, shared, row, n, k, y, weight):
         ridge = RIDGES[order] * max(weight, 1.0)
         take_step(additive.bias[order], work, k, ridge)
         while at < work.stops[order]:
-            take_step(table[work.cells[at]], work, k, ridge)
+            take_step(table[work.cells[at]], work, k, work.ridges[at] * max(weight, 1.0) if order == SINGLES else ridge)
             at += 1
         if order == SINGLES and sharing:
             for j in range(shared.stats.dense.n_numbers):

@@ -39,7 +39,7 @@ SHARED = (STATS, SCALE, SCORES, LAST_ROWS)
 MOST_COLUMNS = 150  # dense columns
 FEWEST_NOMINAL = 22  # of them for nominal values, whatever the number of numeric columns
 NUMBERS_OF_ROWS = 1 << 31  # that trees tell apart
-RULES = 4  # which members speak, and how: panels of older files have fewer, and go on as they did
+RULES = 5  # which members speak, and how: panels of older files have fewer, and go on as they did
 FIRST_COEFFICIENTS = 1.3  # of the seven oldest voices, in all: few rows are enough to see that they are not too sure
 
 State = TypeVar("State", bound=tuple[Any, ...])  # a panel, or a member by itself

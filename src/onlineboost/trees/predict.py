@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from onlineboost._compile.fastmath import HALF_BITS, LN2, MANTISSA, bits_float, exp, float_bits, log, prefetch
-from onlineboost._compile.jit import bare_kernel, inlined_kernel, summing_kernel
+from onlineboost._compile.jit import bare_kernel, inlined_kernel, small_kernel, summing_kernel
 from onlineboost.trees.state import INVERSE, MEAN, LeafRule
 
 LAPLACE = 0.01  # naive Bayes: examples added with this value of a nominal column, and as many without
@@ -61,22 +61,33 @@ def find_leaves(nodes, details, root, X, first, leaves, walking):
 
 
 @bare_kernel
-def find_in_trees(nodes, details, roots, x, first, stop, leaves, walking):
-    """The leaves of trees first, ..., stop - 1 that x falls into, all walked together; of later trees the roots."""
+def start_walks(nodes, roots, first, stop, leaves, walking):
+    """A row is at the roots of trees first, ..., stop - 1: how many it has to walk down, and which, in `walking`."""
     many = 0
-    for tree in range(first, roots.size):
+    for tree in range(first, stop):
         leaves[tree] = roots[tree]
         walking[many] = tree
-        many += int(tree < stop and nodes[roots[tree]].feature >= 0)
-    while many > 0:
-        left = 0
-        for j in range(many):
-            tree = walking[j]
-            at = np.uint64(step(nodes, details, np.uint64(leaves[tree]), x))
-            leaves[tree] = at
+        many += int(nodes[roots[tree]].feature >= 0)
+    return many
+
+
+@small_kernel
+def walk_on(nodes, details, x, leaves, walking, many):
+    """One level down in these trees, but where it is at a leaf; how many trees are left.
+
+    The next nodes are only asked for: while they come, it is the turn of other trees.
+    """
+    left = 0
+    for j in range(many):
+        tree = walking[j]
+        at = np.uint64(leaves[tree])
+        if nodes[at].feature >= 0:
+            child = step(nodes, details, at, x)
+            prefetch(nodes, child, 0)
+            leaves[tree] = child
             walking[np.uint64(left)] = tree
-            left += int(nodes[at].feature >= 0)
-        many = left
+            left += 1
+    return left
 
 
 @inlined_kernel
@@ -109,6 +120,46 @@ def fetch_classes(nodes, rows, stats, near, most):
                     prefetch(stats, rows[row].stat, line)
             row = np.int64(rows[row].next)
             most -= 1
+
+
+@bare_kernel
+def fetch_leaves(nodes, details, rows, leaves, todo):
+    """Ask for what is known of leaves, and for the first class of each, which is put into `todo`; how many have one."""
+    many = 0
+    for j in range(leaves.size):
+        prefetch(details, leaves[j], 8)
+        row = nodes[leaves[j]].first
+        if row >= 0:
+            prefetch(rows, row, 0)
+            todo[many] = row
+            many += 1
+    return many
+
+
+@small_kernel
+def bytes_of_bayes(stats, n_numeric):
+    """The bytes at the beginning of a row of statistics that naive Bayes needs."""
+    wide = stats.strides[0]
+    return 16 * n_numeric if wide == 48 * n_numeric else wide
+
+
+@bare_kernel
+def fetch_lists(rows, stats, todo, many, y, narrow):
+    """Ask for the statistics of these classes: all of those with label y, `narrow` bytes of others.
+
+    `todo` goes on to the next class of each leaf; how many have one.
+    """
+    left = 0
+    for j in range(many):
+        row = np.int64(todo[j])
+        if rows[row].stat >= 0:
+            for line in range(0, min(stats.strides[0] if rows[row].label == y else narrow, 512), 64):
+                prefetch(stats, rows[row].stat, line)
+        if rows[row].next >= 0:
+            prefetch(rows, rows[row].next, 0)
+            todo[left] = rows[row].next
+            left += 1
+    return left
 
 
 @summing_kernel

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from onlineboost import lookup
 from onlineboost._compile.cache import CACHE_DIR, USABLE, before_compiling
 from onlineboost._compile.numba_internals import config
 from onlineboost.chain import segments
@@ -69,9 +70,7 @@ def is_python() -> bool:
 
 def compile_the_rest() -> None:
     """Compile what the default model needs beside the panel's own kernels."""
-    from onlineboost.estimators.online_boost import OnlineBoostClassifier
-
     segments.learn_rows = segments.ask_rows = segments.will_stay  # which is called in the same way, and is small
-    clf = OnlineBoostClassifier(2)
+    clf = lookup.make("online-boost", n_learners=2)
     clf.partial_fit(np.eye(2), ["a", "b"])
     clf.predict_proba(np.eye(2))

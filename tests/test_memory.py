@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import onlineboost
 import reference
 from contract.kinds import MEMBERS, every_estimator, with_little_memory
 from helpers import (
@@ -325,6 +326,16 @@ def test_limits_are_bytes_or_text():
     for bad in ("much", "", "64XB", 0, -1, True, 1.5, []):
         with pytest.raises(ValueError, match="memory_limit"):
             bytes_of(bad)
+
+
+@pytest.mark.parametrize("limit", [2**63 - 1, 10**30, "9999999999TB", "9" * 400], ids=lambda limit: str(limit)[:12])
+def test_a_limit_beyond_all_memory_is_none(limit, numbers, tmp_path):
+    X, y = numbers
+    for clf in (AdaBoostOLM(3, memory_limit=limit), HoeffdingTree(memory_limit=limit)):
+        clf.partial_fit(X, y).partial_fit(X, y)
+        clf.save(tmp_path / "model.olb")
+        again = onlineboost.load(tmp_path / "model.olb").partial_fit(X, y)
+        np.testing.assert_array_equal(again.predict_proba(X), clf.partial_fit(X, y).predict_proba(X))
 
 
 @pytest.mark.parametrize("kind", every_estimator(), ids=str)

@@ -135,6 +135,8 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, int | np.integer):
         if random_state < 0:
             raise ValueError(f"random_state must not be negative, got {random_state}")
+        if random_state >= 2**63:
+            raise ValueError(f"random_state must be less than 2**63, got {random_state}")
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 

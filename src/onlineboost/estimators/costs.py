@@ -175,7 +175,7 @@ def _weights(given: Any) -> Mapping[Hashable, float]:
     for label, weight in given.items():
         if not (_is_number(weight) and 0.0 < weight <= MOST):
             raise ValueError(
-                f"class_weight of {label!r} must be a number above 0, got {weight!r}; "
+                f"class_weight of {label!r} must be a number above 0, at most {MOST:g}, got {weight!r}; "
                 "to leave a class out, leave out its rows"
             )
     return {written_as(label): float(weight) for label, weight in given.items()}

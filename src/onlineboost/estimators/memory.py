@@ -30,6 +30,7 @@ from onlineboost.data.places import AT_ONCE, CELLS
 MemoryLimit = int | str | None
 DEFAULT = "1GB"
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+MOST_BYTES = 2**43  # a larger limit limits nothing: no table of a tree would have more rows than `UNLIMITED`
 TABLE_BYTES = 8 * (CELLS + 1)  # for each class, of what the values of a wide column have shown (`chain.evidence`)
 MANY_LEARNERS, LEAST_OF_LEARNER = 100_000, 500  # bytes; a tree of one leaf takes some thousand
 LOOK = 256  # rounds after which a model has a look whether it is at its limit; those of `Notices` are multiples of it
@@ -48,9 +49,9 @@ def bytes_of(given: MemoryLimit) -> int | None:
     if isinstance(given, str):
         found = re.fullmatch(r"\s*(\d+\.?\d*)\s*([KMGT]?I?)B?\s*", given.upper())
         if found and found[2] in UNITS:
-            return int(float(found[1]) * UNITS[found[2]])
+            return int(min(float(found[1]) * UNITS[found[2]], MOST_BYTES))
     elif isinstance(given, int | np.integer) and not isinstance(given, bool) and given > 0:
-        return int(given)
+        return min(int(given), MOST_BYTES)
     raise ValueError(f'memory_limit must be a number of bytes, a text such as "64MB" or "1GB", or None, got {given!r}')
 
 

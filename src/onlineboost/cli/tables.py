@@ -52,10 +52,10 @@ def print_rare(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     caption = (
         f"AUC: how often a row of {label} gets a higher score than another; 0.5 is guessing. AP, average precision: "
         f"{share:.3f} is guessing. right, found: precision and recall of {label} in the 1 % of the rows with the "
-        f"highest scores."
+        f"highest scores. ≈: to within 1 % of the rows."
     )
     several = any("roc_auc_to_best" in row["ranking"] for row in rows)
-    headings = ("model", "\nAUC", "to the\nbest" if several else "\n95 %", "\nAP", "last 20 %\nAUC", "\nAP",
+    headings = ("model", "\nAUC", "to the\nbest" if several else "\n95 %", "\nAP", "≈ last 20 %\nAUC", "\nAP",
                 "top 1 %\nright", "\nfound")  # fmt: skip
     title = f"the rare class {label}: {share:.2%} of the examples"
     table = text_table(headings, left=("model",), title=title, caption=caption, **COMPACT)

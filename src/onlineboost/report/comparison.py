@@ -55,7 +55,7 @@ RARE = (
     "{label}; {guess} is guessing. <b>ROC AUC</b>: how often a row of {label} has a higher score than another one; 0.5 "
     "is guessing. <b>Top 1 %</b>: of that part of the rows which has the highest scores, how many are {label} (right), "
     "how many of all {label} are among them (found), and how many times as many as in rows drawn by lot (lift). Small: "
-    "where a figure lies with 95 % confidence."
+    "where a figure lies with 95 % confidence. ≈: to within 1 % of the rows."
 )
 
 
@@ -83,7 +83,7 @@ def _rare(records: Sequence[Record], look: charts.Look) -> str:
     return page.section(f"The rare class: {label}", text, page.table(lines), charts.rank_curves(ranked, look))
 
 
-RARE_HEADINGS = ("", "average precision", "ROC AUC", "average precision, last 20 %", "ROC AUC, last 20 %",
+RARE_HEADINGS = ("", "average precision", "ROC AUC", "average precision, ≈ last 20 %", "ROC AUC, ≈ last 20 %",
                  "top 1 %: right", "top 1 %: found", "top 1 %: lift")  # fmt: skip
 
 

@@ -41,10 +41,10 @@ def way_out(name: str) -> str:
     )
 
 
-def near_files(path: Path) -> str:
-    """After "no such file": those of nearly this name."""
+def near_files(path: Path, suffixes: tuple[str, ...] = ("",)) -> str:
+    """After "no such file": those of nearly this name that end in one of these."""
     beside = [other.name for other in path.parent.iterdir() if other.is_file()] if path.parent.is_dir() else []
-    return did_you_mean(get_close_matches(path.name, beside))
+    return did_you_mean(get_close_matches(path.name, [name for name in beside if name.lower().endswith(suffixes)]))
 
 
 def no_rows(path: Path) -> DataError:

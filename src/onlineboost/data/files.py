@@ -175,7 +175,7 @@ def _checked_path(path: str | PathLike[str]) -> Path:
     known, suffixes = path.name.lower().endswith(_SUFFIXES), ", ".join(_SUFFIXES)
     if not path.is_file():
         what = "no such file" if known else f"no such file, and a name must end in {suffixes}"
-        raise file_error(path, f"{what}.{near_files(path)}")
+        raise file_error(path, f"{what}.{near_files(path, _SUFFIXES)}")
     if not known:
         raise file_error(path, f"cannot tell the format from the name: it must end in {suffixes}")
     return path

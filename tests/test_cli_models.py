@@ -173,7 +173,9 @@ def test_a_model_is_saved_and_drawn_by_one_run(sources, saved, tmp_path):
     assert model_state(onlineboost.load(path)) == model_state(onlineboost.load(saved))
     assert "adaboost-olm" in page.read_text()
     assert "--report" in told(call("run", sources["csv"], *QUICK, "--save", page, "--report", page))
-    assert "not with --out" in told(call("run", sources["csv"], *QUICK, "--out", path, "--report", page))
+    refused = told(call("run", sources["csv"], *QUICK, "--out", path, "--report", page))
+    assert "not with --out" in refused
+    assert "run it twice" in refused
 
 
 def test_an_error_about_a_file_comes_before_anything_is_printed(saved, tmp_path):
@@ -386,11 +388,20 @@ def test_costs_of_labels_that_are_not_known_yet(feed):
 def test_files_of_another_kind(sources, tmp_path, saved):
     assert "is not a model file" in told(call("show", sources["csv"]))
     assert "is not a model file" in told(call("predict", sources["csv"], sources["csv"]))
-    assert "does not exist" in told(call("show", tmp_path / "nowhere.olb"))
+    near = saved.with_name(f"my{saved.name}")
+    served = ["serve", tmp_path / "new", "--start-from", near]
+    for command in (["show", near], ["predict", near, sources["csv"]], served):
+        done = call(*command)
+        assert done.exit_code == 2
+        assert f"no such file. Did you mean '{saved.name}'?" in told(done)
+        assert "Usage" not in done.output
+    assert "it is a folder: name a model file in it" in told(call("show", tmp_path))
     (tmp_path / "cut.olb").write_bytes(saved.read_bytes()[:-10])
     assert "the file is cut off" in told(call("show", tmp_path / "cut.olb"))
     (tmp_path / "rows.csv").write_text("size,label\n1,a\n")
-    assert "no column is named 'length'" in told(call("predict", saved, tmp_path / "rows.csv"))
+    missing = told(call("predict", saved, tmp_path / "rows.csv"))
+    assert "no column is named 'length'" in missing
+    assert "add it, empty if its values are not known" in missing
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits")

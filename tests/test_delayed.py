@@ -249,6 +249,22 @@ def test_rows_may_come_before_anything_is_learned():
         AdaBoostOLM(3).predict_pending([object(), 3])
 
 
+def test_a_file_tells_how_many_rows_of_the_stream_it_knows(tmp_path):
+    """Learned, waiting, or dropped: docs/production.md says to continue after these."""
+    rng, waiting, clf = np.random.default_rng(0), [], AdaBoostOLM(1).limit_pending(20)
+    for b in range(150):
+        waiting.append(clf.predict_pending({"x": float(b)}).ticket)
+        if rng.random() < 0.6:
+            ticket = waiting.pop(rng.integers(len(waiting)))
+            with contextlib.suppress(DataError):  # it was dropped
+                clf.forget_pending(ticket) if b % 7 == 0 else clf.learn_pending(ticket, "ab"[b % 2])
+        if b % 50 == 49:
+            clf.save(tmp_path / "model.olb")
+            kept = load(tmp_path / "model.olb")
+            assert kept.n_samples_seen_ + kept.n_pending_ + kept.n_dropped_ == b + 1
+    assert kept.n_dropped_ > 0
+
+
 def test_fit_forgets_rows_that_wait_but_never_gives_a_ticket_twice():
     X, y = number_stream(50)
     clf = HoeffdingTree().fit(X, y)

@@ -304,6 +304,13 @@ def test_paths_are_checked_at_the_call_not_at_the_first_block(write, tmp_path):
     (tmp_path / "event.csv").mkdir()
     with pytest.raises(DataError, match=r"event\.csv: it is a folder: name a file in it"):
         read_blocks(tmp_path / "event.csv")
+    with pytest.raises(DataError, match=r"it is a folder: name a file in it"):
+        read_blocks(tmp_path)
+    write("", "events.tx")  # nearer, but no data
+    missing = r"events\.txt: no such file, and a name must end in .*\. Did you mean 'events\.csv'\?"
+    with pytest.raises(DataError, match=missing):
+        read_blocks(tmp_path / "events.txt")
+    write("a,c\n1,x\n", "events.xlsx")
     with pytest.raises(DataError, match=r"events\.xlsx: .* must end in \.csv, \.csv\.gz, \.parquet"):
         read_blocks(tmp_path / "events.xlsx")
     with pytest.raises(ValueError, match="block_rows must be at least 1, got 0"):

@@ -159,13 +159,12 @@ def test_what_the_highest_scores_hold():
     assert ranking.top(0.3) == top
     assert p[3] < top.threshold <= p[2]
     assert ranking.top(100).recall == 1.0
-    half = ranking.top(1.5)  # of the second row a half
-    assert (half.hits, half.false) == pytest.approx((1.0, 0.5))
+    assert ranking.top(2.0) == ranking.top(2)
     assert ranking.above(0.72) == ranking.above(0.72)
     assert (ranking.above(0.72).hits, ranking.above(0.72).false) == (2.0, 1.0)
     assert ranking.above(1.0).hits == 0.0
     assert ranking.above(0.0).recall == 1.0
-    for wrong in (0.0, -1.0):
+    for wrong in (0.0, -1.0, 1.5, 5.5):
         with pytest.raises(ValueError, match="alarms must"):
             ranking.top(wrong)
     with pytest.raises(ValueError, match="threshold"):

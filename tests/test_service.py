@@ -125,6 +125,16 @@ def client(tmp_path_factory):
 # -------------------------------------------------------------------------------------------------------- what it says
 
 
+def test_no_probability_of_an_answer_is_above_one(monkeypatch):
+    above = 1.0000000000000002
+    clf = AdaBoostOLM(2).learn_one({"size": 0.0}, "ok").learn_one({"size": 1.0}, "fraud")
+    monkeypatch.setattr(AdaBoostOLM, "predict_proba_one", lambda *_: {"ok": above, "fraud": 0.0})
+    monkeypatch.setattr(AdaBoostOLM, "predict_proba", lambda *_: np.array([[0.0, above]]))
+    assert follower.predict(clf, {"size": 1.0}).probabilities == {"ok": 1.0, "fraud": 0.0}
+    (said,) = follower.predict_block(clf, [{"size": 1.0}])
+    assert (said.label, said.probabilities) == ("ok", {"fraud": 0.0, "ok": 1.0})
+
+
 def test_predictions_are_those_of_the_model(client):
     clf = AdaBoostOLM(3)
     for at in range(300):

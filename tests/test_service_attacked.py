@@ -366,6 +366,7 @@ def test_a_replay_is_compared_with_a_snapshot_that_is_not_there_yet(tmp_path):
     done = CliRunner().invoke(main, ["replay", str(tmp_path / "live"), "--check"])
     assert done.exit_code == 2
     assert "there is no snapshot yet" in " ".join(done.output.split())
+    assert "leave --check out" in " ".join(done.output.split())
 
 
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):

@@ -118,8 +118,15 @@ def words_of(name: str) -> dict[str, list[Any]]:
         taken |= {"vote": ("normalized",)}
         own = own - set(lookup.settings_of(name.removesuffix(PAPER))) | (own & {"vote"})
     return {
-        setting: [word for word in taken[setting] if word != default[setting]] for setting in taken if setting in own
+        setting: [word for word in taken[setting] if word != default[setting] and _fits(word, default[setting])]
+        for setting in taken
+        if setting in own
     }
+
+
+def _fits(word: Any, default: Any) -> bool:
+    """Whether an estimator with this default may take the word: a setting that is a number there has no words."""
+    return not (isinstance(word, str) and isinstance(default, float))
 
 
 def _with_words(makers: list[str]) -> list[Kind]:

@@ -39,8 +39,8 @@ def house(tmp_path_factory):
     return root
 
 
-def call(house, *command):
-    env = {**os.environ, "PYTHONPATH": str(house / "src")}
+def call(house, *command, **more):
+    env = {**os.environ, "PYTHONPATH": str(house / "src"), **more}
     return subprocess.run([sys.executable, *command], cwd=house, env=env, capture_output=True, text=True)
 
 
@@ -56,6 +56,28 @@ def test_three_files_are_all_it_takes(house):
         "src/onlineboost/estimators/smooth_boost.py",
         "src/onlineboost/registry.py",
     ]
+
+
+TRIED = """
+import sys, warnings
+sys.path.insert(0, "tests")
+warnings.simplefilter("ignore")
+from contract.kinds import every_kind
+X, y = [[0.0, "u"], [1.0, "v"]] * 4, ["a", "b"] * 4
+own = [kind for kind in every_kind() if str(kind).startswith("smooth-boost")]
+for kind in own:
+    kind.make().partial_fit(X, y, classes=["a", "b", "c", "d"])
+print(*own, sep="\\n")
+"""
+
+
+def test_it_takes_all_settings_that_the_contract_tries(house):
+    """As plain Python, on a few rows: what needs compiled kernels is left to the slow test below."""
+    done = call(house, "-c", TRIED, NUMBA_DISABLE_JIT="1")
+    assert done.returncode == 0, done.stderr[-3000:]
+    tried = done.stdout.splitlines()
+    assert any("gamma=0.2" in name for name in tried)
+    assert not any("gamma=adaptive" in name for name in tried)
 
 
 @pytest.mark.slow

@@ -108,6 +108,9 @@ def test_columns_alone_add_up_for_any_label(kind, models):
         assert told.label != told.runner_up
         assert told.as_dict() == clf.explain(list(x), label=label, by="columns").as_dict()
         assert clf.explain(list(x), label=label).label == told.label
+    near = str(clf.classes_[0]).upper()
+    with pytest.raises(DataError, match=f"no row had the label '{near}' so far. Did you mean .*[?] Labels: "):
+        clf.explain(list(X[0]), label=near)
     with pytest.raises(DataError, match="nonesuch"):
         clf.explain(list(X[0]), label="nonesuch")
     with pytest.raises(DataError, match="by must be one of 'parts', 'columns'"):

@@ -265,6 +265,23 @@ def make_model(name: str, *, seed: int, jobs: int, learners: int | None = None, 
     return lookup.make(name, n_learners=learners, random_state=seed, n_jobs=jobs, **settings)
 
 
+class ModelFile(click.Path):
+    """A saved model; if there is no such file, a sentence says which is near."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, exists=True, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from onlineboost.data.errors import file_error, near_files
+
+        path = Path(value)
+        if path.is_dir():
+            raise file_error(path, "it is a folder: name a model file in it")
+        if not path.exists():
+            raise file_error(path, f"no such file.{near_files(path)}")
+        return super().convert(value, param, ctx)
+
+
 # --------------------------------------------------------------------------------------------------------- clusters
 
 

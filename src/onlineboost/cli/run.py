@@ -100,7 +100,7 @@ OPTIONS = (  # that both commands have
     click.option("--per-class", is_flag=True, help="Print precision, recall and F1 of every class, too."),
     click.option("--no-proba", is_flag=True, help="Leave out log loss, Brier score and calibration: up to 5 % faster."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-    click.option("--report", type=FILE, help="Write figures and charts to this HTML page."),
+    click.option("--report", type=FILE, help="Write figures and charts to this HTML page (for --out, run it again)."),
 )
 
 
@@ -214,7 +214,8 @@ def _run(
         check_writable(report, "--report")
         check_apart(source=source, save=keep.save if keep else None, report=report)
         if source == "-" or (keep and not keep.only_saves):
-            raise click.BadParameter("not with --out, --checkpoint, --ray or a pipe", param_hint="--report")
+            what = "not with --out, --checkpoint, --ray or a pipe: run it twice, once with --report"
+            raise click.BadParameter(what, param_hint="--report")
     columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
     delay = settings.pop("delay")
     if delay and (keep or source == "-"):

@@ -10,10 +10,10 @@ from typing import Any, TextIO
 
 import click
 
-from onlineboost.cli.main import check_apart, check_writable, visible
+from onlineboost.cli.main import ModelFile, check_apart, check_writable, visible
 
 MOST_REASONS = 3  # columns that `--why` names
-MODEL = click.argument("model", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+MODEL = click.argument("model", type=ModelFile())
 
 
 @click.command()
@@ -69,6 +69,7 @@ def _predict(
     label: str | None,
 ) -> str:
     """Write the predictions; what came of it in a sentence."""
+    from onlineboost.data.errors import did_you_mean, near_names
     from onlineboost.data.files import read_columns
     from onlineboost.data.labels import written_as
     from onlineboost.evaluation.resumable import lines
@@ -77,7 +78,8 @@ def _predict(
     known = set(map(written_as, clf._model.labels.names))
     labels = {str(one): one for one in clf.classes_.tolist()}
     if label is not None and label not in labels:
-        raise ValueError(f"--label {label!r} is not a label of this model; labels: {', '.join(labels)}")
+        near = did_you_mean(near_names(label, list(labels)))
+        raise ValueError(f"--label {label!r} is not a label of this model.{near} Labels: {', '.join(labels)}")
     classes = list(labels) if proba else []
     names = ["row", *keep, "prediction", *(f"p({name})" for name in classes), *["why"] * why]
     head = lines(*([name] for name in names))  # written once the source is known to be good

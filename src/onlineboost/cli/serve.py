@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlineboost import lookup
-from onlineboost.cli.main import make_model, text_table, visible
+from onlineboost.cli.main import ModelFile, make_model, text_table, visible
 
 if TYPE_CHECKING:
     from onlineboost.service.server import Listen
@@ -41,7 +41,7 @@ def _check_installed() -> None:
 @click.option("--learners", type=click.IntRange(1), help="Number of weak learners of a new FOLDER's model.")
 @click.option(
     "--start-from",
-    type=FILE,
+    type=ModelFile(),
     help="A saved model that a new FOLDER begins with.",
 )
 @click.option("--sets", is_flag=True, help="Let a new FOLDER's model return prediction sets (docs/sets.md).")
@@ -236,14 +236,15 @@ def _open(
 @click.option("--model", type=click.Choice(lookup.names()), help="A new model of this kind instead.")
 @click.option("--learners", type=click.IntRange(1), help="Its number of weak learners.")
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Save the model to this file at the end.")
-@click.option("--check", is_flag=True, help="Compare the result with the snapshot in FOLDER, bit for bit.")
+@click.option("--check", is_flag=True, help="Compare the result with the last snapshot, bit for bit.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def replay(
     folder: Path, name: str, model: str | None, learners: int | None, save: Path | None, check: bool, as_json: bool
 ) -> None:
     """Learn the events of FOLDER again, in the same order, and report how well they were predicted.
 
-    Without --model the result is the model that is served, bit for bit. FOLDER may be served meanwhile.
+    Without --model the result is the model that is served, bit for bit. FOLDER may be served meanwhile; a
+    new one has a snapshot for --check once the service has learned for three seconds, or has been stopped.
 
     \b
     onlineboost replay live --check

@@ -173,7 +173,7 @@ class Stream:
             self.dataset = dataset.shuffled(self.seed) if dataset.order == "shuffle" else dataset
             self.classes = list(self.dataset.classes)
             self.how = f"shuffled with seed {self.seed}" if dataset.order == "shuffle" else "in its own order"
-        elif "." not in self.source and "/" not in self.source:
+        elif "." not in self.source and "/" not in self.source and not Path(self.source).is_dir():
             near = did_you_mean(get_close_matches(self.source.lower(), dataset_names()))
             raise DataError(
                 f"{self.source!r} is neither a data set nor a file.{near} Data sets: {', '.join(dataset_names())}. "

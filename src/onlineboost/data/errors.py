@@ -22,7 +22,7 @@ class DataError(ValueError):
     ...     read_blocks("events.xlsx")
     ... except DataError as error:
     ...     print(error)
-    events.xlsx: cannot tell the format from the name: it must end in .csv, .csv.gz, .parquet, ...
+    events.xlsx: no such file, and a name must end in .csv, .csv.gz, .parquet, ...
     """
 
 
@@ -39,6 +39,12 @@ def way_out(name: str) -> str:
         f"Leave the column out with --drop {word} (drop=[{name!r}]), or pass --nominal {word} (nominal=[{name!r}]) to "
         f"take every value as a category."
     )
+
+
+def near_files(path: Path, suffixes: tuple[str, ...] = ("",)) -> str:
+    """After "no such file": those of nearly this name that end in one of these."""
+    beside = [other.name for other in path.parent.iterdir() if other.is_file()] if path.parent.is_dir() else []
+    return did_you_mean(get_close_matches(path.name, [name for name in beside if name.lower().endswith(suffixes)]))
 
 
 def no_rows(path: Path) -> DataError:

@@ -12,7 +12,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from shlex import quote
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlineboost.data.errors import DataError, did_you_mean, file_error, no_rows, show, suggest, way_out
+from onlineboost.data.errors import DataError, file_error, near_files, no_rows, show, suggest, way_out
 from onlineboost.data.table import Block, Chunk, Source, Table, check_columns, rows_at_once
 from onlineboost.data.text_files import CsvSource, LiveLines, NdjsonSource
 from onlineboost.data.values import NO_DATES, parse_numbers, rounded_columns, text_of
@@ -104,7 +103,10 @@ def read_columns(
     with _open(_checked_path(path)) as source:
         for name in (*names, *texts):
             if name not in source.names:
-                raise file_error(source.path, f"no column is named {name!r}." + suggest(name, source.names))
+                what = f"no column is named {name!r}." + suggest(name, source.names)
+                if name in names:
+                    what += " The model has learned from this column: add it, empty if its values are not known"
+                raise file_error(source.path, what)
             if source.names.count(name) > 1:
                 raise _name_twice(source, name)
         for chunk in source.chunks(_first_rows(path, block_rows), list(dict.fromkeys([*names, *texts]))):
@@ -168,13 +170,14 @@ def _checked_path(path: str | PathLike[str]) -> Path:
     path = Path(path)
     if str(path) == STDIN:
         return path
-    if not path.name.lower().endswith(_SUFFIXES):
-        raise file_error(path, f"cannot tell the format from the name: it must end in {', '.join(_SUFFIXES)}")
     if path.is_dir():
         raise file_error(path, "it is a folder: name a file in it")
+    known, suffixes = path.name.lower().endswith(_SUFFIXES), ", ".join(_SUFFIXES)
     if not path.is_file():
-        beside = [other.name for other in path.parent.iterdir() if other.is_file()] if path.parent.is_dir() else []
-        raise file_error(path, "no such file." + did_you_mean(get_close_matches(path.name, beside)))
+        what = "no such file" if known else f"no such file, and a name must end in {suffixes}"
+        raise file_error(path, f"{what}.{near_files(path, _SUFFIXES)}")
+    if not known:
+        raise file_error(path, f"cannot tell the format from the name: it must end in {suffixes}")
     return path
 
 

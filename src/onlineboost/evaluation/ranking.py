@@ -142,12 +142,12 @@ class Ranking:
     # ------------------------------------------------------------------------------------------------------- alarms
 
     def top(self, alarms: float) -> Alarms:
-        """The rows with the highest scores: a number of them (1 or more), or a share of all (below 1).
+        """The rows with the highest scores: a whole number of them (1 or more), or a share of all (below 1).
 
         Of the bin in which the number is reached, a part counts.
         """
-        if not alarms > 0.0:
-            raise ValueError(f"alarms must be a number of rows, or a share of them below 1, got {alarms!r}")
+        if not alarms > 0.0 or (alarms > 1.0 and alarms % 1.0 != 0.0):
+            raise ValueError(f"alarms must be a whole number of rows, or a share of them below 1, got {alarms!r}")
         own, others, ranks = self._steps
         if not len(ranks):
             return self._alarms(NAN, 0.0, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +15,7 @@ from onlineboost.chain.model import Model
 from onlineboost.chain.stacking import Stacking
 from onlineboost.chain.stage import Voter
 from onlineboost.data.encoder import Encoder
-from onlineboost.data.errors import DataError
+from onlineboost.data.errors import DataError, did_you_mean, near_names
 from onlineboost.explain.shapley import shapley
 from onlineboost.explain.tree_view import TreeView
 from onlineboost.explain.views import Event, Explanation, by_bayes, shown, test_of, value_of
@@ -140,12 +141,13 @@ def explain(model: Model, x: np.ndarray, combiner: Combiner, label: Any = None, 
 
 
 def _code_of(model: Model, label: Any) -> int:
-    codes, new = model.labels.read_one(label)
-    if new:
-        raise DataError(
-            f"no row had the label {label!r} so far; labels: {_some([shown(n) for n in model.labels.names])}"
-        )
-    return int(codes[0])
+    names = [shown(name) for name in model.labels.names]
+    with suppress(DataError):  # the labels were fixed, and it is none of them
+        codes, new = model.labels.read_one(label)
+        if not new:
+            return int(codes[0])
+    near = did_you_mean(near_names(str(label), names))
+    raise DataError(f"no row had the label {label!r} so far.{near} Labels: {_some(names)}")
 
 
 Parts = dict[str, np.ndarray]

@@ -52,7 +52,7 @@ def predict(clf: Any, row: Any) -> Prediction:
     """What a model says of a row. The label is the likeliest one: see `onlineboost.chain.model.ahead`."""
     shares = clf.predict_proba_one(row)
     label = max(shares, key=shares.__getitem__) if shares else None
-    return Prediction(label, {str(name): p for name, p in shares.items()})
+    return Prediction(label, {str(name): min(p, 1.0) for name, p in shares.items()})  # p may be rounded up beyond 1
 
 
 def table_of(clf: Any, rows: Sequence[Any]) -> Table | None:
@@ -80,7 +80,7 @@ def predict_block(clf: Any, rows: Sequence[Any]) -> list[Prediction] | None:
     table = table_of(clf, rows)
     if table is None:
         return None
-    p = clf.predict_proba(table)
+    p = np.minimum(clf.predict_proba(table), 1.0)
     labels = clf.classes_.tolist()
     names, best = list(map(str, labels)), p.argmax(axis=1).tolist()
     return [

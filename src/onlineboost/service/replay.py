@@ -32,7 +32,10 @@ class Replay:
         to = last_place(self.path)
         if to_snapshot:
             if not self.snapshot.exists():
-                raise DataError(f"{self.snapshot}: there is no snapshot yet; there is one when the service is stopped")
+                raise DataError(
+                    f"{self.snapshot}: there is no snapshot yet. The service writes one after some three seconds of "
+                    f"learning, and when it is stopped: try again then, or leave --check out"
+                )
             self.saved, more = load_with_more(self.snapshot)
             to, self.saved_keyed = more["place"], Keyed.of_values(more.get("keyed"))
         for event, label, shares, refused in replay(self.path, self.clf, self.place, to, self.keyed):

@@ -69,6 +69,13 @@ def test_every_script_is_tested_here():
 
 
 @pytest.mark.slow
+def test_beginnings_times_new_processes_files_and_single_rows():
+    rows = rows_of(run("beginnings", "--quick"))
+    assert float(rows["import"][1]) > 0.0
+    assert int(rows["OnlineBoostClassifier"][2].replace(",", "")) < 5_000
+
+
+@pytest.mark.slow
 def test_cluster_compares_parts_with_one_process_and_counts_bytes():
     small = ("--streams", "balance", "--rows", 120, "--learners", 4, "--models", "adaboost-olm", "--few", 30)
     assert run("cluster", "exact", "--here", *small, "--parts", "1,3", "--blocks", "1,50").endswith(

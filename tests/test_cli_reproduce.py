@@ -75,7 +75,7 @@ def test_as_printed_as_programmed_and_ours_stand_side_by_side(tmp_path):
 @pytest.mark.filterwarnings("always:the model has reached")
 def test_what_every_cell_warns_of_is_said_once(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(memory, "LOOK", 50)
-    monkeypatch.setattr(memory, "reached", lambda chain: True)
+    monkeypatch.setattr(memory, "limited_trees", lambda chain: 1)
     monkeypatch.setattr(model, "announce_compilation", jit._announce)  # as if nothing were compiled yet
     cells._warm_up_system.cache_clear()
     args = ["reproduce", *TINY, "--orders", "3", "--limit", "100", "--jobs", "1", "--out", str(tmp_path)]

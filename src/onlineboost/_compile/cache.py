@@ -104,6 +104,14 @@ SHIPPED = ROOT / "_machine_code" / NAME
 before_compiling: list[Callable[[], None]] = []  # called when a kernel is found nowhere, and then forgotten
 
 
+def _next_call() -> Callable[[], None] | None:
+    """One of `before_compiling`, taken out; another thread may just have taken the last."""
+    try:
+        return before_compiling.pop()
+    except IndexError:
+        return None
+
+
 def _folders() -> Iterator[Path]:
     """Where machine code is looked for."""
     if SOURCES and os.environ.get("ONLINEBOOST_PREBUILT") != "0":
@@ -154,8 +162,8 @@ class KeptKernel(MachineCode):
             found, payload = pickle.loads(data[SUM:])
             if found == key:
                 return self.unpack(target_context, payload)
-        while before_compiling:
-            before_compiling.pop()()
+        for call in iter(_next_call, None):
+            call()
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:

@@ -89,7 +89,7 @@ class Shares:
         self.n_trees = max(1, self.n_learners * each)
         per_learner = PER_SEGMENT_BYTES + 8 * len(layout) + 8 * int(layout[-1] - layout[0])
         experts = 8 * (self.n_learners - chain.n_learners)  # of learners to come
-        evidence = chain.numbers.cells.nbytes + chain.numbers.labels.nbytes  # in the overhead
+        evidence = array_bytes(tuple(along(chain.numbers, "wide").values()))  # in the overhead
         self.fixed = overhead + _booster_bytes(segments) + fixed_bytes(chain) - evidence + experts
         self.fixed += self.n_learners * per_learner + self.n_trees * PER_TREE_BYTES + _most_bytes(chain, k)
         columns = n_numeric + len(capacities)

@@ -26,18 +26,19 @@ from onlineboost.chain.model import Model
 
 PROGRAM = "from onlineboost.estimators.beside import compile_the_rest; compile_the_rest()"
 LONGEST = 120.0  # seconds to wait for it
+BEGAN = os.getpid()  # forks of a server may be as many as there are cores
 one = threading.Lock()  # held while there is one: several threads may make their first models at once
 
 
 def compile_panel(model: Model) -> None:
     """Have the panel's kernels compiled, and all others meanwhile, if there is a second core."""
     others: list[subprocess.Popen[bytes]] = []
-    asked = os.getpid(), threading.get_ident()
+    asked = threading.get_ident()
 
     def start() -> None:
-        here = (os.getpid(), threading.get_ident()) == asked  # nobody would wait for that of a fork, or another thread
-        alone = multiprocessing.parent_process() is None and is_python()
-        if not (here and alone and USABLE and config.NUMBA_NUM_THREADS > 1) or not one.acquire(blocking=False):
+        here = threading.get_ident() == asked and os.getpid() == BEGAN  # nobody would wait for that of another thread
+        alone = multiprocessing.parent_process() is None and config.NUMBA_NUM_THREADS > 1
+        if not (here and alone and USABLE and is_python()) or not one.acquire(blocking=False):
             return
         quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         # it looks for this folder even if this process has gone to another current one, and its variable is relative

@@ -22,9 +22,9 @@ HEADINGS = (
     "peak MB",
 )
 PACKAGES = {"ours": "onlineboost", "vw": "Vowpal Wabbit", "capymoa": "CapyMOA", "river": "river"}
-PACKAGES |= {"onelearn": "onelearn", "lightgbm": "LightGBM", "catboost": "CatBoost"}
+PACKAGES |= {"onelearn": "onelearn", "lightgbm": "LightGBM"}
 COLOURS = {"onlineboost": "#1f6feb", "Vowpal Wabbit": "#d29922", "CapyMOA": "#8250df", "river": "#57606a"}
-COLOURS |= {"onelearn": "#1a7f37", "LightGBM": "#cf222e", "CatBoost": "#bf3989"}
+COLOURS |= {"onelearn": "#1a7f37", "LightGBM": "#cf222e"}
 BUSY = 0.9  # a single thread that had less of its core than this was disturbed
 AXES = {
     "learners": "number of learners N",

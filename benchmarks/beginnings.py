@@ -52,7 +52,7 @@ def start(python: Path, program: str, times: int = 3, **environment: str) -> tup
 
 
 def starts(pythons: dict[str, Path], quick: bool) -> list[list[str]]:
-    """To import, and to the first prediction with and without machine code at hand."""
+    """To import, and to the first prediction with and without machine code kept."""
     rows = []
     for name, program in IMPORTS.items():
         python = pythons.get(name, Path(sys.executable))
@@ -62,7 +62,7 @@ def starts(pythons: dict[str, Path], quick: bool) -> list[list[str]]:
         program = FIRST.format(name)
         start(Path(sys.executable), program, 1)
         figures = start(Path(sys.executable), program)
-        rows.append(["first prediction, machine code at hand", name, *(f"{value:.1f}" for value in figures), ""])
+        rows.append(["first prediction, machine code kept", name, *(f"{value:.1f}" for value in figures), ""])
     for name in () if quick else MODELS:
         with tempfile.TemporaryDirectory() as folder:
             empty = {"NUMBA_CACHE_DIR": folder, "ONLINEBOOST_PREBUILT": "0"}

@@ -228,7 +228,7 @@ Accuracy on whole streams, beside more systems and the simplest guesses: [accura
 BEGINNINGS = """## From nothing
 
 Seconds of CPU and of wall for a new process that imports a package, or makes a model, has it learn two rows and predict
-them. *Machine code at hand*: kept on disk by an earlier process, or part of the wheel. *Everything compiled*: the first
+them. *Machine code kept*: on disk by an earlier process, or in the wheel. *Everything compiled*: the first
 time on a machine, from source; the default model is compiled by two processes where there are two cores."""
 
 SINGLE_ROWS = """## One row at a time

@@ -90,6 +90,8 @@ def test_an_error_of_the_system_or_of_an_audit_hook_costs_nothing_but_time(monke
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
     beside.compile_panel(new_model(look_for_a_kernel))
+    assert not before_compiling
+    assert not beside.one.locked()  # another model may try
 
 
 def test_threads_that_make_their_first_models_at_once_start_one(started):

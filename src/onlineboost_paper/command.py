@@ -71,8 +71,8 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments and put our tables beside its own.
 
-    Every finished run is kept in OUT; after an interruption, the same command continues. Writes
-    OUT/results.csv, OUT/results.json and OUT/report.html, a page that needs no network.
+    Writes OUT/results.csv, OUT/results.json and OUT/report.html. Finished runs are kept in OUT: after an
+    interruption, the same command continues.
 
     \b
     onlineboost reproduce --quick

@@ -47,7 +47,7 @@ OPTIONS = (  # that both commands have
     ),
     # Settings of the models: each goes to those that have it, and what is not given is as the model wants it.
     click.option("--loss", type=click.Choice(POTENTIAL_LOSSES), help="The loss that boosting minimises."),
-    click.option("--combiner", type=click.Choice(COMBINERS), help="Which expert to follow."),
+    click.option("--combiner", type=click.Choice(COMBINERS), help="Which expert (the first i learners) to follow."),
     click.option(
         "--vote",
         type=click.Choice(VOTES),
@@ -76,7 +76,7 @@ OPTIONS = (  # that both commands have
         type=SEEDS,
         help="Seed of the model, and of the shuffling of a data set.",
     ),
-    click.option("--jobs", default=1, show_default=True, help="Threads; -1: all cores. Same result."),
+    click.option("--jobs", default=1, show_default=True, help="Threads; -1: all cores. They do not change the result."),
     click.option("--limit", type=click.IntRange(1), help="Stop after this number of examples."),
     click.option("--delay", type=click.IntRange(1), help="Labels come this number of examples after the prediction."),
     click.option(
@@ -90,8 +90,8 @@ OPTIONS = (  # that both commands have
     click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
     click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),
     click.option("--drop", multiple=True, help="A column of a file to leave out; can be repeated."),
-    click.option("--panel", is_flag=True, default=None, help="Put a panel of other learners ahead of the trees."),
-    click.option("--calibrate", is_flag=True, default=None, help="Calibrate the probabilities as it learns."),
+    click.option("--panel", is_flag=True, default=None, help="Put a panel of other learners before the trees."),
+    click.option("--calibrate", is_flag=True, default=None, help="Calibrate the probabilities."),
     click.option(
         "--sets",
         type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
@@ -100,7 +100,7 @@ OPTIONS = (  # that both commands have
     click.option("--per-class", is_flag=True, help="Print precision, recall and F1 of every class, too."),
     click.option("--no-proba", is_flag=True, help="Leave out log loss, Brier score and calibration: up to 5 % faster."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-    click.option("--report", type=FILE, help="Write figures and charts to this HTML page (for --out, run it again)."),
+    click.option("--report", type=FILE, help="Write an HTML page with figures and charts. Not with --out: run twice."),
 )
 
 
@@ -116,9 +116,9 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--save", type=FILE, help="Save the model to this file at the end.")
 @click.option("--out", type=FILE, help="Write labels and predictions to this CSV file.")
 @click.option(
-    "--checkpoint", type=click.Path(path_type=Path, file_okay=False), help="Folder for checkpoints of this run alone."
+    "--checkpoint", type=click.Path(path_type=Path, file_okay=False), help="Folder for checkpoints of this run only."
 )
-@click.option("--every", default="10000", show_default=True, help="Rows between checkpoints, or time: 30s, 5m, 1h.")
+@click.option("--every", default="10000", show_default=True, help="Rows between checkpoints, or a time: 30s, 5m, 1h.")
 @click.option("--resume", is_flag=True, help="Continue the run whose checkpoints are in the folder.")
 @ray_option("Learn on this Ray cluster, with the same result")
 @click.option("--segments", type=click.IntRange(1), default=2, show_default=True, help="Processes on the cluster.")
@@ -126,7 +126,8 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 def run(model: str, **options: Any) -> None:
     """Test-then-train one model on SOURCE: the name of a data set, a .csv, .parquet or .ndjson file, or - (a pipe).
 
-    Files of text may be compressed (.csv.gz). When it reads a pipe, predictions are printed as rows arrive.
+    Every row is predicted, then learned. Text files may be compressed (.csv.gz). From a pipe, predictions are printed
+    as rows arrive.
 
     \b
     onlineboost run nursery
@@ -156,7 +157,7 @@ def run(model: str, **options: Any) -> None:
 def compare(models: str, others: tuple[str, ...], **options: Any) -> None:
     """Test-then-train several models on the same SOURCE, in the same order.
 
-    With OTHERS, on each of them too; the models are then ranked over all.
+    With OTHERS, the same on each of these sources; models are then ranked over all sources.
 
     \b
     onlineboost compare car
@@ -305,8 +306,8 @@ def tune(
 ) -> None:
     """Tune a model's settings on SOURCE by successive halving.
 
-    All settings run side by side, and the worse half drops out, round after round. Every model predicts a row before
-    it learns it, and nothing looks ahead. SOURCE is read into memory.
+    All combinations of the values start together. After each round the worse half stops. Every row is predicted, then
+    learned, so no model sees rows in advance. SOURCE is read into memory.
 
     \b
     onlineboost tune nursery --model adaboost-olm --set n_learners=20,50 --set combiner=hedge,weighted

@@ -28,8 +28,8 @@ MODEL = click.argument("model", type=ModelFile())
 def predict(model: Path, source: str, out: Path | None, **options: Any) -> None:
     """Predict the rows of SOURCE, a file or - for a pipe, with a saved MODEL.
 
-    Columns are matched by name; further ones, such as the label, are ignored. The output has the number of each
-    row, from 1 on, and its prediction.
+    Columns are matched by name. Columns that the model does not know, such as the label, are ignored. The output has
+    the number of each row, counted from 1, and its prediction.
 
     \b
     onlineboost predict model.olb events.csv --proba --out predictions.csv

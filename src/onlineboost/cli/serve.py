@@ -42,7 +42,7 @@ def _check_installed() -> None:
 @click.option(
     "--start-from",
     type=ModelFile(),
-    help="A saved model that a new FOLDER begins with.",
+    help="A saved model to start a new FOLDER with.",
 )
 @click.option("--sets", is_flag=True, help="Let a new FOLDER's model return prediction sets (docs/sets.md).")
 @click.option("--key", metavar="COLUMN", help="Also keep a model for each value of this column (new FOLDER only).")
@@ -94,14 +94,14 @@ def _check_installed() -> None:
     default=10_000_000,
     show_default=True,
     type=click.IntRange(1),
-    help="Most events that wait for labels; beyond, the oldest are dropped.",
+    help="Most events that wait for labels; then the oldest are dropped.",
 )
 @click.option(
     "--behind",
     default=10_000,
     show_default=True,
     type=click.IntRange(1),
-    help="Most examples that the model may be behind; further ones wait.",
+    help="Most accepted examples that are not yet learned; further ones wait.",
 )
 @click.option(
     "--keep",
@@ -121,7 +121,7 @@ def serve(
 ) -> None:
     """Serve the model in FOLDER over HTTP: predict, learn each event exactly once, show metrics.
 
-    A FOLDER that does not exist is made, with a new model. More: docs/live.md.
+    If FOLDER does not exist, it is made, with a new model. More: docs/live.md.
 
     \b
     onlineboost serve live
@@ -236,15 +236,15 @@ def _open(
 @click.option("--model", type=click.Choice(lookup.names()), help="A new model of this kind instead.")
 @click.option("--learners", type=click.IntRange(1), help="Its number of weak learners.")
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Save the model to this file at the end.")
-@click.option("--check", is_flag=True, help="Compare the result with the last snapshot, bit for bit.")
+@click.option("--check", is_flag=True, help="Compare the result with the saved model, bit for bit.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def replay(
     folder: Path, name: str, model: str | None, learners: int | None, save: Path | None, check: bool, as_json: bool
 ) -> None:
     """Learn the events of FOLDER again, in the same order, and report how well they were predicted.
 
-    Without --model the result is the model that is served, bit for bit. FOLDER may be served meanwhile; a
-    new one has a snapshot for --check once the service has learned for three seconds, or has been stopped.
+    Without --model the result is the served model, bit for bit. The service may run at the same time. --check needs
+    the saved model of FOLDER: a new service saves it after three seconds of learning, and when it stops.
 
     \b
     onlineboost replay live --check

@@ -22,8 +22,7 @@ MODELS = (*lookup.names(), "multi-label")
 def warm(models: tuple[str, ...]) -> None:
     """Compile the inner loops of all models now, so that no later run has to.
 
-    For setting up an image or a machine. Every model runs once, with its usual settings, on a few rows; what is
-    compiled already is skipped.
+    Use it when you build a container image. Every model runs once on a few rows. What is already compiled is skipped.
     """
     from onlineboost._compile.cache import CACHE_DIR, USABLE, WHY_NOT
     from onlineboost.trees.compact import rehearse

@@ -56,7 +56,11 @@ def questions_of_kind(trees: dict[Path, ast.Module], src: Path) -> list[str]:
 
 
 def calls(src: Path) -> dict[str, tuple[int, int]]:
-    """Functions of the package, and files, that calls of the flagship go through once all is compiled."""
+    """Functions of the package, and files, that calls of the flagship go through once all is compiled.
+
+    Single rows are counted as they come in turns, predicted and then learned; and as the first one after a block, whose
+    tables are made ready for single rows.
+    """
     import numpy as np
 
     from onlineboost import OnlineBoostClassifier
@@ -64,9 +68,6 @@ def calls(src: Path) -> dict[str, tuple[int, int]]:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 4)), rng.integers(0, 3, 400)
     clf = OnlineBoostClassifier(10).partial_fit(X[:300], y[:300])
-    for row, label in zip(X[300:320].tolist(), y[300:320].tolist(), strict=True):
-        clf.predict_one(row)
-        clf.learn_one(row, label)
     met: set[tuple[str, str]] = set()
 
     def note(frame: object, event: str, argument: object) -> None:
@@ -74,13 +75,29 @@ def calls(src: Path) -> dict[str, tuple[int, int]]:
         if event == "call" and "onlineboost" in code.co_filename and "<" not in code.co_name:
             met.add((code.co_filename, code.co_name))
 
+    def in_turns() -> None:
+        for row, label in zip(X[300:320].tolist(), y[300:320].tolist(), strict=True):
+            clf.predict_one(row)
+            clf.learn_one(row, label)
+
+    def block() -> None:
+        clf.partial_fit(X[320:], y[320:])
+
+    def predict() -> None:
+        clf.predict_one(X[0].tolist())
+
+    def learn() -> None:
+        clf.learn_one(X[0].tolist(), int(y[0]))
+
     done = {}
-    for name, call in {
-        "partial_fit": lambda: clf.partial_fit(X[320:], y[320:]),
-        "predict_one": lambda: clf.predict_one(X[0].tolist()),
-        "learn_one": lambda: clf.learn_one(X[0].tolist(), int(y[0])),
-    }.items():
-        clf.learn_one(X[1].tolist(), int(y[1]))
+    for name, before, call in (
+        ("partial_fit", in_turns, block),
+        ("predict_one, rows in turns", in_turns, predict),
+        ("learn_one, rows in turns", predict, learn),
+        ("predict_one, first after a block", block, predict),
+        ("learn_one, first after a block", block, learn),
+    ):
+        before()
         met.clear()
         sys.setprofile(note)
         call()

@@ -251,14 +251,9 @@ class LearningRow(Row):
         for step, value in also:
             steps, values = [*steps[:-2], step, *steps[-2:]], [*values[:-2], value, *values[-2:]]
         _ = False in map(CALL, steps, values)  # up to the first that says no
-        if self.is_half_way:  # so there was no room in spite of `prepare`, which never happens
+        if self.chain.t < self.begun.item():  # so there was no room in spite of `prepare`, which never happens
             raise RuntimeError("the tables were full in the middle of a row")
         return self.chain.t == t  # type: ignore[no-any-return]
-
-    @property
-    def is_half_way(self) -> bool:
-        """Whether an error, which nobody expects, has struck in the middle of the row."""
-        return self.chain.t < self.begun.item()  # type: ignore[no-any-return]
 
 
 class Asking(ABC):
@@ -269,7 +264,7 @@ class Asking(ABC):
 
     def __init__(self, row: Row) -> None:
         self.chain, self.rows, self.y = row.chain, row.rows, row.y
-        self.look = partial(_look, compiled(look, row.ends, 0, 0), row.ends)
+        self.look = partial(compiled(look, row.ends, 0, 0), row.ends)
 
     @abstractmethod
     def code(self, combiner: Combiner) -> int:
@@ -278,10 +273,6 @@ class Asking(ABC):
     @abstractmethod
     def forecast(self, combiner: Combiner) -> np.ndarray | None:
         """Probabilities (1, k), and the code in `y`; None: a number is not finite."""
-
-
-def _look(kernel: Any, handle: Any, combiner: Combiner, t: int) -> int:
-    return kernel(handle, int(combiner), t)  # type: ignore[no-any-return]
 
 
 class PredictingRow(Row):

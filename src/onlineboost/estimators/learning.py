@@ -187,6 +187,9 @@ def as_before_on_error(clf: Any) -> Iterator[None]:
         if model is not None and acting is not None:
             model.acts, model.chain.mean_weight = acting
         raise
+    finally:
+        if (desk := clf.__dict__.get("_desk_")) is not None:
+            desk.clear()  # what is prepared for single rows may not be of use any more
 
 
 def _begin(clf: Any, X: Any, classes: Any) -> Model:
@@ -263,8 +266,6 @@ def _learn(
             note(value)
     if costs is not None:
         model.counts = count(model.counts, codes[: len(out)], weight[: len(out)], model.k)
-    if "_desk_" in clf.__dict__:
-        clf.__dict__["_desk_"].clear()
     model.remarks |= encoded.remarks
     return out
 

@@ -38,6 +38,8 @@ class Desk:
 
     def __init__(self, clf: Any) -> None:
         self.whose: Callable[[], Any] = ref(clf)  # no cycle, which would be kept until the garbage collector comes
+        self.lock = clf._lock()
+        self.weighs = clf.class_weight is not None or clf.cost_matrix is not None  # if that changes, this desk goes
         self.model, self.combiner = clf._model, clf._combiner()
         self.reader = RowReader(self.model.encoder)
         self.until = 0  # the round that is not to be learned here
@@ -48,16 +50,16 @@ class Desk:
         self.p, self.weight = np.empty((1, 0)), np.empty(1)  # what is said of the row, and its weight, for both
         self.segments: Any = None  # of the chain, as threads have cut it,
         self.learned = 0  # how many rows have gone alone through them,
-        self.can_join = False  # and whether there could be fewer of them
+        self.enough: float = np.inf  # and after how many there should be fewer of them
         self.rows: list[PredictingRow] = []  # for threads that predict; a thread takes one and brings it back
 
     def lay(self, until: int) -> None:
         """Make ready to learn, up to the round `until`."""
         model, self.until = self.model, until
-        self._read_names()
         self.clear()
         if model.chain.segments is not self.segments:
-            self.segments, self.learned, self.can_join = model.chain.segments, 0, model.chain.can_join
+            self.segments, self.learned = model.chain.segments, 0
+            self.enough = ENOUGH if model.chain.can_join else np.inf
         if self.row is None:
             self.row = LearningRow(model.chain, len(model.encoder.names), model.k)
             self.rows, self.beside, self.calibration, self.sets = [], False, None, None
@@ -69,19 +71,11 @@ class Desk:
                 known = self.p, row.raw, bits_of(row.raw), row.y, self.weight, model.chain.seed
                 self.sets = hold(SetsPass(model.sets, *known, np.empty(BINS), NO_ROW))
 
-    def _read_names(self) -> None:
-        """Columns may have turned up."""
+    def clear(self) -> None:
+        """Let go of names and tables that are not those of the model any more: after all that may have changed them."""
+        k = self.model.k
         if self.reader.names is not self.model.encoder.names:
             self.reader = RowReader(self.model.encoder)
-
-    @property
-    def should_join(self) -> bool:
-        """Whether enough single rows have come for one segment to pay."""
-        return self.learned > ENOUGH and self.can_join
-
-    def clear(self) -> None:
-        """Let go of tables that are not those of the model any more."""
-        k = self.model.k
         self.rows = [row for row in self.rows if row.fits(k)]
         if self.row is not None and not self.row.fits(k):
             self.row = None
@@ -92,12 +86,15 @@ class Desk:
         If the row was `waiting` for its label under a ticket, it does not any more.
         """
         model, row = self.model, self.row
-        if row is None or model.chain.t + 1 >= self.until or model.damage or self.should_join:
+        chain = model.chain
+        if row is None or row.segments is not chain.segments or chain.t + 1 >= self.until or model.damage:
+            return False
+        if self.learned > self.enough:
             return False
         if (type(weight) is not float and type(weight) is not int) or not 0.0 < weight <= MOST_WEIGHT:
             return False
         code = model.labels.code_of(y)
-        if code < 0 or self.reader.names is not model.encoder.names or not row.fits(len(model.labels.names)):
+        if code < 0:
             return False
         if not self.reader.read(x, row.raw) and self.reader.read_any(x, row.raw, learning=True) is None:
             return False
@@ -105,19 +102,21 @@ class Desk:
             return False
         self.learned += 1
         row.y[0] = code
-        mean = model.chain.mean_weight
+        mean = chain.mean_weight
         if mean is not None:
-            mean = mean_after(mean, float(weight), model.chain.t + 1)
+            mean = mean_after(mean, float(weight), chain.t + 1)
         row.weight[0] = self.weight[0] = weight if mean is None else counted(weight, mean)
         also: list[tuple[Any, Any]] = [] if waiting is None else [(partial(waiting.pop, ticket), None)]
-        if not (self._weigh(row, also) and self._listen(row, also)):
+        if self.weighs and not self._weigh(row, also):
+            return False
+        if (self.calibration is not None or self.sets is not None) and not self._listen(row, also):
             return False
         counts = row.weight.item()
-        also += model.chain.to_note(counts, counts, 0 if waiting is None else AWAITED)
+        also += chain.to_note(counts, counts, 0 if waiting is None else AWAITED)
         try:
             return row.learn(mean, *also)
         except BaseException as error:
-            if row.is_half_way:
+            if chain.t < row.begun.item():  # it struck in the middle of the row, which nobody expects
                 model.damage = f"{type(error).__name__}: {error}"
             raise
 
@@ -137,9 +136,7 @@ class Desk:
     def _listen(self, row: LearningRow, also: list[Any]) -> bool:
         """What is said of the row before it is learned, for calibration and sets; False: a number is not finite."""
         steps = [(calibrate_row, self.calibration), (learn_sets_row, self.sets)]
-        if self.calibration is None and self.sets is None:
-            return True
-        asked = self._free_row(row.k)
+        asked = self._free_row()
         asked.raw[:] = row.raw
         p = asked.forecast(self.combiner)
         self.rows.append(asked)
@@ -161,7 +158,7 @@ class Desk:
     def predict_and_keep(self, x: Input) -> tuple[Any, Kept] | None:
         """The label of one row, and the row to be learned later; None: it is out of the ordinary."""
         model = self.model
-        row = None if model.damage else self._free_row(len(model.labels.names))
+        row = None if model.damage else self._free_row()
         if row is None:
             return None
         if not self.reader.read(x, row.raw):
@@ -211,28 +208,28 @@ class Desk:
         model = self.model
         if model.damage:
             return None
-        row = self._free_row(len(model.labels.names))
+        row = self._free_row()
         if not self.reader.read(x, row.raw):
             learning.tell(self.whose(), self.reader.read_any(x, row.raw, learning=False) or {})
         return row
 
-    def _free_row(self, k: int) -> PredictingRow:
+    def _free_row(self) -> PredictingRow:
+        chain = self.model.chain
         try:
             row = self.rows.pop()
         except IndexError:
             row = None
-        self._read_names()
-        if row is None or not row.fits(k):
-            chain = self.model.chain
-            beside = None if self.beside or self.row is None or not self.row.fits(k) else self.row
-            self.beside |= beside is not None
-            row = PredictingRow(chain, len(self.model.encoder.names), k, beside)
+        if row is None or row.segments is not chain.segments:
+            k, beside = self.model.k, None
+            if self.row is not None and not self.beside and self.row.segments is chain.segments:
+                beside, self.beside = self.row, True
+            row = PredictingRow(chain, len(self.reader.names), k, beside)
         return row
 
 
 def learn_one(clf: Any, x: Input, y: Any, weight: float) -> None:
     desk = clf.__dict__.get("_desk_")
-    if desk is not None and clf._lock().learn_at_once(desk.learn, x, y, weight):
+    if desk is not None and desk.lock.learn_at_once(desk.learn, x, y, weight):
         return
     with Interrupt() as interrupt, clf._lock().writing():
         desk = clf.__dict__.get("_desk_")
@@ -254,7 +251,7 @@ def ask(clf: Any, x: Input, quickly: Callable[..., Any], slowly: Callable[..., A
     `nothing`: what is said as long as nothing has been learned. `how` is what both are asked besides.
     """
     desk = clf.__dict__.get("_desk_")
-    if desk is not None and (found := clf._lock().predict_at_once(quickly, desk, x, *how)) is not None:
+    if desk is not None and (found := desk.lock.predict_at_once(quickly, desk, x, *how)) is not None:
         return found
     with clf._lock().reading():
         if "_model" not in clf.__dict__:
@@ -304,7 +301,7 @@ def lay_desk(clf: Any, *, is_learning: bool) -> None:
         desk = Desk(clf)
     if is_learning:
         chain = model.chain
-        if desk.should_join:
+        if desk.learned > desk.enough:
             chain.join_up()
         rounds, reviews = min(memory.rounds_to_look(model), make_room(chain, model.k)), learning.reviews_of(clf, chain)
         desk.lay(chain.t + (rounds if reviews is None else min(rounds, reviews.rounds())))

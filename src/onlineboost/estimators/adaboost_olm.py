@@ -9,17 +9,18 @@ from onlineboost.chain.chain import Chain
 from onlineboost.estimators.booster import (
     AsInThePaper,
     BoosterClassifier,
-    RestartingClassifier,
     boosted_chain,
     booster_of,
+    of_all_learners,
     of_the_paper,
+    watched,
 )
 from onlineboost.estimators.settings import Scale
 from onlineboost.trees.state import Columns
 
 
 @dataclass(repr=False, eq=False)
-class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
+class AdaBoostOLM(BoosterClassifier):
     """Adaboost.OLM: adaptive online multiclass boosting (Jung, Goetz, Tewari 2017, Algorithm 2), corrected.
 
     Parameters
@@ -118,6 +119,8 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     calibrate: bool = False
     n_jobs: int | None = 1
 
+    alphas_, ages_ = of_all_learners("alpha"), of_all_learners("seen")
+
     @classmethod
     def paper(cls, n_learners: int = 100, **settings: Any) -> PaperOLM:
         """Algorithm 2 of the paper over its weak learners: weights in [0, 1], plain costs, Hedge, no restarts.
@@ -146,7 +149,7 @@ class AdaBoostOLM(RestartingClassifier, BoosterClassifier):
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         self._combiner()  # a bad setting shows here
         chain = boosted_chain(self.learner, booster_of(self, self.n_learners, seed), columns, k, self.panel)
-        return self._watched(chain)
+        return watched(chain, self.restart)
 
 
 @dataclass(repr=False, eq=False)

@@ -23,6 +23,7 @@ from onlineboost.estimators.booster import (
     BoosterClassifier,
     boosted_chain,
     booster_of,
+    of_all_learners,
     of_the_paper,
     only_tree,
     weak_learners,
@@ -80,17 +81,11 @@ class OzaBoost(OnlineClassifier):
     calibrate: bool = False
     n_jobs: int | None = 1
 
+    alphas_, errors_ = of_all_learners("alpha"), of_all_learners("errors")
+
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         booster = new_oza(yes_or_no("poisson", self.poisson), seed, count("n_learners", self.n_learners))
         return boosted_chain(only_tree(self.learner, "OzaBoost"), booster, columns, k)
-
-    @property
-    def alphas_(self) -> np.ndarray:
-        return self._fitted().chain.gather("alpha")
-
-    @property
-    def errors_(self) -> np.ndarray:
-        return self._fitted().chain.gather("errors")
 
 
 @dataclass(repr=False, eq=False)
@@ -239,6 +234,8 @@ class AdaBoostOVA(BoosterClassifier):
     calibrate: bool = False
     n_jobs: int | None = 1
 
+    alphas_ = of_all_learners("alpha")
+
     @classmethod
     def paper(cls, n_learners: int = 100, **settings: Any) -> PaperOVA:
         """As in the paper; `as_printed`, `as_programmed` and others as in :meth:`AdaBoostOLM.paper`."""
@@ -263,10 +260,6 @@ class AdaBoostOVA(BoosterClassifier):
             for j in range(learners.n_classes, k):
                 seed = child_key(model.chain.seed, j)
                 learners.add_class(tree._trees(model.columns, booster.scale, seed, first=booster.offset))
-
-    @property
-    def alphas_(self) -> np.ndarray:
-        return self._fitted().chain.gather("alpha")
 
 
 @dataclass(repr=False, eq=False)

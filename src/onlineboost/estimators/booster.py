@@ -17,7 +17,6 @@ from onlineboost.chain.chain import Chain
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.hedge import Hedge
 from onlineboost.chain.learners import Learners, TreeLearners
-from onlineboost.chain.model import Model
 from onlineboost.chain.other_learners import ExternalLearners
 from onlineboost.chain.restarts import Watch
 from onlineboost.chain.segments import PanelStage, Segment
@@ -42,6 +41,11 @@ from onlineboost.trees.state import Columns
 Own = TypeVar("Own", bound=OnlineClassifier)  # a weak learner of this package
 
 
+def of_all_learners(field: str) -> Any:
+    """A property of classifiers: an array of the booster, over all learners."""
+    return property(lambda self: self._fitted().chain.gather(field))
+
+
 class BoosterClassifier(OnlineClassifier):
     """A chain of boosted learners, and a combiner that says which of its experts to follow."""
 
@@ -59,29 +63,25 @@ class BoosterClassifier(OnlineClassifier):
 
     @property
     def voices_(self) -> dict[str, float]:
-        return voices_of(self._fitted())
+        """Coefficients of the two combiners: of the panel's members, then of panel, labels and fifths of the chain.
+
+        A negative coefficient means that the voice repeats another one, and corrects it.
+        """
+        chain = self._fitted().chain
+        if chain.panel is None:
+            raise AttributeError("without panel=True there are no voices_")
+        return cast(Stacking, chain.end).voices(chain.panel.state.newton)
 
     @property
     def expert_weights_(self) -> np.ndarray:
         return self._fitted().chain.end.expert_weights()
 
 
-class RestartingClassifier(OnlineClassifier):
-    """A chain of Adaboost.OLM that is reviewed now and then: the setting `restart`."""
-
-    def _watched(self, chain: Chain) -> Chain:
-        """A new chain, from here on watched."""
-        word("restart", self.restart, RESTARTS)  # a bad setting shows here
-        chain.watch = Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
-        return chain
-
-    @property
-    def alphas_(self) -> np.ndarray:
-        return self._fitted().chain.gather("alpha")
-
-    @property
-    def ages_(self) -> np.ndarray:
-        return self._fitted().chain.gather("seen")
+def watched(chain: Chain, restart: str) -> Chain:
+    """A new chain of Adaboost.OLM that is reviewed now and then, by the setting `restart`."""
+    word("restart", restart, RESTARTS)  # a bad setting shows here
+    chain.watch = Watch(np.zeros(chain.n_learners), np.zeros(chain.n_learners))
+    return chain
 
 
 def only_tree(learner: Any, whose: str) -> HoeffdingTree:
@@ -147,16 +147,6 @@ def of_the_paper(settings: Mapping[str, Any]) -> dict[str, Any]:
     scale = (5, 200) if programmed else 1.0
     learner = HoeffdingTree.paper(as_programmed=programmed)
     return {"learner": learner, "weight_scale": scale, "vote": "cost", **settings}
-
-
-def voices_of(model: Model) -> dict[str, float]:
-    """Coefficients of the two combiners: of the panel's members, then of panel, labels and fifths of the chain.
-
-    A negative coefficient means that the voice repeats another one, and corrects it.
-    """
-    if model.chain.panel is None:
-        raise AttributeError("without panel=True there are no voices_")
-    return cast(Stacking, model.chain.end).voices(model.chain.panel.state.newton)
 
 
 def weak_learners(learner: Any, booster: Booster, columns: Columns, k: int) -> Learners:

@@ -20,7 +20,7 @@ from onlineboost.data.labels import Labels
 from onlineboost.data.values import weights_of
 from onlineboost.estimators import memory, single_rows
 from onlineboost.estimators.acting import Act
-from onlineboost.estimators.booster import BoosterClassifier, only_tree, weak_learners
+from onlineboost.estimators.booster import BoosterClassifier, of_all_learners, only_tree, weak_learners
 from onlineboost.estimators.checks import OneLabel, ready
 from onlineboost.estimators.memory import MemoryLimit
 from onlineboost.estimators.settings import COMBINERS, Names, Scale, scales, word, yes_or_no
@@ -91,6 +91,7 @@ class MultiLabelBoost(BoosterClassifier):
     """
 
     _reading = SetOfLabels
+    alphas_ = of_all_learners("alpha")
 
     # arguments: the settings of an estimator
     def __init__(
@@ -295,10 +296,6 @@ class MultiLabelBoost(BoosterClassifier):
         if chain.panel is None:
             raise AttributeError("without panels there are no voices_")
         return chain.panel.voices()
-
-    @property
-    def alphas_(self) -> np.ndarray:
-        return self._fitted().chain.gather("alpha")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
-
 from onlineboost.boosters.losses import Loss
 from onlineboost.boosters.olm import new_olm
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.model import Model
 from onlineboost.estimators.beside import compile_panel
-from onlineboost.estimators.booster import RestartingClassifier, boosted_chain, voices_of
+from onlineboost.estimators.booster import BoosterClassifier, boosted_chain, of_all_learners, watched
+from onlineboost.estimators.classifier import OnlineClassifier
 from onlineboost.estimators.settings import Scale, scales
 from onlineboost.trees.state import Columns
 
 
 @dataclass(repr=False, eq=False)
-class OnlineBoostClassifier(RestartingClassifier):
+class OnlineBoostClassifier(OnlineClassifier):
     """The most accurate of the classifiers: a panel of unlike learners, boosted trees, and a combiner of both.
 
     The panel (least squares, nearest neighbours, eager and refitted trees) is quick to learn from the first rows on.
@@ -60,19 +59,13 @@ class OnlineBoostClassifier(RestartingClassifier):
     restart: str = "auto"
     n_jobs: int | None = 1
 
+    alphas_, ages_ = of_all_learners("alpha"), of_all_learners("seen")
+    edges_, voices_ = BoosterClassifier.edges_, BoosterClassifier.voices_
+
     def _new_chain(self, columns: Columns, k: int, seed: int) -> Chain:
         booster = new_olm(Loss.LOGISTIC, Vote.TEMPERED, seed, scales(self.weight_scale, self.n_learners, seed))
-        return self._watched(boosted_chain(self.learner, booster, columns, k, panel=True))
+        return watched(boosted_chain(self.learner, booster, columns, k, panel=True), self.restart)
 
     def _rehearse(self, model: Model) -> None:
         compile_panel(model)
         super()._rehearse(model)
-
-    @property
-    def edges_(self) -> np.ndarray:
-        model = self._fitted()
-        return model.chain.edges(model.k)
-
-    @property
-    def voices_(self) -> dict[str, float]:
-        return voices_of(self._fitted())

@@ -16,7 +16,7 @@ from onlineboost.chain import restarts
 from onlineboost.chain import rows as single
 from onlineboost.chain.clipping import clip_rows, learn_and_clip, more_numbers, new_numbers
 from onlineboost.chain.diary import new_diary
-from onlineboost.chain.evidence import NOBODY, learn_evidence, with_classes, with_evidence, with_tables
+from onlineboost.chain.evidence import NOBODY, with_classes, with_evidence, with_tables
 from onlineboost.chain.experts import Combiner
 from onlineboost.chain.learners import Learners
 from onlineboost.chain.reviews import Visit, Visitor
@@ -178,7 +178,7 @@ class Chain:
 
     def as_told(self, X: np.ndarray, own: np.ndarray = NOBODY) -> np.ndarray:
         """Rows as the stages get them, by what is known of the columns; `own` labels, if they have been learned."""
-        return with_evidence(self.numbers, clip_rows(self.numbers, X), own)
+        return with_evidence(self.numbers, clip_rows(self.numbers, X), own=own)
 
     def _open(self, rows: Rows, y: np.ndarray, weight: np.ndarray, combiner: Combiner) -> Block:
         return Block(rows, y, weight, self.booster, combiner, self.costs, self.end.open(rows, combiner))
@@ -251,7 +251,7 @@ class Chain:
         """A labelled block at the head of the chain; `t` and what is known of the columns have moved on."""
         self.numbers = with_tables(self.numbers, X, k)
         X, spread = learn_and_clip(self.numbers, X)
-        X = learn_evidence(self.numbers, X, y, weight)
+        X = with_evidence(self.numbers, X, y, weight)
         rows = self.new_rows(X, k, spread, weight, self.is_traced(combiner))
         self.t += len(X)
         return self._open(rows, y, weight, combiner)

@@ -118,17 +118,13 @@ def with_classes(numbers: Numbers, k: int) -> Numbers:
     return resized(numbers, {"classes": k}) if len(numbers.wide) else numbers
 
 
-def learn_evidence(numbers: Numbers, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """These rows with codes in place of cells, which learn the labels."""
-    return _with_codes(numbers, X, y, weight, NOBODY)
+def with_evidence(
+    numbers: Numbers, X: np.ndarray, y: np.ndarray = NOBODY, weight: np.ndarray = NOTHING, own: np.ndarray = NOBODY
+) -> np.ndarray:
+    """These rows with codes in place of cells, which learn the labels `y`, if there are any.
 
-
-def with_evidence(numbers: Numbers, X: np.ndarray, own: np.ndarray = NOBODY) -> np.ndarray:
-    """These rows with codes in place of cells, to predict them; without their own labels, if they have been learned."""
-    return _with_codes(numbers, X, NOBODY, NOTHING, own)
-
-
-def _with_codes(numbers: Numbers, X: np.ndarray, y: np.ndarray, weight: np.ndarray, own: np.ndarray) -> np.ndarray:
+    To predict rows that have been learned, without their `own` labels.
+    """
     if not len(numbers.wide):
         return X
     out = X.copy()

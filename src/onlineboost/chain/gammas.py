@@ -20,7 +20,7 @@ from onlineboost.boosters.adaptive import LADDER, LONGEST, NEXT, PERIOD, RARELY
 from onlineboost.boosters.potentials import Tables
 from onlineboost.boosters.potentials.tables import build_tables, recipe
 from onlineboost.chain.chain import Chain
-from onlineboost.chain.restarts import growing_period, rounds_to_multiple
+from onlineboost.chain.restarts import growing_period
 from onlineboost.chain.reviews import NOTHING, Visit, Visitor
 from onlineboost.chain.segments import Segment
 from onlineboost.contracts.booster import Booster
@@ -141,4 +141,5 @@ def _period(t: int) -> int:
 
 def rounds_to_review(t: int) -> int:
     """Rounds after round t to the next review."""
-    return rounds_to_multiple(t, _period(t))
+    period = _period(t)
+    return period - t % period

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -167,15 +167,6 @@ class Model:
             self.damage = f"{type(error).__name__}: {error}"
             raise
         return self.encoder.names
-
-    def undamaged(self) -> Self:
-        """This model, if it can be used."""
-        if self.damage:
-            raise RuntimeError(
-                f"an error in the middle of learning a row has left this model half way ({self.damage}). "
-                f"Go back to a copy (snapshot() or pickle), or call fit"
-            )
-        return self
 
     def predict(self, X: np.ndarray, combiner: Combiner, threads: int) -> np.ndarray:
         """The codes of encoded rows."""

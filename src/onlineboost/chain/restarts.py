@@ -141,15 +141,9 @@ class Census:
             values[plan.chosen] = np.where(np.isnan(new), values[plan.chosen], new)
 
 
-def rounds_to_review(watch: Watch, t: int, auto: bool, done: int = 0) -> int:
-    """Rounds after round t until the next review, which is not before round `done`."""
-    after = max(t, done - 1)
-    return after - t + rounds_to_multiple(after, _period(watch, after, auto))
-
-
 def lag_of(watch: Watch, t: int, auto: bool) -> int:
     """Rounds from the review of round t to what it decides."""
-    return max(LAG, _period(watch, t - 1, auto) // 2)
+    return max(LAG, period_of(watch, t - 1, auto) // 2)
 
 
 def most_lag() -> int:
@@ -157,7 +151,7 @@ def most_lag() -> int:
     return max(LAG, PERIOD // 2, LONGEST // 2)
 
 
-def _period(watch: Watch, t: int, auto: bool) -> int:
+def period_of(watch: Watch, t: int, auto: bool) -> int:
     """Rounds between reviews, after round t."""
     return growing_period(t, PERIOD, RARELY, LONGEST if auto and not watch.changing else PERIOD)
 
@@ -167,11 +161,6 @@ def growing_period(t: int, period: int, rarely: int, longest: int) -> int:
     while rarely * period <= t and period < longest:
         period *= 2
     return period
-
-
-def rounds_to_multiple(t: int, period: int) -> int:
-    """Rounds after round t to the next multiple of a period."""
-    return period - t % period
 
 
 def decide(watch: Watch, census: Census, seed: int, auto: bool) -> Plan:

@@ -26,7 +26,7 @@ from typing import Any
 
 from onlineboost.chain import restarts
 from onlineboost.chain.diary import MEMORY, RESTART
-from onlineboost.chain.restarts import Census, Plan, Told, Watch, growing_period, rounds_to_multiple, told_by
+from onlineboost.chain.restarts import Census, Plan, Told, Watch, growing_period, told_by
 from onlineboost.chain.segments import Segment
 
 
@@ -120,7 +120,10 @@ class Reviews(Visitor):
         self._lock = Lock()
 
     def _rounds_to_review(self, t: int) -> int:
-        return restarts.rounds_to_review(self.watch, t, self.auto, 0 if self._last is None else self._last.at)
+        """Rounds after round t until the next review, which is not before what the last one decided is done."""
+        after = t if self._last is None else max(t, self._last.at - 1)
+        period = restarts.period_of(self.watch, after, self.auto)
+        return after - t + period - after % period
 
     def _is_due(self, t: int) -> bool:
         return self._rounds_to_review(t - 1) == 1
@@ -237,4 +240,5 @@ class Notices(Visitor):
 
 
 def _rounds_to_notice(t: int) -> int:
-    return rounds_to_multiple(t, growing_period(t, NOTICE, SELDOM, LONGEST))
+    period = growing_period(t, NOTICE, SELDOM, LONGEST)
+    return period - t % period

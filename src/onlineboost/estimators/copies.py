@@ -28,7 +28,12 @@ class Copies(BaseEstimator):
     def _fitted(self) -> Model:
         if "_model" not in self.__dict__:
             check_is_fitted(self)
-        return self._model.undamaged()
+        if damage := self._model.damage:
+            raise RuntimeError(
+                f"an error in the middle of learning a row has left this model half way ({damage}). "
+                f"Go back to a copy (snapshot() or pickle), or call fit"
+            )
+        return self._model
 
     def save(self, path: str | PathLike[str], *, pickled_learners: bool = False) -> None:
         """Save the model to a file, for `onlineboost.load` (docs/production.md).

@@ -313,7 +313,8 @@ def _learn_rows(
             names = names[k - known :]
             chain.diary.note(chain.t + 1, NEW_CLASS, range(known, k))
         chain.place.new_classes(k, model.columns)
-        clf._set_classes(model, k)
+        if model.ready[:1] != (k,):
+            clf._set_classes(model, k)
         chain.costs = for_experts(costs, model.labels)
         known = k
         while done < stop and not (done > start and interrupt.pressed()):

@@ -15,10 +15,11 @@ LOOK_UP = 0.2  # seconds after which those that wait look for themselves, should
 
 
 class Ticket:
-    """A call that waits."""
+    """A call that waits, then reads or writes."""
 
-    def __init__(self, call: FrameType, writes: bool, number: int) -> None:
-        self.call, self.thread, self.writes, self.number = call, get_ident(), writes, number
+    def __init__(self, call: FrameType, *, writes: bool) -> None:
+        self.call, self.thread, self.writes = call, get_ident(), writes
+        self.number = -1  # those that come later have higher ones
         self.news: Lock | None = None  # released when it is this thread's turn
 
 
@@ -41,7 +42,7 @@ class ReadWriteLock:
         self._lock = RLock()  # a handler may come here while its own thread is in the middle of something
         self._readers: dict[object, int] = {}  # calls that read, and their threads
         self._writer: int | None = None  # the thread that writes,
-        self._writing: FrameType | None = None  # and its call, unless that is `learn_at_once`, which always ends well
+        self._writing: Ticket | None = None  # and its call, unless that is `learn_at_once`, which always ends well
         self._waiting: dict[Ticket, None] = {}  # a set in order
         self._given = 0  # tickets,
         self._first = 0  # and of the readers that wait, those with tickets below this one go before the next writer
@@ -50,25 +51,25 @@ class ReadWriteLock:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        ticket = self._ticket(sys._getframe(2), writes=False)  # whose ``with`` this is: above are this and contextlib
+        ticket = Ticket(sys._getframe(2), writes=False)  # whose ``with`` this is: above are this and contextlib
         try:
             self._wait(ticket)
             yield
         finally:
             self._waiting.pop(ticket, None)
-            self._readers.pop(ticket.call, None)
+            self._readers.pop(ticket, None)
             if self._waiting:
                 self._tell()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        ticket = self._ticket(sys._getframe(2), writes=True)
+        ticket = Ticket(sys._getframe(2), writes=True)
         try:
             self._wait(ticket)
             yield
         finally:
             self._waiting.pop(ticket, None)
-            if self._writing is ticket.call:
+            if self._writing is ticket:
                 self._first = self._given
                 self._writer = self._writing = None
             if self._waiting:
@@ -103,38 +104,30 @@ class ReadWriteLock:
             if self._readers.pop(call, None) is not None and self._waiting:
                 self._tell()
 
-    def _ticket(self, call: FrameType, *, writes: bool) -> Ticket:
-        with self._lock:
-            self._check(get_ident(), writes)
-            self._given += 1
-            return Ticket(call, writes, self._given - 1)
-
     def _wait(self, ticket: Ticket) -> None:
-        """Until it is this call's turn."""
-        while (news := self._go_in(ticket)) is not None:
+        """Until it is this call's turn: from then on it reads or writes."""
+        me, writes = ticket.thread, ticket.writes
+        while True:
+            with self._lock:
+                self._check(me, writes)
+                if ticket.number < 0:
+                    ticket.number, self._given = self._given, self._given + 1
+                ticket.news = news = Lock()
+                news.acquire()
+                self._waiting[ticket] = None  # before it looks: who ends takes no lock, but looks for those that wait
+                if not writes and me in self._readers.values():
+                    is_turn = True  # a writer that waits does so for this thread
+                else:
+                    is_turn = me in self._turns() and not (writes and self._readers)
+                if is_turn:
+                    if writes:
+                        self._writer, self._writing = me, ticket
+                    else:
+                        self._readers[ticket] = me
+                    del self._waiting[ticket]
+                    return
             if not news.acquire(timeout=LOOK_UP):
                 self._forget_those_that_have_ended()
-
-    def _go_in(self, ticket: Ticket) -> Lock | None:
-        """From here on this call reads or writes, or there is something to wait for."""
-        with self._lock:
-            self._check(ticket.thread, ticket.writes)
-            ticket.news = news = Lock()
-            news.acquire()
-            self._waiting[ticket] = None  # before it looks: who ends takes no lock, but looks for those that wait
-            if not self._is_turn(ticket):
-                return news
-            if ticket.writes:
-                self._writer, self._writing = ticket.thread, ticket.call
-            else:
-                self._readers[ticket.call] = ticket.thread
-            del self._waiting[ticket]
-            return None
-
-    def _is_turn(self, ticket: Ticket) -> bool:
-        if not ticket.writes and ticket.thread in self._readers.values():
-            return True  # a writer that waits does so for this thread
-        return ticket.thread in self._turns() and not (ticket.writes and self._readers)
 
     def _turns(self) -> set[int]:
         """Threads whose turn it is. It is theirs too if a handler came while they waited, and waits in their place."""
@@ -164,10 +157,10 @@ class ReadWriteLock:
                 while at is not None:
                     running.add(at)
                     at = at.f_back
-            for call in list(self._readers):
-                if isinstance(call, FrameType) and call not in running:
-                    self._readers.pop(call, None)
-            if self._writing is not None and self._writing not in running:
+            for reader in list(self._readers):
+                if isinstance(reader, Ticket) and reader.call not in running:
+                    self._readers.pop(reader, None)
+            if self._writing is not None and self._writing.call not in running:
                 self._writer = self._writing = None
         self._tell()
 

@@ -53,14 +53,16 @@ class Parts(NamedTuple):
 
     shared: tuple[Part, ...]
     members: tuple[Part, ...]
+    rooms: dict[str, Room]  # of all parts, by axis
+
+    @classmethod
+    def of(cls, shared: Sequence[Part], members: Sequence[Part]) -> Parts:
+        rooms = {room.axis: room for own in (*shared, *members) for room in own.rooms}
+        return cls(tuple(shared), tuple(members), rooms)
 
     def both(self, state: Any) -> list[tuple[Part, Any]]:
         """All parts, each with its state."""
         return [*zip(self.shared, state.shared, strict=True), *zip(self.members, state.members, strict=True)]
-
-    @property
-    def rooms(self) -> dict[str, Room]:
-        return {room.axis: room for own in (*self.shared, *self.members) for room in own.rooms}
 
 
 PARTS: dict[type, Parts] = {}  # by the class of the panel
@@ -97,7 +99,7 @@ def panel_of(name: str, members: Sequence[Part]) -> Any:
         "rules": Annotated[np.ndarray, i8(1, low=1, high=RULES, default=1, since=2)],
     }
     kind = _named(name, {**own, **combiners, "alarm": ResetTest})
-    PARTS[kind] = Parts(SHARED, tuple(members))
+    PARTS[kind] = Parts.of(SHARED, members)
     return kind
 
 
@@ -106,7 +108,7 @@ def alone(name: str, member: Part, *shared: Part) -> Any:
     own = {"shared": _of(f"{name}Shared", (STATS, *shared)), "number": Annotated[int, Field(saved=False)]}
     kind = _named(name, {**own, "members": _of(f"{name}Members", [member])})
     (voice,) = member.voices.values()
-    PARTS[kind] = Parts((STATS, *shared), (member._replace(voices={0: voice}),))
+    PARTS[kind] = Parts.of((STATS, *shared), (member._replace(voices={0: voice}),))
     return kind
 
 
@@ -205,13 +207,15 @@ def with_sizes(state: State, sizes: Mapping[str, int]) -> State:
 
 def with_room(state: State, **wanted: int) -> State:
     """With room for so much along these axes at least: twice of what there was, if it has to grow."""
-    have, most, rooms = own_sizes(state), _most(state), parts_of(state).rooms
-    sizes = dict(have)
-    for axis in have.keys() & wanted.keys():
-        if wanted[axis] > have[axis]:
-            first = rooms[axis].first if axis in rooms else 0
-            sizes[axis] = min(most.get(axis, 1 << 60), max(wanted[axis], 2 * have[axis], first))
-    return state if sizes == have else with_sizes(state, sizes)
+    have = own_sizes(state)
+    short = {axis for axis in have.keys() & wanted.keys() if wanted[axis] > have[axis]}
+    if not short:
+        return state
+    most, rooms, sizes = _most(state), parts_of(state).rooms, dict(have)
+    for axis in short:
+        first = rooms[axis].first if axis in rooms else 0
+        sizes[axis] = min(most.get(axis, 1 << 60), max(wanted[axis], 2 * have[axis], first))
+    return with_sizes(state, sizes)
 
 
 def room_for_rows(state: State, n: int) -> State:

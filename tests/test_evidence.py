@@ -9,7 +9,7 @@ import pytest
 
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier, load
 from onlineboost.chain.clipping import new_numbers
-from onlineboost.chain.evidence import FADE, LEVELS, LIMITS, SLOTS, learn_evidence, with_evidence, with_tables
+from onlineboost.chain.evidence import FADE, LEVELS, LIMITS, SLOTS, with_evidence, with_tables
 from onlineboost.data.places import AT_ONCE, CELLS, EVIDENCE, FIRST_CELL
 
 
@@ -41,7 +41,7 @@ def test_codes_are_those_of_the_twin_however_the_stream_is_cut(k):
     X[::9, 1], X[1::9, 1] = np.nan, 3.0  # missing, or a value with a code of its own
     numbers, whole = new_numbers(1), new_numbers(1)
     whole = with_tables(whole, X, k)
-    at_once = learn_evidence(whole, X, y, weight)
+    at_once = with_evidence(whole, X, y, weight)
     rows, told = [], []
     for b in range(n):
         x, cell = X[b : b + 1], cells[b, 0] if X[b, 1] >= FIRST_CELL else None
@@ -51,14 +51,14 @@ def test_codes_are_those_of_the_twin_however_the_stream_is_cut(k):
         numbers = with_tables(numbers, x, k)
         if b % 10 == 0:
             np.testing.assert_array_equal(with_evidence(numbers, x)[0], want)
-        told.append(learn_evidence(numbers, x, y[b : b + 1], weight[b : b + 1])[0])
+        told.append(with_evidence(numbers, x, y[b : b + 1], weight[b : b + 1])[0])
         np.testing.assert_array_equal(told[-1], want)
         if cell is not None:
             rows.append((cell, y[b], weight[b]))
     np.testing.assert_array_equal(at_once, told)
     for one, other in zip(numbers, whole, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
-    left_out = with_evidence(numbers, X[-50:], y[-50:])
+    left_out = with_evidence(numbers, X[-50:], own=y[-50:])
     for x, cell, label, code in zip(X[-50:, 1], cells[-50:, 0], y[-50:], left_out[:, 1], strict=True):
         if x >= FIRST_CELL:
             assert code == first + code_of(rows, cell, k, label)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from onlineboost import AdaBoostOLM, HoeffdingTree, OneVsAll, load_dataset, prequential, report
 from onlineboost.cli.main import COMPARED, main
-from onlineboost.evaluation.ranks import critical_difference, mean_ranks
+from onlineboost.evaluation.metrics import critical_difference, mean_ranks
 from onlineboost.report import (
     CurveDisplay,
     ExpertsDisplay,

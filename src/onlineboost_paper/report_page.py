@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from onlineboost.evaluation.metrics import critical_difference, mean_ranks
 from onlineboost.evaluation.prequential import Record
-from onlineboost.evaluation.ranks import critical_difference, mean_ranks
 from onlineboost.report import charts
 from onlineboost.report.charts import COLOURS, Look
 from onlineboost.report.page import (

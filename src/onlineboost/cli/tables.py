@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from onlineboost.cli.main import text_table, visible
-from onlineboost.evaluation.metrics import METRICS, Metrics
-from onlineboost.evaluation.ranks import critical_difference, mean_ranks
+from onlineboost.evaluation.metrics import METRICS, Metrics, critical_difference, mean_ranks
 
 SHOWN = {name: metric.heading for name, metric in METRICS.items() if metric.about}  # JSON has more
 SHOWN |= {"cost": "cost", "coverage": "coverage", "mean_set_size": "set size"}

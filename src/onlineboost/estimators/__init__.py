@@ -2,8 +2,8 @@
 
 `classifier` is what a user of any of them meets; `learning` and `single_rows` take blocks and rows to the model,
 `listening` hears what is said of rows before they are learned, `acting` learns from actions, `lock` says who may use a
-model at a time, `copies` makes copies of it, `memory` has their limit. `booster` is what the boosters share,
-`settings`, `costs` and `checks` read what a user gives; then the classes: `online_boost`, `adaboost_olm`,
+model at a time, and makes copies of it, `memory` has their limit. `booster` is what the boosters share, `settings`,
+`costs` and `checks` read what a user gives; then the classes: `online_boost`, `adaboost_olm`,
 `online_mbbm`, `hoeffding_tree`, `panel_members` (four), `baselines` (four), `multi_label` (for rows with several
 labels). `onlineboost.registry` has a line for each.
 Users import the classes from `onlineboost` itself; public here is what a new booster is built on (docs/extend.md).

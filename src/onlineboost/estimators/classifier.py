@@ -21,9 +21,9 @@ from onlineboost.data.labels import Labels
 from onlineboost.estimators import acting, learning, memory, single_rows
 from onlineboost.estimators.acting import Acting
 from onlineboost.estimators.checks import OneLabel, check_columns, note_change, ready
-from onlineboost.estimators.copies import Copies
 from onlineboost.estimators.costs import Checked, ClassWeight, CostMatrix, Costs
 from onlineboost.estimators.listening import Asked, check_coverage, joined_parts, with_sets
+from onlineboost.estimators.lock import Copies
 from onlineboost.estimators.memory import MemoryLimit
 from onlineboost.estimators.settings import RESTARTS, VOTES, Names, check_names, count, word, yes_or_no
 from onlineboost.estimators.single_rows import Desk, Input

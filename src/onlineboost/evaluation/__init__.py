@@ -10,8 +10,8 @@ rows in memory, `warm_up` compiles what a model needs before it is timed.
 
 In the order of the data: `runner` has the one loop that all of them go through, and the baselines, `sums` and
 `ranking` have what `metrics` counts of the predictions, `audit` asks for which rows probabilities are wrong, `results`
-has the figures of a run, `ranks` those of several, `prequential` (with `observe` and `tune`) and `resumable` are the
-functions for users. May be imported by `theory`, `report` and `cli`.
+has the figures of a run, `prequential` (with `observe` and `tune`) and `resumable` are the functions for users. May be
+imported by `theory`, `report` and `cli`.
 """
 
 from onlineboost.evaluation.audit import Audit, Gap

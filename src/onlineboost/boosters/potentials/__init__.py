@@ -24,9 +24,9 @@ diagonal, as in (normalizedCostMatrix). That takes the same off all entries of a
 stays what it is, and small differences do not drown in large costs.
 
 The files, from the numbers to the booster: `draws` (how often labels are drawn) and `blocks` (how the costs of a state
-are stored, and what a booster asks of them); `dense`, `fourier`, `races` with `race_costs`, `pairwise` and
-`monte_carlo` (ways to compute them); `tables` (which way, and all that it needs); `cache` (blocks met before); `values`
-(single numbers, for people). `checks` is for arguments.
+are stored, and what a booster asks of them); `dense`, `fourier`, `races` with `race_costs` and `pairwise`
+(ways to compute them); `tables` (which way, and all that it needs); `cache` (blocks met before); `values` (single
+numbers, for people). `checks` is for arguments.
 
 Boosters, the chain, estimators, theory and reports may import this package. It imports nothing of the library but
 `_compile` and `boosters.votes`.

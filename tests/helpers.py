@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 
 import reference
+from onlineboost._compile.jit import entry_kernel
 from onlineboost._compile.random import child_key
 from onlineboost.chain.chain import AWAITED, Chain
 from onlineboost.chain.experts import Combiner
@@ -21,6 +22,7 @@ from onlineboost.chain.hedge import Hedge
 from onlineboost.contracts.state import bits
 from onlineboost.data.encoder import Encoder
 from onlineboost.data.labels import Labels
+from onlineboost.panel.panel import ask_row, learn_asked
 from onlineboost.panel.state import packed
 from onlineboost.trees.state import HIGH, INVERSE, LEAF_RULES, LOW, MEAN, PER_TREE, SQUARES, WEIGHT, LeafRule
 
@@ -406,3 +408,13 @@ def forked(work, seconds=60.0):
         text = file.read().decode()
     assert os.waitpid(child, 0)[1] == 0, "the child hung"
     return text
+
+
+@entry_kernel
+def learn_panel(panel, X, y, weight, k, work, s):
+    """s[b] for every row, before it is learned. Returns how many: up to a row after which the panel must begin anew."""
+    for b in range(X.shape[0]):
+        ask_row(panel, X[b], k, work, s[b])
+        if learn_asked(panel, X[b], y[b], weight[b], k, work):
+            return b + 1
+    return X.shape[0]

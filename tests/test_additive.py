@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from helpers import learn_panel
 from onlineboost.chain import evidence
 from onlineboost.data.places import AT_ONCE
 from onlineboost.panel import additive
-from onlineboost.panel.panel import ask_panel, begin, learn_panel, new_panel_work
+from onlineboost.panel.panel import ask_panel, begin, new_panel_work
 from onlineboost.panel.state import COLUMNS, new_panel, room_for_rows, with_classes, with_room
 from reference_additive import Additive
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 import reference
-from helpers import arrays_of, in_blocks, mixed_stream, number_stream, plain, twins_of
+from helpers import arrays_of, in_blocks, learn_panel, mixed_stream, number_stream, plain, twins_of
 from onlineboost import AdaBoostOLM, HoeffdingTree, OnlineBoostClassifier
 from onlineboost._compile.jit import entry_kernel
 from onlineboost._compile.random import MIX, uniform
@@ -32,7 +32,7 @@ from onlineboost.panel.combiner import (
 from onlineboost.panel.cosines import N_COSINES, cosine
 from onlineboost.panel.least_squares import MOST, LeastSquares, learn_squares, score
 from onlineboost.panel.neighbours import nearest, new_neighbours_work, start_distances
-from onlineboost.panel.panel import ask_panel, begin, learn_panel, new_panel_work
+from onlineboost.panel.panel import ask_panel, begin, new_panel_work
 from onlineboost.panel.remembered import RECENT, take_place, weigh_classes
 from onlineboost.panel.state import COLUMNS, ROWS, new_panel, packed, room_for_rows, with_classes, with_room
 from onlineboost.trees.compact import join

@@ -182,16 +182,6 @@ def ask_panel(panel, X, k, work, s):
         ask_row(panel, X[b], k, work, s[b])
 
 
-@entry_kernel
-def learn_panel(panel, X, y, weight, k, work, s):
-    """s[b] for every row, before it is learned. Returns how many: up to a row after which the panel must begin anew."""
-    for b in range(X.shape[0]):
-        ask_row(panel, X[b], k, work, s[b])
-        if learn_asked(panel, X[b], y[b], weight[b], k, work):
-            return b + 1
-    return X.shape[0]
-
-
 @small_kernel
 def learn_asked(panel, x, y, weight, k, work):
     """Learn the row that `ask_row` was last asked about; True: not so, for the panel must begin anew after it."""

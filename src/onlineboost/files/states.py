@@ -19,7 +19,7 @@ from onlineboost.boosters.olm import Olm
 from onlineboost.boosters.olmr import Olmr
 from onlineboost.boosters.oza import Oza
 from onlineboost.boosters.plain import Plain
-from onlineboost.boosters.potentials.checks import LOSSES
+from onlineboost.boosters.potentials.pairwise import LOSSES
 from onlineboost.boosters.potentials.tables import Method, Tables, build_tables, recipe
 from onlineboost.chain.chain import AWAITED, Chain
 from onlineboost.chain.clipping import Numbers

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from onlineboost.boosters.mbbm import ledger
 from onlineboost.boosters.potentials import asymptotic_error
-from onlineboost.boosters.potentials.checks import check_int
+from onlineboost.boosters.potentials.draws import check_int
 from onlineboost.chain.acting import GUESSED, MOST, RIGHT, ROUNDS, SKIPPED, VARIANCE
 from onlineboost.estimators.online_mbbm import OnlineMBBM
 from onlineboost.theory.checks import check_delta, check_excess_loss, check_number

@@ -8,8 +8,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlineboost.boosters.potentials.checks import check_gamma, check_int
-from onlineboost.boosters.potentials.draws import Floats
+from onlineboost.boosters.potentials.draws import Floats, check_gamma, check_int
 
 MIN_EDGE = 1e-6  # that is worth planning for: with less it takes more than 10^12 learners
 

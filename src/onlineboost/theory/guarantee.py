@@ -16,7 +16,7 @@ import numpy as np
 from onlineboost.boosters.losses import LOSSES
 from onlineboost.boosters.mbbm import ledger
 from onlineboost.boosters.potentials import asymptotic_error
-from onlineboost.boosters.potentials.checks import check_int
+from onlineboost.boosters.potentials.draws import check_int
 from onlineboost.boosters.potentials.tables import recipe
 from onlineboost.chain.chain import AWAITED
 from onlineboost.chain.experts import Combiner

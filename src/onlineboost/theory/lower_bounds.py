@@ -12,8 +12,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from onlineboost.boosters.potentials import asymptotic_error
-from onlineboost.boosters.potentials.checks import check_int
-from onlineboost.boosters.potentials.draws import vote_distribution
+from onlineboost.boosters.potentials.draws import check_int, vote_distribution
 from onlineboost.theory.checks import (
     check_delta,
     check_edge,

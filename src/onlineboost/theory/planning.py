@@ -8,7 +8,7 @@ from collections.abc import Callable
 from numpy.typing import ArrayLike
 
 from onlineboost.boosters.potentials import asymptotic_error
-from onlineboost.boosters.potentials.checks import check_gammas, check_int
+from onlineboost.boosters.potentials.draws import check_gammas, check_int
 from onlineboost.theory.checks import check_error, check_excess_loss, check_plan
 from onlineboost.theory.lower_bounds import edge_of_votes, least_error, least_error_closed
 from onlineboost.theory.upper_bounds import (

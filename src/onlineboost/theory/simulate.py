@@ -32,7 +32,7 @@ from onlineboost.boosters.potentials import (
     make_rows,
     want_rows,
 )
-from onlineboost.boosters.potentials.checks import check_int
+from onlineboost.boosters.potentials.draws import check_int
 from onlineboost.boosters.potentials.pairwise import PAIR_LOSSES
 from onlineboost.boosters.votes import Vote
 from onlineboost.chain.experts import Combiner, hedge_rounds

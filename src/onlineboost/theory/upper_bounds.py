@@ -14,8 +14,7 @@ from scipy.optimize import minimize_scalar
 
 from onlineboost.boosters.losses import LOSSES, adaptive_rate, alpha_bound, step_size
 from onlineboost.boosters.potentials import asymptotic_error, weight_bounds
-from onlineboost.boosters.potentials.checks import check_gammas, check_int
-from onlineboost.boosters.potentials.draws import Floats, vote_distribution, vote_distributions
+from onlineboost.boosters.potentials.draws import Floats, check_gammas, check_int, vote_distribution, vote_distributions
 from onlineboost.theory.checks import check_delta, check_excess_loss, check_number, check_numbers, check_one_gamma
 
 # ----------------------------------------------------------------------------------------------------------- OnlineMBBM

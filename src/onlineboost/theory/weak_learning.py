@@ -23,8 +23,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.utils.validation import has_fit_parameter
 
 from onlineboost._compile.jit import kernel
-from onlineboost.boosters.potentials.checks import check_int
-from onlineboost.boosters.potentials.draws import Floats
+from onlineboost.boosters.potentials.draws import Floats, check_int
 from onlineboost.chain.experts import draw_expert
 from onlineboost.theory.checks import (
     check_codes,

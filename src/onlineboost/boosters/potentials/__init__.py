@@ -23,10 +23,10 @@ In a kernel: one look-up per (learner, example), then as many questions as there
 diagonal, as in (normalizedCostMatrix). That takes the same off all entries of a row, so that argmin_l sum_r p_r C[r, l]
 stays what it is, and small differences do not drown in large costs.
 
-The files, from the numbers to the booster: `draws` (how often labels are drawn) and `blocks` (how the costs of a state
-are stored, and what a booster asks of them); `dense`, `fourier`, `races` with `race_costs` and `pairwise`
-(ways to compute them); `tables` (which way, and all that it needs); `cache` (blocks met before); `values` (single
-numbers, for people). `checks` is for arguments.
+The files, from the numbers to the booster: `draws` (how often labels are drawn, and checks of arguments) and `blocks`
+(how the costs of a state are stored, and what a booster asks of them); `dense`, `fourier`, `races` with `race_costs`
+and `pairwise` (ways to compute them); `tables` (which way, and all that it needs); `cache` (blocks met before);
+`values` (single numbers, for people).
 
 Boosters, the chain, estimators, theory and reports may import this package. It imports nothing of the library but
 `_compile` and `boosters.votes`.

@@ -2,21 +2,44 @@
 
 u_gamma^r draws label r with probability p and each other label with q. As everywhere in this package, there are k
 classes, N learners and m draws left. Each learner has a gamma: gamma[m] is that of the learner with m draws left after
-it, so the draws after it have the edges gamma[:m].
+it, so the draws after it have the edges gamma[:m]. An error names the argument and its value.
 """
 
 from __future__ import annotations
 
 import math
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 NEGLIGIBLE = 2.0**-50  # what a sum leaves out, or counts twice, is below this
+
+
+def check_int(name: str, value: object, least: int) -> int:
+    """The value, if it is an integer of at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return int(value)
+
+
+def check_gamma(gamma: float) -> float:
+    """An edge that learners can have: 0 guesses, 1 would never be wrong."""
+    if not (isinstance(gamma, Real) and not isinstance(gamma, bool) and 0.0 <= gamma < 1.0):
+        raise ValueError(f"gamma must be a number in [0, 1), got {gamma!r}")
+    return float(gamma)
+
+
+def check_gammas(gamma: float | ArrayLike, n: int, of_what: str = "learners") -> NDArray[np.float64]:
+    """n edges, from one for all or from a list."""
+    gammas = np.array([check_gamma(value) for value in np.ravel(np.asarray(gamma, object)).tolist()])
+    if gammas.size not in (1, n):
+        raise ValueError(f"gamma must be a number, or one for each of the {n} {of_what}; got {gammas.size}")
+    return gammas if gammas.size == n else np.broadcast_to(gammas, n)  # n may be billions, in a plan
 
 
 def vote_distribution(n_classes: int, gamma: float) -> tuple[float, float]:

@@ -20,7 +20,15 @@ PAIR_LOSSES: dict[str, Callable[[Floats], Floats]] = {
     "squared_hinge": lambda d: 0.5 * np.maximum(0.0, d + 1.0) ** 2,
     "pairwise": lambda d: np.where(d >= 0.0, 1.0, 0.0),  # how many wrong labels are not behind: the 0-1 loss or more
 }
+LOSSES = ("zero_one", *PAIR_LOSSES)
 MOST_BEHIND = 600.0  # votes: exp of more overflows, so the exponential loss does not grow beyond
+
+
+def check_loss(loss: str) -> str:
+    """The name of a loss that votes can suffer."""
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}; got {loss!r}")
+    return loss
 
 
 def gap_losses(loss: str, n_learners: int) -> Floats:

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from onlineboost._compile.jit import kernel
 from onlineboost._compile.random import MONTE_CARLO, uniform
 from onlineboost.boosters.potentials.blocks import finish_rows
-from onlineboost.boosters.potentials.checks import LOSSES, check_gammas, check_int, check_loss
 from onlineboost.boosters.potentials.dense import (
     DENSE_LIMIT,
     NO_DENSE,
@@ -25,8 +24,8 @@ from onlineboost.boosters.potentials.dense import (
     fill_dense,
     retuned,
 )
-from onlineboost.boosters.potentials.draws import Floats, Ints, race_reach, vote_distributions
-from onlineboost.boosters.potentials.pairwise import fill_pairwise, gap_losses, gap_table
+from onlineboost.boosters.potentials.draws import Floats, Ints, check_gammas, check_int, race_reach, vote_distributions
+from onlineboost.boosters.potentials.pairwise import LOSSES, check_loss, fill_pairwise, gap_losses, gap_table
 from onlineboost.boosters.potentials.race_costs import fill_race
 from onlineboost.boosters.potentials.races import NO_RACES, Races, race_tables
 from onlineboost.boosters.potentials.values import asymptotic_error

@@ -8,19 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlineboost.boosters.potentials.blocks import block_size
-from onlineboost.boosters.potentials.checks import check_gammas, check_int, check_loss
 from onlineboost.boosters.potentials.dense import DENSE_LIMIT, dense_bytes, dense_tables
 from onlineboost.boosters.potentials.draws import (
     NEGLIGIBLE,
     Floats,
     Ints,
     all_draws,
+    check_gammas,
+    check_int,
     draws_left,
     poisson,
     vote_distributions,
 )
 from onlineboost.boosters.potentials.fourier import fill_fourier, fourier_tables
-from onlineboost.boosters.potentials.pairwise import fill_pairwise, gap_losses, gap_table
+from onlineboost.boosters.potentials.pairwise import check_loss, fill_pairwise, gap_losses, gap_table
 
 
 def potential(

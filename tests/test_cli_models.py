@@ -173,9 +173,20 @@ def test_a_model_is_saved_and_drawn_by_one_run(sources, saved, tmp_path):
     assert model_state(onlineboost.load(path)) == model_state(onlineboost.load(saved))
     assert "adaboost-olm" in page.read_text()
     assert "--report" in told(call("run", sources["csv"], *QUICK, "--save", page, "--report", page))
-    refused = told(call("run", sources["csv"], *QUICK, "--out", path, "--report", page))
-    assert "not with --out" in refused
+    refused = told(call("run", sources["csv"], *QUICK, "--checkpoint", tmp_path / "kept", "--report", page))
+    assert "not with --checkpoint" in refused
     assert "run it twice" in refused
+    assert "--report" in told(call("run", sources["csv"], *QUICK, "--out", page, "--report", page))
+
+
+def test_a_run_that_is_drawn_keeps_the_same_predictions(sources, tmp_path):
+    pytest.importorskip("matplotlib")
+    page, kept, alone = tmp_path / "page.html", tmp_path / "kept.csv", tmp_path / "alone.csv"
+    assert call("run", sources["csv"], *QUICK, "--out", alone).exit_code == 0
+    done = call("run", sources["csv"], *QUICK, "--out", kept, "--report", page)
+    assert done.exit_code == 0, done.output
+    assert kept.read_text() == alone.read_text()
+    assert "adaboost-olm" in page.read_text()
 
 
 def test_an_error_about_a_file_comes_before_anything_is_printed(saved, tmp_path):

@@ -156,8 +156,6 @@ def test_a_run_has_a_page_too(tmp_path):
     done = CliRunner().invoke(main, args)
     assert done.exit_code == 0, done.output
     assert re.findall(r'<th class="row">(.*?)</th>', path.read_text(encoding="utf-8"))[0] == "adaboost-olm"
-    done = CliRunner().invoke(main, [*args, "--out", str(tmp_path / "said.csv")])
-    assert "not with --out" in done.output
 
 
 def test_the_tables_show_ours_and_the_papers(reproduction):

@@ -33,7 +33,7 @@ from onlineboost.evaluation import ranking
 from onlineboost.evaluation.bandit import BanditFeedback
 from onlineboost.evaluation.prequential import Record, Recorder, observe, warm_up
 from onlineboost.evaluation.results import Tally
-from onlineboost.evaluation.resumable import Checkpoints, Predictions, resumable
+from onlineboost.evaluation.resumable import Checkpoints, Predictions, opened, resumable
 from onlineboost.evaluation.runner import Progress, predict_then_learn
 from onlineboost.report.charts import need_drawing
 from onlineboost.theory.guarantee import guarantee
@@ -111,7 +111,9 @@ def _one_pass(
     if drawn or stream.delay is not None:
         sets = stream.sets if hasattr(model, "sets") else None
         run = partial(observe, snapshots=drawn, delay=stream.delay, proba=stream.proba, sets=sets, progress=progress)
-        tally, record = run(model, blocks, stream.classes)
+        with opened(keep.out, None, whole=True) as sink:
+            told = None if sink is None else lambda step: sink.add(step.block.y, step.predictions)
+            tally, record = run(model, blocks, stream.classes, told=told)
         if keep.save is not None:
             getattr(model, "model", model).save(keep.save)
     else:

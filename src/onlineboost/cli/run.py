@@ -100,7 +100,7 @@ OPTIONS = (  # that both commands have
     click.option("--per-class", is_flag=True, help="Print precision, recall and F1 of every class, too."),
     click.option("--no-proba", is_flag=True, help="Leave out log loss, Brier score and calibration: up to 5 % faster."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-    click.option("--report", type=FILE, help="Write an HTML page with figures and charts. Not with --out: run twice."),
+    click.option("--report", type=FILE, help="Write an HTML page with figures and charts."),
 )
 
 
@@ -213,9 +213,9 @@ def _run(
 
     if report is not None:
         check_writable(report, "--report")
-        check_apart(source=source, save=keep.save if keep else None, report=report)
-        if source == "-" or (keep and not keep.only_saves):
-            what = "not with --out, --checkpoint, --ray or a pipe: run it twice, once with --report"
+        check_apart(source=source, **({} if keep is None else {"save": keep.save, "out": keep.out}), report=report)
+        if source == "-" or (keep and (keep.checkpoint or keep.ray)):
+            what = "not with --checkpoint, --ray or a pipe: run it twice, once with --report"
             raise click.BadParameter(what, param_hint="--report")
     columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
     delay = settings.pop("delay")

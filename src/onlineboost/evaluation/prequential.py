@@ -217,16 +217,19 @@ def observe(
     proba: bool = True,
     sets: float | None = None,
     progress: Progress | None = None,
+    told: Callable[[Step], None] | None = None,
 ) -> tuple[Tally, Record]:
     """Test-then-train a model: its figures, and its record. No row is kept, so memory does not grow with the stream.
 
-    `delay`, `proba` and `sets` are as in `prequential`, the delay in rows.
+    `delay`, `proba` and `sets` are as in `prequential`, the delay in rows; `told` is called with every step.
     """
     recorder = Recorder(model, snapshots=snapshots)
     labels = None if delay is None else LabelQueue(delay)
     asked: dict[str, Any] = {"proba": proba, "sets": sets}
     for step in predict_then_learn(model, blocks, classes, labels=labels, **asked, progress=progress):
         recorder.add(step)
+        if told is not None:
+            told(step)
     return recorder.tally, recorder.record(len(classes))
 
 

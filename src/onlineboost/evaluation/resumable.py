@@ -116,7 +116,7 @@ def resumable(
         if "n_jobs" in own:
             model.set_params(n_jobs=own["n_jobs"])
     learning = nullcontext(model) if cluster is None else cluster(model)
-    with _opened(out, length, whole=folder is None) as sink, learning as learner:
+    with opened(out, length, whole=folder is None) as sink, learning as learner:
         try:
             left = _cut(_after(blocks, rows), checkpoints.every_rows if checkpoints else None, rows)
             first = next(left, None)
@@ -147,7 +147,7 @@ def _whole(learner: Any) -> Any:
 
 
 @contextmanager
-def _opened(
+def opened(
     out: str | os.PathLike[str] | Predictions | None, length: int | None, *, whole: bool
 ) -> Iterator[Predictions | None]:
     """Where predictions go; `whole`: a file takes the place of another when all is well."""

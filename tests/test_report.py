@@ -218,7 +218,7 @@ def test_a_browser_reads_all_charts(which, request, tmp_path):
 
 
 def test_comparison_has_every_model_once(comparison):
-    rows = re.findall(r'<th class="row">(.*?)</th>', comparison)
+    rows = re.findall(r'<th class="row">(.*?)</th>', comparison.split("Which classes are confused")[0])
     assert len(rows) == len(set(rows)) == len(COMPARED)
     assert {"adaboost-olm", "best-tree", "majority"} <= set(rows)
 
@@ -322,3 +322,25 @@ def test_the_package_has_what_it_says_and_loads_it_when_asked():
     code = "import sys, onlineboost.report; print({'altair', 'matplotlib', 'numpy', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_a_page_tells_which_of_few_classes_are_confused_a_rare_one_first(tmp_path, monkeypatch):
+    path, data = tmp_path / "page.html", load_dataset("nursery").shuffled(0)
+    args = ["run", "nursery", "--limit", "1500", "--learners", "5", "--model", "adaboost-olm", "--report", str(path)]
+    assert CliRunner().invoke(main, args).exit_code == 0
+    X, y = data.X[:1500], data.y[:1500]
+    metrics = prequential(AdaBoostOLM(5, random_state=0), X, y, classes=list(data.classes)).metrics
+    rare = metrics.rare
+    order = [rare, *(label for label in metrics.labels if label != rare)]
+    at, by_label = [metrics.labels.index(label) for label in order], {one["label"]: one for one in metrics.per_class()}
+    shown = path.read_text(encoding="utf-8").split("Which classes are confused")[1].split("</section>")[0]
+    assert "likeliest" in shown
+    lines = re.findall(r'<tr><th class="row">(.*?)</th>(.*?)</tr>', shown)
+    assert [label for label, _ in lines] == order
+    for c, (label, line) in zip(at, lines, strict=True):
+        one, cells = by_label[label], re.findall(r"<td[^>]*>(.*?)</td>", line)
+        want = [f"{one['rows']:,.0f}", *(f"{one[rate]:.3f}" for rate in ("recall", "precision", "f1"))]
+        assert cells == want + [f"{metrics.confusion[c, said]:,.0f}" for said in at]
+    monkeypatch.setattr("onlineboost.cli.measure.MOST_CONFUSED", 3)
+    assert CliRunner().invoke(main, args).exit_code == 0
+    assert "are confused" not in path.read_text(encoding="utf-8")

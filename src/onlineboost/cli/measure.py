@@ -38,6 +38,8 @@ from onlineboost.evaluation.runner import Progress, predict_then_learn
 from onlineboost.report.charts import need_drawing
 from onlineboost.theory.guarantee import guarantee
 
+MOST_CONFUSED = 12  # classes of which a page shows which are taken for which
+
 Ran = tuple[str, Any, Tally, Record | None]  # name, model, its figures, and its record if a page is to be drawn
 
 
@@ -175,11 +177,13 @@ def _rank(tallies: Sequence[Tally], rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _drawn(tally: Tally, row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a page has of the ranking of a rare class."""
-    label = tally.metrics.rare
-    if "ranking" not in row or label is None:
-        return {}
-    return {"ranking": {**row["ranking"], "curves": ranking.curves(tally.metrics.ranking(label))}}
+    """What a page has of single classes: which are confused, if they are few, and the ranking of a rare one."""
+    metrics, out = tally.metrics, dict[str, Any]()
+    if len(metrics.labels) <= MOST_CONFUSED and row["model"] not in BASELINES:
+        out |= {"per_class": metrics.per_class(), "confusion": metrics.confusion.tolist()}
+    if "ranking" in row and metrics.rare is not None:
+        out["ranking"] = {**row["ranking"], "curves": ranking.curves(metrics.ranking(metrics.rare))}
+    return out
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ def comparison_page(records: Sequence[Record], title: str, subtitle: str) -> str
                      "the last 20 % of the rows; orange: the further behind, the stronger. Small: where the accuracy "
                      "lies with 95 % confidence. Of log loss and ECE less is better, of all others more. The words are "
                      "explained <a href='#words'>below</a>.", _table(records)),
+        _classes(records),
         f'<div class="pair">{"".join(drawn)}</div>',
     ]  # fmt: skip
     boosters = [record["system"] for record in records if "expert_weights" in record]
@@ -109,6 +110,52 @@ def _table(records: Sequence[Record]) -> str:
             f"<td>{rate:,.0f}</td></tr>"
         )
     return page.table(lines)
+
+
+CLASSES = (
+    "A line for each class: how many rows it has, how many of them are found (recall), how many of its predictions are "
+    "right (precision), F1, and what its rows were predicted as. Blue: right; orange: taken for another class; the "
+    "stronger, the more of the line."
+)
+OF_A_RARE_CLASS = (
+    " The label predicted is the likeliest. Few rows of a rare class are likelier to be of it than not: a lower "
+    "threshold on its probability finds more of them, as the curves above show."
+)
+
+
+def _classes(records: Sequence[Record]) -> str:
+    """Which classes are taken for which; the best model in front, the others behind a click."""
+    shown = [record for record in records if "confusion" in record]
+    if not shown:
+        return ""
+    ranked = any("ranking" in record for record in shown)
+    shown.sort(key=lambda one: -((one["ranking"]["average_precision"] or 0.0) if ranked else one["tail"]))
+    first, *others = ((escape(record["system"]), page.table(_confused(record))) for record in shown)
+    more = (f"<details><summary>{system}</summary>{table}</details>" for system, table in others)
+    text = CLASSES + (OF_A_RARE_CLASS if ranked else "")
+    return page.section("Which classes are confused", text, f"<h3>{first[0]}</h3>{first[1]}", *more)
+
+
+def _confused(record: Record) -> list[str]:
+    """The confusion matrix of a model, a rare class first, beside the rates of each class."""
+    per_class, counts = record["per_class"], record["confusion"]
+    front = record.get("ranking", {}).get("label")
+    order = sorted(range(len(per_class)), key=lambda c: per_class[c]["label"] != front)
+    names = [escape(str(per_class[c]["label"])) for c in order]
+    heads = ["", "rows", "recall", "precision", "F1", *names]
+    lines = [
+        f'<tr class="groups"><th></th><th colspan="4"></th><th colspan="{len(names)}">predicted as</th></tr>',
+        "<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>",
+    ]
+    for c, name in zip(order, names, strict=True):
+        one = per_class[c]
+        rates = "".join(f"<td>{one[rate]:.3f}</td>" for rate in ("recall", "precision", "f1"))
+        cells = ""
+        for said in order:
+            share = counts[c][said] / max(one["rows"], 1.0)
+            cells += f"<td {page.shade(share if said == c else -share)}>{counts[c][said]:,.0f}</td>"
+        lines.append(f'<tr><th class="row">{name}</th><td>{one["rows"]:,.0f}</td>{rates}{cells}</tr>')
+    return lines
 
 
 def _shown(records: Sequence[Record]) -> dict[str, str]:

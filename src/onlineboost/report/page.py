@@ -41,6 +41,7 @@ td, th { vertical-align: middle; } td[style] { background: var(--light); }
 td small { display: block; font-size: 11px; color: var(--ink); opacity: .85; white-space: nowrap; }
 td small.inline { display: inline; }
 td.top b { font-weight: 800; } td b { font-weight: 600; } td sup { font-size: 10px; }
+summary { cursor: pointer; font-size: 14px; color: var(--soft); margin: 8px 0 2px; }
 td.plain { background: var(--plain); }
 a { color: var(--blue); }
 .track { display: block; position: relative; height: 14px; min-width: 110px; margin: 0 8px; }

@@ -213,6 +213,19 @@ def test_show(saved):
     assert answer["rows learned"] == 500
     assert answer["format"] == FORMAT
     assert answer["bytes"] == saved.stat().st_size
+    assert answer["settings"]["n_learners"] == 2
+    assert answer["settings"]["combiner"] == "hedge"
+
+
+def test_show_names_the_voices_by_how_much_they_count(sources, tmp_path):
+    path = tmp_path / "model.olb"
+    assert call("run", sources["csv"], "--learners", "5", "--save", path).exit_code == 0
+    want = onlineboost.load(path).voices_
+    shown = json.loads(call("show", path, "--json").stdout)["voices, coefficients"]
+    assert shown == want
+    assert list(shown) == sorted(want, key=lambda name: -abs(want[name]))
+    first = next(iter(shown))
+    assert f"voices, coefficients {first} {want[first]:+.3f}, " in " ".join(call("show", path).stdout.split())
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

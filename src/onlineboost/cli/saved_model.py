@@ -132,11 +132,22 @@ def show(model: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(told, indent=2, default=str))
         return
-    width = max(map(len, told))
+    lines: list[tuple[str, str]] = []
     for name, value in told.items():
-        text = ", ".join(map(str, value)) if isinstance(value, list) else f"{value:,}" if type(value) is int else value
-        on_one_line = visible(str(text)).replace("\n", "\\n")  # no name can look like a line of its own
+        if name == "settings":
+            lines += [(f"  {setting}", repr(own)) for setting, own in value.items()]
+        else:
+            lines.append((name, _in_words(value)))
+    width = max(len(name) for name, _ in lines)
+    for name, text in lines:
+        on_one_line = visible(text).replace("\n", "\\n")  # no name can look like a line of its own
         click.echo(f"{name:<{width}}  {on_one_line}")
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number:+.3f}" for name, number in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else f"{value:,}" if type(value) is int else str(value)
 
 
 def _told(path: Path) -> dict[str, Any]:
@@ -151,8 +162,7 @@ def _told(path: Path) -> dict[str, Any]:
         return told | {"pickled learners": f"{pickles}: load it in Python with pickled_learners=True if you trust it"}
     clf = _load(path)
     told |= {"written by": f"onlineboost {found.content['onlineboost']}", "model": repr(clf)}
-    for name, value in clf.get_params(deep=False).items():
-        told[f"  {name}"] = repr(value)
+    told["settings"] = clf.get_params(deep=False)
     if "_model" not in clf.__dict__:
         return told | {"rows learned": 0}
     from onlineboost.data.places import EVIDENCE
@@ -178,6 +188,8 @@ def _why(clf: Any) -> dict[str, Any]:
     known = dict(summary_lines(clf, clf._model, clf._combiner()))
     asked = "learners that count most", "columns that matter", "restarts", "panel was reset"
     told = {name: known[name] for name in asked if name in known}
+    if voices := getattr(clf, "voices_", None):
+        told["voices, coefficients"] = dict(sorted(voices.items(), key=lambda voice: -abs(voice[1])))
     happened = [str(event) for event in clf.events_]
     return told | ({"last events": happened[-5:]} if happened else {})
 

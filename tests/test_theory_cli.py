@@ -73,6 +73,7 @@ def test_easy_questions_have_answers_too(gamma, error):
         (("--error", 0), "error"),
         (("--error", 2), "error"),
         (("--classes", 1), "--classes"),
+        (("--classes", 100_000), "at most 10,000"),
         (("--excess", -1), "--excess"),
         (("--delta", 0), "delta"),
     ],

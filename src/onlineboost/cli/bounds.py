@@ -12,14 +12,24 @@ from rich.console import Console
 
 from onlineboost.cli.main import check_writable, err, finite, number, text_table, visible
 
+MOST_CLASSES = 10_000
 WIDTH, HEIGHT = 64, 13  # of the curve, in characters
 MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # times as many learners as are needed: then fewer examples will do
 SOON, IN_THE_LONG_RUN, MBBM = "any, at any time", "any, in the long run", "OnlineMBBM"
 PLAIN = str.maketrans("·○●┄┤│└─", ".ox-+|+-")  # for terminals with few characters
 
 
+def _few(context: click.Context, option: click.Parameter, value: int) -> int:
+    if value > MOST_CLASSES:
+        raise click.BadParameter(
+            f"at most {MOST_CLASSES:,}, since the time grows with it; learners grow with its logarithm. In Python, "
+            f"theory.chernoff_learners({value}, gamma, error) is enough of them for any number"
+        )
+    return value
+
+
 @click.command()
-@click.option("--classes", required=True, type=click.IntRange(2), help="k, the number of classes.")
+@click.option("--classes", required=True, type=click.IntRange(2), callback=_few, help="k, the number of classes.")
 @click.option(
     "--gamma", required=True, type=float, callback=finite, help="Edge of the learners over random guessing, in (0, 1)."
 )
@@ -179,7 +189,7 @@ def curves(classes: int, gamma: float, most: int, points: int) -> list[dict[str,
 
     from onlineboost import theory
 
-    points = points if most <= 4000 else points // 3  # large N take their time
+    points = points if most <= 4000 and classes <= 1000 else points // 3  # large N and k take their time
     rows = []
     for n in np.unique(np.linspace(1, most, points).round().astype(int)).tolist():
         for line, value in (

@@ -157,6 +157,12 @@ def test_did_you_mean(name, near):
     assert_told(call("run", name), f"Did you mean '{near}'")
 
 
+@pytest.mark.parametrize(("name", "near"), [("rum", "run"), ("Comprae", "compare"), ("data-sets", "datasets")])
+def test_a_command_that_is_nearly_one(name, near):
+    assert_told(call(name, "balance"), f"there is no command '{name}'. Did you mean '{near}'?")
+    assert_told(call("xyzzy"), "No such command 'xyzzy'")
+
+
 # ------------------------------------------------------------------------------------------------------------- limits
 
 

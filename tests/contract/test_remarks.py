@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from copy import deepcopy
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -103,6 +104,25 @@ def test_a_new_name_in_place_of_one_that_is_nearly_the_same_is_told_when_learnin
     clf.learn_one({**row, "amnount": 1.0, "ammount": 1.0, "x1": 1.0, "x2": 2.0}, "b")
 
 
+@pytest.mark.parametrize(
+    ("row", "near"),
+    [
+        ({"amuont": 1.0, "length": 1.0}, "amount"),  # another one is absent, too
+        ({"amuont": 1.0, "lenght": 1.0, "device": 1.0}, "amount"),
+        ({"Amount": 1.0, "length": 1.0, "device": 1.0}, "amount"),
+        ({"amuont": 1.0}, None),  # most are absent: words of a text, say
+    ],
+    ids=str,
+)
+def test_a_mistaken_name_is_told_where_other_columns_are_absent_too(row, near):
+    clf = HoeffdingTree()
+    for b in range(60):
+        clf.learn_one({"amount": 1.0, "length": 2.0, "device": float(b)}, "ab"[b % 2])
+    caught = told(lambda: [clf.learn_one(row, "a") for _ in range(2)])
+    assert [f"Did you mean {near!r}?" in str(each.message) for each in caught] == [True] * (near is not None)
+    assert all(each.filename == __file__ for each in caught)
+
+
 @every_class
 def test_fixed_columns_refuse_what_others_warn_of(kind):
     X, y = two_columns()
@@ -138,6 +158,33 @@ def test_a_column_too_many_is_told_once_for_a_model():
     caught = told(lambda: [clf.learn_one(row, "p") for row in rows])
     assert ["more than 1000 different columns" in str(each.message) for each in caught] == [True]
     assert caught[0].filename == __file__
+
+
+# ------------------------------------------------------------------------------------------------------ dates as text
+
+
+@every_class
+def test_dates_as_text_are_told_once_for_a_column(kind, tmp_path):
+    times = [f"2026-11-{1 + b % 28:02d}T12:{b:02d}" for b in range(40)]
+    X, y = pd.DataFrame({"when": [times[0], None, *times[2:]], "hue": ["red", "12:1"] * 20}), ["a", "b"] * 20
+    X.assign(label=y).to_json(tmp_path / "events.ndjson", orient="records", lines=True)
+    (block,) = read_blocks(tmp_path / "events.ndjson", nominal="when")
+    for given in (X, X.astype("string"), pl.from_pandas(X), X.to_numpy(object), block.X):
+        for cuts in ([0, 40], [0, 1, 7, 40]):
+            clf = kind.make()
+            parts = list(pairwise(cuts))
+            caught = told(
+                lambda clf=clf, given=given, parts=parts: [
+                    clf.partial_fit(given[a:b], y[a:b], classes=["a", "b"]) for a, b in parts
+                ]
+            )
+            words = [str(each.message) for each in caught]
+            assert [f"has dates or times as text, such as {times[0]!r}" in text for text in words] == [True], words
+            assert caught[0].filename == __file__
+    clf = kind.make()
+    caught = told(lambda: [clf.learn_one(dict(row), "a") for _, row in X.iterrows()])
+    assert ["dates or times" in str(each.message) for each in caught] == [True]
+    assert told(lambda: kind.make().partial_fit(X.astype("category"), y)) == []
 
 
 # --------------------------------------------------------------------------------------------- numbers without digits

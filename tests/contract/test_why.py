@@ -131,6 +131,16 @@ def shapley_of_all_orders(ask, x, start):
     return found / math.factorial(len(x))
 
 
+@every_class
+def test_the_value_explained_is_that_of_the_row_however_many_the_column_has(kind):
+    X = [[f"shop {b % 200}", float(b)] for b in range(400)]
+    clf = kind.make(n_learners=2).partial_fit(X, ["a", "b"] * 200)
+    for by in ("parts", "columns"):
+        for shop in ("shop 3", "shop 190", "shop 1000", None):  # with a code, one of many, never met, missing
+            assert clf.explain([shop, 7], by=by).values == [shop, 7.0]
+    assert "x0 = shop 190" in str(clf.explain(["shop 190", 7.0], by="columns"))
+
+
 def test_shares_of_columns_are_shapley_values():
     def ask(rows):
         a, b, c, d = rows.T

@@ -115,8 +115,8 @@ def _reasons(clf: Any, table: Any, label: Any) -> list[str]:
 
     reasons = []
     for values in zip(*(column.tolist() for column in table.columns), strict=True):
-        value = dict(zip(table.names, values, strict=True))  # as the row has it: models keep no names of rare values
-        told = clf.explain(value, label=label, by="columns")
+        told = clf.explain(dict(zip(table.names, values, strict=True)), label=label, by="columns")
+        value = dict(zip(told.columns, told.values, strict=True))
         counted = [(name, margin) for name, margin in told.margins.items() if margin][:MOST_REASONS]
         text = "; ".join(f"{margin:+.2f} {shown(name)} = {shown(value[name])}" for name, margin in counted)
         reasons.append(f"{shown(told.label)} {told.probability:.3f}: {text}")
@@ -187,7 +187,7 @@ def _why(clf: Any) -> dict[str, Any]:
 
     known = dict(summary_lines(clf, clf._model, clf._combiner()))
     asked = "learners that count most", "columns that matter", "restarts", "panel was reset"
-    told = {name: known[name] for name in asked if name in known}
+    told: dict[str, Any] = {name: known[name] for name in asked if name in known}
     if voices := getattr(clf, "voices_", None):
         told["voices, coefficients"] = dict(sorted(voices.items(), key=lambda voice: -abs(voice[1])))
     happened = [str(event) for event in clf.events_]

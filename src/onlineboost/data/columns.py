@@ -223,22 +223,24 @@ def first_row(x: Any, opens: Any, categorical: Any) -> Table:
 
 
 def perhaps_mistaken(columns: Sequence[NewColumn], x: Any, known: Sequence[str]) -> Remarks:
-    """What there is to say if a row has one new column in place of one that is known and has nearly its name.
+    """What there is to say if a row has a new column in place of one that is known and has nearly its name.
 
-    Names that differ in digits alone are those of a family: x1, x2, ...
+    Names that differ in digits alone are those of a family: x1, x2, ... A row without most columns is a set of words.
     """
     given = {str(name) for name in named_row(x) or ()}
     absent = [name for name in known if name not in given]
-    if not len(columns) == len(absent) == 1 or not near_names(columns[0].name, absent):
+    if len(absent) > len(columns) and 2 * len(absent) > len(known) + 1:
         return {}
-    if len({re.sub(r"\d", "", name) for name in (columns[0].name, absent[0])}) == 1:
-        return {}
-    return {"mistaken column": partial(_mistaken, columns[0].name, absent[0])}
+    for new, _, _ in columns:
+        for near in near_names(new, absent):
+            if re.sub(r"\d", "", new) != re.sub(r"\d", "", near):
+                return {"mistaken column": partial(_mistaken, new, near)}
+    return {}
 
 
 def _mistaken(new: str, known: str) -> str:
     return (
-        f"{new!r} is a new column from here on, in a row without {known!r}: is it a typing mistake? columns='fixed' "
+        f"{new!r} is a new column from here on, in a row without {known!r}. Did you mean {known!r}? columns='fixed' "
         f"makes new names an error"
     )
 

@@ -36,7 +36,7 @@ from onlineboost.data.columns import (
 )
 from onlineboost.data.errors import DataError, Remarks
 from onlineboost.data.frames import as_table, checked_number, named_row, numbers_of_values, rounded_names, row_in_order
-from onlineboost.data.places import NOTHING, OWN, Column, Key, Met, is_final, known_code, sharing_told
+from onlineboost.data.places import NOTHING, OWN, Column, Key, Met, is_final, known_code, values_told
 from onlineboost.data.table import Table
 from onlineboost.data.values import category_of, interned, is_missing, rounded_columns
 
@@ -178,13 +178,15 @@ class Encoder:
 
         But a value without a place of its own may have got one by then.
         """
-        row, values = self.read_row(x, learning=False).X[0], self._values(x, False, {}) if self.nominal else ()
-        texts: dict[int, str] = {}
-        for j, (c, codes) in enumerate(zip(self.nominal, self.codes, strict=True)):
-            text, code = category_of(values[c]), row[len(self.numeric) + j]
-            if text is not None and not is_final(codes, text, code):
-                texts[j] = text
+        row = self.read_row(x, learning=False).X[0]
+        known = enumerate(zip(self.codes, self.texts(x), row[len(self.numeric) :], strict=True))
+        texts = {j: text for j, (codes, text, code) in known if text and not is_final(codes, text, code)}
         return Kept(row, len(self.numeric), texts)
+
+    def texts(self, x: Mapping[str, Any] | Sequence[Any]) -> list[str | None]:
+        """What a row that can be read has in the nominal columns."""
+        values = self._values(x, False, {}) if self.nominal else ()
+        return [category_of(values[c]) for c in self.nominal]
 
     def recall(self, kept: Kept, row: np.ndarray) -> bool:
         """Write a row that was kept to `row` (1, columns); False: some of its values may still be unknown."""
@@ -206,7 +208,7 @@ class Encoder:
             column = Column(self.codes[j], self.once[j])
             row[0, len(self.numeric) + j], _ = column.code(text, 0)
             encoded.fresh[j], encoded.met[j] = column.fresh, column.met
-            encoded.remarks |= sharing_told(self.names[self.nominal[j]], self.codes[j], column.fresh)
+            encoded.remarks |= values_told(self.names[self.nominal[j]], self.codes[j], column.fresh)
         return encoded
 
     def commit(self, encoded: Encoded, first_round: int) -> bool:
@@ -257,7 +259,7 @@ class Encoder:
             out[:, len(self.numeric) + j] = codes
             encoded.fresh.append(column.fresh)
             encoded.met.append(column.met)
-            encoded.remarks |= sharing_told(self.names[c], self.codes[j], column.fresh)
+            encoded.remarks |= values_told(self.names[c], self.codes[j], column.fresh)
         return encoded
 
     # -- new columns
@@ -270,9 +272,7 @@ class Encoder:
     def new_columns_of_row(self, x: Any) -> list[NewColumn]:
         """Those of a single row."""
         by_name = None if self.opens == "fixed" or not self.named else named_row(x)
-        if by_name is None or by_name.keys() <= self._known:
-            return []
-        return new_columns_of_row(by_name, self._known)
+        return [] if by_name is None or by_name.keys() <= self._known else new_columns_of_row(by_name, self._known)
 
     def grown(self, columns: Sequence[NewColumn]) -> Encoder:
         """A copy with these columns, too."""

@@ -26,6 +26,7 @@ from zlib import crc32
 import numpy as np
 
 from onlineboost.data.errors import Remarks
+from onlineboost.data.values import is_date
 
 MAX_VALUES = 256
 """Codes of a nominal column at most."""
@@ -193,8 +194,22 @@ def own_places(codes: dict[Key, int]) -> int:
     return len(codes) if len(codes) <= AT_ONCE else sum(type(key) is str for key in codes)
 
 
-def sharing_told(name: str, codes: dict[Key, int], fresh: dict[Key, int]) -> Remarks:
-    """What there is to say of a column with these codes if these new ones make it wide, or crowded."""
+def values_told(name: str, codes: dict[Key, int], fresh: dict[Key, int]) -> Remarks:
+    """What there is to say of a column with these codes if these new ones are dates, or make it wide or crowded."""
+    first = None if codes else next(iter(fresh), None)
+    dates = {f"dates {name}": partial(_dates_told, name, first)} if is_date(first) else {}
+    return dates | _sharing_told(name, codes, fresh)
+
+
+def _dates_told(name: str, value: str) -> str:
+    return (
+        f"column {name!r} has dates or times as text, such as {value!r}: each is a category of its own, and says "
+        f"nothing about later ones. Turn them into numbers, such as the hour, the day of the week or the seconds since "
+        f"a fixed day, or leave the column out"
+    )
+
+
+def _sharing_told(name: str, codes: dict[Key, int], fresh: dict[Key, int]) -> Remarks:
     if EVIDENCE[0] in fresh:
         numbers = sum(_is_number(text) for text in (*codes, *fresh) if isinstance(text, str))
         return {f"numbers in {name}": partial(_numbers_told, name)} if numbers > AT_ONCE // 2 else {}

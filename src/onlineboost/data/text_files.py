@@ -11,7 +11,6 @@ import gzip
 import io
 import json
 import os
-import re
 import select
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -25,15 +24,10 @@ from numpy.typing import NDArray
 
 from onlineboost.data.errors import DataError, file_error, show, suggest, way_out
 from onlineboost.data.table import check_columns, limit, raise_limit, rows_at_once
-from onlineboost.data.values import MISSING_NUMBERS, NO_DATES, parse_numbers, text_of
+from onlineboost.data.values import MISSING_NUMBERS, NO_DATES, is_date, parse_numbers, text_of
 
 LONGEST_LINE = 1 << 24  # bytes; without a bound, a file with no line ends would be read whole
 MOST_BLANK_LINES = 1_000_000  # in a row; a compressed file of a few kilobytes can have billions
-
-_DAY = r"\d{4}[-/]\d\d?[-/]\d\d?|\d\d?[./-]\d\d?[./-]\d{4}"
-_TIME = r"\d\d?:\d\d(:\d\d([.,]\d+)?)?"
-DATE = re.compile(rf"({_DAY})([T ]{_TIME}( ?(Z|UTC|[+-]\d\d:?\d\d))?)?|{_TIME}")
-"""A date, a time or both, as they are mostly written."""
 
 Item = TypeVar("Item")
 
@@ -177,7 +171,7 @@ class CsvChunk(_TextChunk):
         numbers = self.numbers(name)
         if numbers is None:  # a frame or a Parquet file says by its types what are dates, text by how all of it looks
             values = {text.strip() for text in self._columns[name]} - MISSING_NUMBERS
-            if values and all(map(DATE.fullmatch, values)):
+            if values and all(map(is_date, values)):
                 what = f"{show(min(values))} looks like a date or time: {NO_DATES}. {way_out(name)}"
                 raise file_error(self._path, what, None, name)
             return False

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import re
 import sys
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,10 @@ NO_DATES = (
     "or the seconds since a fixed day"
 )
 
+_DAY = r"\d{4}[-/]\d\d?[-/]\d\d?|\d\d?[./-]\d\d?[./-]\d{4}"
+_TIME = r"\d\d?:\d\d(:\d\d([.,]\d+)?)?"
+_DATE = re.compile(rf"({_DAY})([T ]{_TIME}( ?(Z|UTC|[+-]\d\d:?\d\d))?)?|{_TIME}")
+
 EXACT = 2.0**53  # not all whole numbers beyond are floats
 LOOKED_AT = 100  # values beyond it in a column, to see whether they are
 
@@ -39,6 +44,11 @@ def is_missing(value: Any) -> bool:
         return value is None or value is np.ma.masked or bool(value != value)
     except (TypeError, ValueError):
         return not isinstance(value, np.ndarray | list | dict)
+
+
+def is_date(value: Any) -> TypeGuard[str]:
+    """Whether a value is text that looks like a date, a time or both, as they are mostly written."""
+    return isinstance(value, str) and _DATE.fullmatch(value) is not None
 
 
 def parse_numbers(values: Sequence[str]) -> NDArray[np.float64] | None:

@@ -328,8 +328,8 @@ class OnlineClassifier(ClassifierMixin, Acting, Copies):
         `label`: what speaks for this one, by default the one predicted. `by`: "parts", columns and those parts of the
         model that look at all columns at once; or "columns", all of it shared out among them (docs/explain.md)."""
         with self._lock().reading():
-            model = self._fitted()
-            return explain(model, single_rows.read_row(self, model, x), self._combiner(), label, by)
+            model, combiner = self._fitted(), self._combiner()
+            return explain(model, single_rows.read_row(self, model, x), combiner, label, by, model.encoder.texts(x))
 
     @property
     def events_(self) -> list[Event]:

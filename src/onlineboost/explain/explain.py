@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import groupby
 from typing import Any
@@ -18,7 +19,7 @@ from onlineboost.data.encoder import Encoder
 from onlineboost.data.errors import DataError, did_you_mean, near_names
 from onlineboost.explain.shapley import shapley
 from onlineboost.explain.tree_view import TreeView
-from onlineboost.explain.views import Event, Explanation, by_bayes, shown, test_of, value_of
+from onlineboost.explain.views import Event, Explanation, by_bayes, shown, test_of
 from onlineboost.panel.panel import TOLD, column_weights, said_by_panel, tellers_of
 from onlineboost.panel.state import NAMES, Panel
 from onlineboost.trees.paths import Moves, children, tree_of
@@ -110,8 +111,13 @@ def _of_panel(panel: Panel, X: np.ndarray, y: np.ndarray, towards: np.ndarray) -
 BY = ("parts", "columns")
 
 
-def explain(model: Model, x: np.ndarray, combiner: Combiner, label: Any = None, by: str = "parts") -> Explanation:
-    """Why an encoded row, (1, columns), is given its label in the coming round; or what speaks for another label."""
+def explain(
+    model: Model, x: np.ndarray, combiner: Combiner, label: Any, by: str, texts: Sequence[str | None]
+) -> Explanation:
+    """Why an encoded row, (1, columns), is given its label in the coming round; or what speaks for another label.
+
+    `texts` is what the row has in the nominal columns: of many values a model keeps no names.
+    """
     if by not in BY:
         raise DataError(f"by must be one of {', '.join(map(repr, BY))}, got {by!r}")
     if not model.k:
@@ -123,7 +129,8 @@ def explain(model: Model, x: np.ndarray, combiner: Combiner, label: Any = None, 
     scores = columns.sum(axis=0) + sum(others.values(), np.zeros(model.k))
     other = next((l for l in np.argsort(-scores, kind="stable").tolist() if l != code), None)
     labels, encoder, outward = list(model.labels.names), model.encoder, model.labels.outward
-    values = np.array([value_of(encoder, c, value) for c, value in enumerate(x[0])], object)
+    numbers = (None if np.isnan(value) else float(value) for value in x[0, : len(encoder.numeric)])
+    values = np.array([*numbers, *texts], object)
     return Explanation(
         label=labels[code],
         runner_up=None if other is None else labels[other],

@@ -11,6 +11,7 @@ import time
 from threading import Thread
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -202,6 +203,17 @@ def test_predict_needs_no_labels_and_no_order(sources, saved, tmp_path):
     lines = [f"{'' if w != w else w},{colour},{l}" for w, colour, l in rows]
     path.write_text("width,colour,length\n" + "\n".join(lines) + "\n")
     assert call("predict", saved, path).stdout == call("predict", saved, sources["csv"]).stdout
+
+
+def test_names_and_labels_with_blanks_around_them_are_those_of_the_file(tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text("size, hue, label\n" + "".join(f"{b}, {'red' if b % 2 else 'blue'}, l{b % 2}\n" for b in range(60)))
+    frame = pd.read_csv(path)  # which keeps the blanks after the commas
+    assert frame.columns.tolist() == ["size", " hue", " label"]
+    onlineboost.HoeffdingTree().fit(frame[["size", " hue"]], frame[" label"]).save(tmp_path / "model.olb")
+    done = call("predict", tmp_path / "model.olb", path, "--target", "label")
+    assert done.exit_code == 0, done.output
+    assert "60 rows predicted, 1.0000 of them right." in done.stderr
 
 
 def test_show(saved):

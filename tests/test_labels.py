@@ -149,6 +149,18 @@ def test_labels_that_are_written_alike_are_one_class(first, later):
     assert Labels(check_labels(first, "a test"), fixed=True).read(object_array(later))[0].tolist() == [0, 1]
 
 
+def test_spaces_around_a_label_do_not_count():
+    labels = Labels(np.empty(0), fixed=False)
+    codes, new = labels.read(object_array([" ok", "ok", "no", "no ", " ", "o k"]))
+    assert codes.tolist() == [0, 0, 1, 1, 2, 3]
+    labels.add(new)
+    assert labels.names == [" ok", "no", " ", "o k"]  # as they were first met
+    assert labels.read_one("  ok ")[0].tolist() == [0]
+    both = Labels(object_array(["a", " a"]), fixed=True)  # of an older file: two classes stay two
+    assert both.read(object_array([" a", "a", "a "]))[0].tolist() == [1, 0, 0]
+    assert prequential(HoeffdingTree(), np.zeros((4, 1)), object_array([" a", "a", " a", "a"])).accuracy == 1.0
+
+
 def test_truth_values_are_written_as_words():
     labels = Labels(np.array([False, True]), fixed=True)
     assert labels.read(np.array(["True", "False"]))[0].tolist() == [1, 0]

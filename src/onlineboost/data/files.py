@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from shlex import quote
@@ -99,8 +100,10 @@ def read_columns(
     block_rows: int = 4096,
 ) -> Iterator[tuple[Table, list[list[str | None]]]]:
     """Some columns of a file, block by block: those with these names, of which some are nominal; and some as text."""
-    names, categories = tuple(names), frozenset(nominal)
+    given = tuple(names)
     with _open(_checked_path(path)) as source:
+        own = {name: name if name in source.names else name.strip() for name in given}  # a frame may have " amount"
+        names, categories = tuple(own.values()), {own[name] for name in nominal}
         for name in (*names, *texts):
             if name not in source.names:
                 what = f"no column is named {name!r}." + suggest(name, source.names)
@@ -111,7 +114,7 @@ def read_columns(
                 raise _name_twice(source, name)
         for chunk in source.chunks(_first_rows(path, block_rows), list(dict.fromkeys([*names, *texts]))):
             table = table_of(source, chunk, names, lambda name: name not in categories)
-            yield table, [chunk.texts(name) for name in texts]
+            yield replace(table, names=given), [chunk.texts(name) for name in texts]
 
 
 def scan_labels(path: str | PathLike[str], target: str | None = None) -> list[str]:

@@ -212,7 +212,12 @@ def values_of(y: np.ndarray) -> list[Any]:
 
 
 def written_as(label: Any) -> Any:
-    """How a label is written: what text, numbers and truth values have in common. Others are written as themselves."""
+    """How a label is written: what text, numbers and truth values have in common. Others are written as themselves.
+
+    Spaces around text do not count, as in files and in categories.
+    """
+    if isinstance(label, str):
+        return label.strip() or label
     if isinstance(label, bool | np.bool_):
         return str(bool(label))
     if isinstance(label, int | float | np.integer | np.floating | Decimal) and not isinstance(label, np.timedelta64):

@@ -92,34 +92,41 @@ bench-guard: $(VENV)/installed
 bench-docs: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/bench.py --page benchmarks/results/speed.md
 
+# What pip does is shown where somebody watches.
+PIP := $(BIN)/python -m pip install --disable-pip-version-check $(if $(MAKE_TERMOUT),,-q)
+
 $(VENV)/installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "onlineboost needs Python 3.11 or newer; try: make PYTHON=python3.12")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "onlineboost needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	@echo 'Installing the package into $(VENV): about a minute ...'
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -e .
-	touch $@
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --no-compile -e .
+	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
-	touch $@
+	@echo 'Installing what the tests need into $(VENV): about a minute ...'
+	@$(PIP) -e '.[dev]'
+	@touch $@
 
 # An extra that does not go everywhere: where it cannot be installed, its test says so and is skipped.
 $(VENV)/tried-ray: $(VENV)/installed-dev
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[ray]' \
-		|| echo 'Ray cannot be installed here: its test will be skipped.'
-	touch $@
+	@echo 'Installing Ray into $(VENV) ...'
+	@$(PIP) -e '.[ray]' || echo 'Ray cannot be installed here: its test will be skipped.'
+	@touch $@
 
 $(VENV)/installed-docs: $(VENV)/installed
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
-	touch $@
+	@echo 'Installing what the pages need into $(VENV) ...'
+	@$(PIP) -e '.[docs]'
+	@touch $@
 
 $(VENV)/installed-package: $(VENV)/installed
-	$(BIN)/python -m pip install -q --disable-pip-version-check build hatchling twine uv
-	touch $@
+	@echo 'Installing what wheels need into $(VENV) ...'
+	@$(PIP) build hatchling twine uv
+	@touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[river,report]'
-	touch $@
+	@echo 'Installing what the benchmarks need into $(VENV) ...'
+	@$(PIP) -e '.[river,report]'
+	@touch $@
 
 # Libraries to compare with, in environments of their own: CapyMOA needs Java, torch and an old pandas. All are optional:
 # what cannot be installed is left out of the benchmark, and tried again the next time.

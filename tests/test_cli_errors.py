@@ -225,9 +225,10 @@ def test_a_last_line_cut_off_stays_with_report_only(tmp_path):
     assert [path.name for path in Path(out).iterdir()] == ["cells.jsonl"]
 
 
-def test_a_bar_goes_when_there_is_an_error(monkeypatch):
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_bar_goes_in_the_end_and_after_an_error_and_is_for_terminals(monkeypatch, terminal):
     """It would stand half done above the message."""
-    console = Console(file=io.StringIO(), force_terminal=True, width=60)
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=60)
     monkeypatch.setattr("onlineboost.cli.main.err", console)
     for fails in (False, True):
         console.file.seek(console.file.truncate(0))
@@ -236,7 +237,9 @@ def test_a_bar_goes_when_there_is_an_error(monkeypatch):
             bar.refresh()
             if fails:
                 raise ValueError
-        assert console.file.getvalue().rstrip().endswith("\x1b[2K") is fails  # the line is wiped
+        shown = console.file.getvalue()
+        assert ("a bar" in shown) is terminal
+        assert shown == "" or shown.rstrip().endswith("\x1b[2K")  # the line is wiped
 
 
 @pytest.mark.filterwarnings("default:column 'id' has whole numbers")

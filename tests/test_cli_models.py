@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import onlineboost
 from helpers import model_state
@@ -503,3 +505,18 @@ def test_a_column_that_comes_twice_is_not_predicted_from(saved, sources, tmp_pat
     path, name = tmp_path / "twice.csv", header.split(",")[0]
     path.write_text("\n".join([f"{header},{name}", *(f"{row},1" for row in rows)]) + "\n")
     assert f"column {name!r}: two columns have this name" in told(call("predict", saved, path))
+
+
+@pytest.mark.parametrize("given", [["--out"], []])
+def test_predictions_go_to_their_place_while_a_terminal_shows_how_far_it_is(sources, saved, tmp_path, given, capsys):
+    """Of rich, a status puts a stdout of its own in the place of stdout, which would go to the terminal."""
+    console, out = Console(file=io.StringIO(), force_terminal=True), tmp_path / "said.csv"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("onlineboost.cli.saved_model.err", console)
+        main(["predict", str(saved), str(sources["csv"]), *given, *[str(out)] * len(given)], standalone_mode=False)
+    text = out.read_text() if given else capsys.readouterr().out
+    assert text.startswith("row,prediction\n1,")
+    assert text.count("\n") == 501
+    assert "500 rows predicted" in console.file.getvalue()
+    assert console.file.getvalue().rstrip().endswith("\x1b[2K")
+    assert "row,prediction" not in console.file.getvalue()

@@ -214,5 +214,7 @@ def potential(learners: int, gammas: str, most_classes: int, out: str) -> None:
     from onlineboost.report.charts import draw_potentials
 
     edges = [number(text, "--gamma") for text in gammas.split(",")]
-    for path in draw_potentials(learners, edges, most_classes, out):
+    with err.status("computing the potentials ..."):
+        paths = draw_potentials(learners, edges, most_classes, out)
+    for path in paths:
         click.echo(f"wrote {visible(str(path))}")

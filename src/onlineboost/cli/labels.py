@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from onlineboost.cli.main import check_apart, check_writable, comma_separated
+from onlineboost.cli.main import check_apart, check_writable, comma_separated, err
 
 
 @click.command()
@@ -37,7 +37,8 @@ def labels(
     own: dict[str, Any] = {} if learners is None else {"n_learners": learners}
     clf = MultiLabelBoost(random_state=seed, **own)
     MultiLabelBoost(1).partial_fit([[0.0], [1.0]], [{"a"}, {"b"}])  # to compile does not count
-    run = prequential_labels(clf, X, Y)
+    with err.status("learning ..."):
+        run = prequential_labels(clf, X, Y)
     if save is not None:
         clf.save(save)
     if as_json:

@@ -189,17 +189,11 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-@contextlib.contextmanager
-def progress_bar(*columns: Any, **more: Any) -> Iterator[Any]:
-    """A bar of rich's on the console for messages; if there is an error it goes, and leaves no half of itself."""
+def progress_bar(*columns: Any, disable: bool = False) -> Any:
+    """A bar of rich's on the console for messages, which goes in the end; none where that is no terminal."""
     from rich.progress import Progress
 
-    with Progress(*columns, console=err, **more) as bar:
-        try:
-            yield bar
-        except BaseException:
-            bar.live.transient = True
-            raise
+    return Progress(*columns, console=err, transient=True, disable=disable or not err.is_terminal)
 
 
 def text_table(headings: Iterable[str], left: Collection[str] = (), **look: Any) -> Table:

@@ -325,7 +325,7 @@ def tune(
     X, y = joined(stream.blocks())
     told = None if as_json else _tell_tuning
     new = lookup.make(model, random_state=seed)
-    with _spreading(ray) as how:
+    with _spreading(ray) as how, err.status("tuning ..."):
         found = halve(new, grid, X, y, score=score, classes=stream.classes or None, progress=told, **how)
     if save is not None:
         found.model.save(save)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
+from rich.status import Status
 
-from onlineboost.cli.main import ModelFile, check_apart, check_writable, visible
+from onlineboost.cli.main import ModelFile, check_apart, check_writable, err, visible
 
 MOST_REASONS = 3  # columns that `--why` names
 MODEL = click.argument("model", type=ModelFile())
@@ -46,12 +48,14 @@ def predict(model: Path, source: str, out: Path | None, **options: Any) -> None:
     check_one_label(clf)
     if "_model" not in clf.__dict__:
         raise ValueError(f"{model}: this model has learned nothing yet: there is nothing to predict with")
-    if out is None:
-        told = _predict(clf, source, sys.stdout, **options)
-    else:
+    if out is not None:
         check_writable(out, "--out")
-        with replacing_text(out) as text:
-            told = _predict(clf, source, text, **options)
+    stdout = sys.stdout  # rich puts another one in its place while it shows a status
+    silent = out is not None or not stdout.isatty()  # otherwise the predictions show how far it is
+    shown = err.status("predicting ...") if silent else nullcontext()
+    with shown as status, nullcontext(stdout) if out is None else replacing_text(out) as to:
+        told = _predict(clf, source, to, status, **options)
+    if out is not None:
         told += f" Wrote {visible(str(out))}."
     if out is not None or options["target"] is not None:
         click.echo(told, err=True)
@@ -61,6 +65,7 @@ def _predict(
     clf: Any,
     source: str,
     out: TextIO,
+    status: Status | None,
     *,
     proba: bool,
     keep: tuple[str, ...],
@@ -92,6 +97,8 @@ def _predict(
         out.flush()
         head = ""
         rows += len(said)
+        if status is not None:
+            status.update(f"{rows:,} rows predicted")
         if target is not None:
             right += sum(written_as(one) == text for one, text in zip(said.tolist(), copied[-1], strict=True))
             unknown.update(text for text in copied[-1] if text not in known)

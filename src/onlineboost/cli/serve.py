@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlineboost import lookup
-from onlineboost.cli.main import ModelFile, make_model, text_table, visible
+from onlineboost.cli.main import ModelFile, err, make_model, text_table, visible
 
 if TYPE_CHECKING:
     from onlineboost.service.server import Listen
@@ -257,7 +257,8 @@ def replay(
         raise click.BadParameter("it is for the model of FOLDER, without --model and --learners", param_hint="--check")
     other = make_model(model or "online-boost", seed=0, jobs=1, learners=learners) if model or learners else None
     done = Replay(folder, name, other)
-    figures: dict[str, Any] = done.run(to_snapshot=check)
+    with err.status("replaying ..."):
+        figures: dict[str, Any] = done.run(to_snapshot=check)
     if check:
         figures["same as the snapshot"] = done.is_snapshot()
     if save is not None:

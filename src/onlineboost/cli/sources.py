@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
 from onlineboost.cli.main import check_writable, err, progress_bar, text_table, visible
 
@@ -86,7 +87,7 @@ def _fetch(name: str) -> Path:
     file = find_spec(name).file
     home = file.fetch.url.split("/")[2] if file is not None and file.fetch is not None else ""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with progress_bar(*columns, transient=True) as bar:
+    with progress_bar(*columns) as bar:
         task = bar.add_task(f"downloading {name} from {home}", total=None)
         path = fetch_dataset(name, progress=lambda got, total: bar.update(task, completed=got, total=total))
     err.print(f"Downloaded {name} from {home}; it is kept in {visible(str(path))}.", highlight=False, soft_wrap=True)
@@ -181,7 +182,8 @@ class Stream:
             )
         else:
             self.is_file = True
-            self.classes = self._labels_of_file()
+            with err.status(f"reading {escape(visible(self.source))} ..."):
+                self.classes = self._labels_of_file()
             self.how = "in the order of the file"
             self._check_labels()
 

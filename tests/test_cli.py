@@ -394,3 +394,32 @@ def test_labels_learns_a_file_with_a_column_for_each_label(tmp_path):
 def columns_of(path):
     table = pd.read_csv(path)
     return table[["size", "weight", "colour"]], table[["long", "heavy"]]
+
+
+def test_every_command_that_learns_a_file_can_leave_out_a_column_as_its_error_says(tmp_path):
+    path = tmp_path / "events.csv"
+    rows = (f"{b % 7},2026-11-{1 + b % 28},T{b},{b % 2},{b // 2 % 2}" for b in range(80))
+    path.write_text("size,day,key,big,label\n" + "\n".join(rows) + "\n")
+    small = {"run": ["--learners", 2], "tune": ["--set", "n_learners=2,3"], "labels": ["--target", "big,label"],
+             "compare": ["--models", "hoeffding-tree"]}  # fmt: skip
+    for command, more in small.items():
+        refused = call(command, path, *more)
+        assert refused.exit_code == 2
+        assert "--drop day" in refused.stderr
+        for drop in (
+            ["--drop", "day", "--drop", "key"],
+            ["--drop", "day,key"],
+            ["--drop", "day, key", "--nominal", "size"],
+        ):
+            done = call(command, path, *more, *drop)
+            assert done.exit_code == 0, done.output
+
+
+@pytest.mark.filterwarnings("default:column 'id' has whole numbers")
+def test_labels_and_tune_tell_of_digits_that_are_lost(tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text("id,big,label\n" + "".join(f"{2**60 + b},{b % 2},{b // 2 % 2}\n" for b in range(80)))
+    for command in (["tune", path, "--set", "n_learners=2,3"], ["labels", path, "--target", "big,label"]):
+        done = call(*command)
+        assert done.exit_code == 0, done.output
+        assert " ".join(done.stderr.split()).count("Warning: column 'id' has whole numbers beyond 2**53") == 1

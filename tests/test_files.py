@@ -428,6 +428,15 @@ def test_columns_to_leave_out_are_there_and_not_all(write):
     assert "no predictor is named 'size'" in failure(path, drop="size", numeric="size")
 
 
+def test_names_with_commas_between_them_are_several_unless_a_column_is_called_that(write):
+    path = write('size,"hue, tone",day,label\n1,red,2,a\n')
+    (block,) = read_blocks(path, drop="size, day")
+    assert block.X.names == ("hue, tone",)
+    (block,) = read_blocks(path, drop="hue, tone", nominal=["size,day"])
+    assert [column.dtype.kind for column in block.X.columns] == ["O", "O"]
+    assert "no predictor is named 'sizes'. Did you mean 'size'?" in failure(path, drop="day,sizes")
+
+
 @pytest.mark.parametrize("kind", ["timestamp", "date", "time", "duration"])
 def test_dates_in_parquet_are_refused_with_what_to_do(tmp_path, kind):
     pa = pytest.importorskip("pyarrow")

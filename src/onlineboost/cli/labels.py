@@ -9,18 +9,27 @@ from typing import Any
 import click
 
 from onlineboost.cli.main import check_apart, check_writable, comma_separated, err
+from onlineboost.cli.sources import Stream, column_options
 
 
 @click.command()
 @click.argument("source")
 @click.option("--target", required=True, help="Columns with the labels, comma-separated: 1 if a row has it, else 0.")
+@column_options
 @click.option("--learners", type=click.IntRange(1), help="Number of weak learners [default: 20].")
 @click.option("--seed", default=0, show_default=True, help="Seed of the model.")
 @click.option("--limit", type=click.IntRange(1), help="Stop after this number of examples.")
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Save the model to this file at the end.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def labels(
-    source: str, target: str, learners: int | None, seed: int, limit: int | None, save: Path | None, as_json: bool
+    source: str,
+    target: str,
+    learners: int | None,
+    seed: int,
+    limit: int | None,
+    save: Path | None,
+    as_json: bool,
+    **columns: tuple[str, ...],
 ) -> None:
     """Test-then-train MultiLabelBoost on SOURCE, a file in which each label has a column.
 
@@ -33,7 +42,7 @@ def labels(
     check_apart(source=source, save=save)
     if save is not None:
         check_writable(save, "--save")
-    X, Y = _read(source, comma_separated(target), seed, limit)
+    X, Y = _read(source, comma_separated(target), seed, limit, columns)
     own: dict[str, Any] = {} if learners is None else {"n_learners": learners}
     clf = MultiLabelBoost(random_state=seed, **own)
     MultiLabelBoost(1).partial_fit([[0.0], [1.0]], [{"a"}, {"b"}])  # to compile does not count
@@ -48,21 +57,23 @@ def labels(
         click.echo(run)
 
 
-def _read(source: str, names: list[str], seed: int, limit: int | None) -> tuple[Any, Any]:
+def _read(
+    source: str, names: list[str], seed: int, limit: int | None, columns: dict[str, tuple[str, ...]]
+) -> tuple[Any, Any]:
     """The rows, and their labels."""
     import numpy as np
 
-    from onlineboost.cli.sources import Stream
     from onlineboost.data.label_sets import of_indicator
     from onlineboost.data.table import Table, joined
 
     if len(names) < 2:
         raise click.BadParameter("name two columns at least; for one, use run", param_hint="--target")
     first, *others = names
-    X, y = joined(Stream(source, first, seed, limit).blocks())
+    X, y = joined(Stream(source, first, seed, limit, columns).blocks())
     if unknown := [name for name in others if name not in X.names]:
         raise click.BadParameter(f"{source} has no column {unknown[0]!r}", param_hint="--target")
     given = dict(zip(X.names, X.columns, strict=True))
     own = [name for name in X.names if name not in names]
-    rows = Table(tuple(own), tuple(given[name] for name in own), named=X.named)
+    rounded = tuple(name for name in X.rounded if name in own)
+    rows = Table(tuple(own), tuple(given[name] for name in own), named=X.named, rounded=rounded)
     return rows, of_indicator(np.column_stack([y, *(given[name] for name in others)]).astype(object), names)

@@ -24,6 +24,7 @@ from onlineboost.cli.main import (
     ray_option,
     settings_of,
 )
+from onlineboost.cli.sources import COLUMN_KINDS, COLUMN_OPTIONS, Stream, column_options
 from onlineboost.registry import ALPHA_STEPS, COMBINERS, POTENTIAL_LOSSES, RESTARTS, VOTES
 
 if TYPE_CHECKING:
@@ -87,9 +88,7 @@ OPTIONS = (  # that both commands have
         "action's probability.",
     ),
     click.option("--exploration", default="auto", help="Share of actions drawn at random, with --feedback bandit."),
-    click.option("--nominal", multiple=True, help="A column of a file to take as categories; can be repeated."),
-    click.option("--numeric", multiple=True, help="A column of a file to take as numbers; can be repeated."),
-    click.option("--drop", multiple=True, help="A column of a file to leave out; can be repeated."),
+    *COLUMN_OPTIONS,
     click.option("--panel", is_flag=True, default=None, help="Put a panel of other learners before the trees."),
     click.option("--calibrate", is_flag=True, default=None, help="Calibrate the probabilities."),
     click.option(
@@ -209,7 +208,6 @@ def _run(
 ) -> dict[str, float]:
     """The accuracy of each model on the last 20 %."""
     from onlineboost.cli.measure import run_models
-    from onlineboost.cli.sources import Stream
 
     if report is not None:
         check_writable(report, "--report")
@@ -217,7 +215,7 @@ def _run(
         if source == "-" or (keep and (keep.checkpoint or keep.ray)):
             what = "not with --checkpoint, --ray or a pipe: run it twice, once with --report"
             raise click.BadParameter(what, param_hint="--report")
-    columns = {kind: settings.pop(kind) for kind in ("nominal", "numeric", "drop")}
+    columns = {kind: settings.pop(kind) for kind in COLUMN_KINDS}
     delay = settings.pop("delay")
     if delay and (keep or source == "-"):
         raise click.BadParameter("not with --save, --out, --checkpoint, --ray or a pipe", param_hint="--delay")
@@ -283,6 +281,7 @@ def _by_label(given: Mapping[str, Any], classes: Iterable[Hashable], option: str
 @click.argument("source")
 @click.option("--target", help="Column with the labels [default: the last one].")
 @click.option("--model", default="online-boost", show_default=True, type=click.Choice(lookup.names()))
+@column_options
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE,VALUE", help="Values of a setting; can be repeated.")
 @click.option(
     "--score", default="log_loss", show_default=True, help="Metric to compare: accuracy, kappa, macro_f1, ..."
@@ -303,6 +302,7 @@ def tune(
     ray: str | None,
     save: Path | None,
     as_json: bool,
+    **columns: tuple[str, ...],
 ) -> None:
     """Tune a model's settings on SOURCE by successive halving.
 
@@ -312,7 +312,6 @@ def tune(
     \b
     onlineboost tune nursery --model adaboost-olm --set n_learners=20,50 --set combiner=hedge,weighted
     """
-    from onlineboost.cli.sources import Stream
     from onlineboost.cli.tables import print_tuned
     from onlineboost.data.table import joined
     from onlineboost.evaluation.prequential import tune as halve
@@ -321,7 +320,7 @@ def tune(
     if save is not None:
         check_writable(save, "--save")
     grid = _grid(model, sets)
-    stream = Stream(source, target, seed, limit)
+    stream = Stream(source, target, seed, limit, columns)
     X, y = joined(stream.blocks())
     told = None if as_json else _tell_tuning
     new = lookup.make(model, random_state=seed)

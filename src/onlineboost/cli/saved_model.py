@@ -14,6 +14,7 @@ from rich.status import Status
 
 from onlineboost.cli.main import ModelFile, check_apart, check_writable, err, visible
 
+ROWS_WITH_REASONS = 16
 MOST_REASONS = 3  # columns that `--why` names
 MODEL = click.argument("model", type=ModelFile())
 
@@ -89,7 +90,9 @@ def _predict(
     names = ["row", *keep, "prediction", *(f"p({name})" for name in classes), *["why"] * why]
     head = lines(*([name] for name in names))  # written once the source is known to be good
     texts = keep if target is None else (*keep, target)
-    for table, copied in read_columns(source, encoder.names, [encoder.names[c] for c in encoder.nominal], texts):
+    nominal = [encoder.names[c] for c in encoder.nominal]
+    at_once = ROWS_WITH_REASONS if why else 4096  # reasons take long: they are shown as they come
+    for table, copied in read_columns(source, encoder.names, nominal, texts, block_rows=at_once):
         said = clf.predict(table)
         shares = list(clf.predict_proba(table).T) if proba else []
         reasons = [_reasons(clf, table, None if label is None else labels[label])] if why else []

@@ -6,7 +6,7 @@ import csv
 import json
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -26,6 +26,20 @@ MAX_KEPT = 1 << 24  # bytes of a file that is read once, and kept; of a larger o
 MOST_QUANTITIES = 90  # labels of a file that may be numbers with a fraction
 PACKED = 10  # times as large as its file are rows that are compressed, about
 HEAD = 1 << 20  # bytes at the beginning of a file by which it is known again
+
+
+COLUMN_KINDS = {"nominal": "take as categories", "numeric": "take as numbers", "drop": "leave out"}
+COLUMN_OPTIONS = tuple(
+    click.option(f"--{kind}", multiple=True, help=f"A column of a file to {what}; or several, comma-separated.")
+    for kind, what in COLUMN_KINDS.items()
+)
+
+
+def column_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say how columns of a file are taken."""
+    for option in reversed(COLUMN_OPTIONS):
+        command = option(command)
+    return command
 
 
 @click.command()

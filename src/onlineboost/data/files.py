@@ -144,6 +144,11 @@ def _names(names: str | Iterable[str]) -> frozenset[str]:
     return frozenset([names] if isinstance(names, str) else names)
 
 
+def _parted(asked: frozenset[str], names: list[str]) -> frozenset[str]:
+    """Several names with commas between them are as many; a column may have a comma in its name."""
+    return frozenset(part.strip() for name in asked for part in ([name] if name in names else name.split(",")))
+
+
 def _blocks(
     path: Path,
     target: str | None,
@@ -154,6 +159,7 @@ def _blocks(
 ) -> Iterator[Block]:
     with _open(path) as source:
         target = target_name(source, target)
+        nominal, numeric, drop = (_parted(names, source.names) for names in (nominal, numeric, drop))
         predictors = _predictors(source, target, nominal, numeric, drop)
         is_numeric: dict[str, bool] = {}
         first_row = 0

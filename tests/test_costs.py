@@ -314,3 +314,20 @@ def test_costs_are_checked_once_and_again_when_they_change_in_place(way, monkeyp
             assert clf._costs(clf._model.labels).worth([0, 1, 2]).tolist() != before
     with pytest.raises(ValueError, match=r"cost_matrix\[2\]\[1\] is -1"):
         clf.learn_one([1.0], 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"class_weight": {"fruad": 10.0, "ok": 1.0}}, "class_weight has 'fruad'.*Did you mean 'fraud'"),
+        ({"cost_matrix": {"fraud": {"kk": 10.0}}}, "cost_matrix has 'kk', which is none of the classes 'fraud', 'ok'"),
+    ],
+    ids=str,
+)
+def test_a_label_of_the_settings_that_cannot_come_is_told_once(settings, says):
+    X, y = [[0.0], [1.0]] * 20, ["fraud", "ok"] * 20
+    with pytest.warns(UserWarning, match=says) as caught:
+        clf = HoeffdingTree(**settings).fit(X, y).partial_fit(X, y)
+    assert [each.filename for each in caught] == [__file__]
+    clf.learn_one([0.0], "ok")
+    HoeffdingTree(**settings).partial_fit(X, y).learn_one([0.0], "ok")  # others may turn up

@@ -143,7 +143,10 @@ def checked_id(given: Any, what: str) -> Ticket:
         return str(given)
     if isinstance(given, int | np.integer) and not isinstance(given, bool) and int(given).bit_length() <= LONGEST_ID:
         return int(given)
-    raise DataError(f"{what} must be text or a whole number, which a model file can hold, got a {type(given).__name__}")
+    hint = ": give its .ticket" if hasattr(given, "ticket") else ""
+    raise DataError(
+        f"{what} must be text or a whole number, which a model file can hold, got a {type(given).__name__}{hint}"
+    )
 
 
 def as_it_came(x: Any) -> dict[str, Any] | list[Any]:

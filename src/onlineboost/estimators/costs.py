@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from onlineboost.chain.weights import weigh_classes
-from onlineboost.data.errors import DataError
+from onlineboost.data.errors import DataError, Remarks, did_you_mean, near_names
 from onlineboost.data.labels import Labels, stretches, written_as
 
 LEAST_RATIO = 1e-6  # a class counts at least so much beside the one that counts most
@@ -55,6 +56,14 @@ class Costs:
                 if given and not any(written_as(label) in given for label in known):
                     raise DataError(f"{name} has {_shown(given)}, but the classes are {_shown(known)}")
 
+    def told(self, labels: Labels) -> Remarks:
+        """What there is to say of labels in the settings that cannot come any more: they may be misspelt."""
+        known = set(map(written_as, labels.names))
+        matrix = self.matrix if isinstance(self.matrix, Mapping) else {}
+        given = {"class_weight": set(self.weights), "cost_matrix": set(matrix).union(*matrix.values())}
+        odd = {name: of - known for name, of in given.items() if labels.fixed and of - known}
+        return {f"labels of {name}": partial(_unknown_told, name, of, labels.names) for name, of in odd.items()}
+
     def worth(self, labels: Sequence[Hashable]) -> np.ndarray:
         """What a mistake about each label costs on the average over the other labels, times the label's weight."""
         key = ("worth", *labels)
@@ -80,6 +89,12 @@ class Costs:
         for start, stop, k in stretches(codes, known):
             weigh_classes(counts, codes[start:stop], self.worth(labels[:k]), self.balanced, out[start:stop])
         return out
+
+
+def _unknown_told(name: str, odd: Iterable[Hashable], known: Sequence[Hashable]) -> str:
+    label = min(odd, key=repr)
+    near = did_you_mean(near_names(str(label), list(map(str, known))))
+    return f"{name} has {label!r}, which is none of the classes {_shown(known)} and changes nothing.{near}"
 
 
 def for_experts(costs: Costs | None, labels: Labels) -> np.ndarray | None:

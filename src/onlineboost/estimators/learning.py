@@ -248,6 +248,7 @@ def _learn(
     weight, means = relative(weight, model.chain.mean_weight, model.chain.t)
     own = weight
     if costs is not None:
+        model.remarks |= costs.told(model.labels)
         own = costs.weigh(model.counts, [*model.labels.names, *new], model.k, codes, weight)
     try:
         model.sets = (model.sets or new_sets(model.k)) if clf.sets else None

@@ -26,6 +26,7 @@ from onlineboost.evaluation.runner import (
     LabelQueue,
     Progress,
     Step,
+    check_model,
     cut,
     in_columns,
     predict_then_learn,
@@ -92,6 +93,7 @@ def prequential(
     >>> prequential(AdaBoostOLM(n_learners=10), X, y).tail_accuracy
     1.0
     """
+    check_model(model)
     blocks: Iterable[Block] = X
     if y is None and weight is not None:
         raise DataError("weight needs X and y: blocks have no weights")

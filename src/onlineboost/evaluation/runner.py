@@ -46,6 +46,12 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     return X, y
 
 
+def check_model(model: Any) -> None:
+    if isinstance(model, type) or not hasattr(model, "predict"):
+        made = f"{model.__name__}()" if isinstance(model, type) else "OnlineBoostClassifier()"
+        raise TypeError(f"model must be a classifier, such as {made}, got {model!r}")
+
+
 def written_once(y: np.ndarray, model: Any, classes: Any = None) -> np.ndarray:
     """Labels that are written alike, 1 and "1", in one form: that of the model, of `classes`, or the first."""
     known = [*values_of(np.asarray(getattr(model, "classes_", ()))), *(() if classes is None else classes)]

@@ -233,7 +233,10 @@ class LabelQueue:
         except TypeError:
             good = False
         if not good or isinstance(self._delay, bool | str):
-            raise ValueError(f"delay must be a number of rows, or an amount of time with `times`, got {self._delay!r}")
+            raise ValueError(
+                f"delay must be a number of rows, or with `times` an amount of time in their unit, such as "
+                f"datetime.timedelta(hours=1), got {self._delay!r}"
+            )
         if self._times is not None and np.any(self._times[1:] < self._times[:-1]):
             row = int(np.flatnonzero(self._times[1:] < self._times[:-1])[0]) + 1
             raise DataError(f"row {row}: its time is before that of the row above; sort the stream by `times`")
@@ -262,8 +265,10 @@ class LabelQueue:
 
 
 def _checked_times(times: np.ndarray) -> np.ndarray:
-    if times.ndim != 1 or times.dtype.kind in "USb":
-        raise DataError(f"times must be numbers or dates, one for each row, got an array of {times.dtype}")
+    has_text = times.dtype.kind == "O" and any(isinstance(time, str) for time in times.flat)
+    if times.ndim != 1 or times.dtype.kind in "USb" or has_text:
+        hint = ": pandas.to_datetime reads dates that are text" if has_text else ""
+        raise DataError(f"times must be numbers or dates, one for each row, got an array of {times.dtype}{hint}")
     missing = np.flatnonzero(times != times)
     if len(missing):
         raise DataError(f"row {missing[0]}: its time is missing; give every row one, or leave it out")

@@ -47,7 +47,7 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, np.ndarray]:
 
 
 def check_model(model: Any) -> None:
-    if isinstance(model, type) or not hasattr(model, "predict"):
+    if isinstance(model, type) or not (hasattr(model, "predict") or hasattr(model, "test_then_train")):
         made = f"{model.__name__}()" if isinstance(model, type) else "OnlineBoostClassifier()"
         raise TypeError(f"model must be a classifier, such as {made}, got {model!r}")
 

@@ -49,7 +49,7 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, np.ndarray]:
 def check_model(model: Any) -> None:
     if isinstance(model, type) or not (hasattr(model, "predict") or hasattr(model, "test_then_train")):
         made = f"{model.__name__}()" if isinstance(model, type) else "OnlineBoostClassifier()"
-        raise TypeError(f"model must be a classifier, such as {made}, got {model!r}")
+        raise TypeError(f"model must be a classifier with partial_fit and predict, such as {made}, got {model!r}")
 
 
 def written_once(y: np.ndarray, model: Any, classes: Any = None) -> np.ndarray:

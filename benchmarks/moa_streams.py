@@ -4,7 +4,8 @@
 
 Published comparisons of stream learners use the like of them. `make .bench/capymoa/installed` installs CapyMOA, which
 brings MOA; nothing else but NumPy is imported. Each change is abrupt: over about 50 rows the old and the new concept
-take turns by chance.
+take turns by chance. Each concept has a seed of its own (`-i`): MOA starts every generator with 1 otherwise, and then
+concepts have the same rows, noise included.
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ def changing(concepts: list[str], every: int) -> str:
     return words
 
 
+SWAPPED = (7, 5, 3, 1, 3, 5, 7)  # segments of the digits that change places with columns of noise, concept by concept
 STREAMS = {
-    "agrawal": changing([f"generators.AgrawalGenerator -f {function}" for function in range(1, 11)], ROWS // 10),
+    "agrawal": changing(
+        [f"generators.AgrawalGenerator -f {function} -i {function}" for function in range(1, 11)], ROWS // 10
+    ),
     "led": changing(
-        [f"generators.LEDGeneratorDrift -d {drifting} -n 10" for drifting in (7, 5, 3, 1, 3, 5, 7)], ROWS // 7
+        [f"generators.LEDGeneratorDrift -d {count} -n 10 -i {seed}" for seed, count in enumerate(SWAPPED, 1)], ROWS // 7
     ),
 }
 

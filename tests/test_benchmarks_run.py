@@ -530,6 +530,13 @@ def test_moa_streams_change_from_each_concept_to_the_next():
     assert words == f"ConceptDriftStream -s (A -f 1) -d ({inner}) -p 10 -w 50"
 
 
+@pytest.mark.parametrize(("name", "concepts"), [("agrawal", 10), ("led", 7)])
+def test_concepts_of_moa_streams_have_seeds_of_their_own(name, concepts):
+    """With the same seed they have the same rows: a learner that keeps them knows the answers."""
+    seeds = re.findall(r"\((?:generators\.)\w+[^()]* -i (\d+)\)", moa_streams.STREAMS[name])
+    assert len(set(seeds)) == len(seeds) == concepts
+
+
 def test_whole_streams_are_run_once_and_make_a_page(tmp_path):
     out, page = tmp_path / "runs.jsonl", tmp_path / "page.md"
     asked = ("--streams", "balance", "--systems", "simple-nochange", "--out", out, "--folder", tmp_path)

@@ -44,7 +44,7 @@ def _announce(what: str, about: int = 0) -> None:
     else:
         text = "compiling %s in every process, 15 to 40 s, since machine code cannot be kept: %s; %s"
         log.warning(text, what, WHY_NOT, WAY_OUT)
-    if not log.filters:  # or whoever filters this says it in another way
+    if log.isEnabledFor(logging.WARNING) and not log.filters:  # whoever filters this says it in another way
         _shown.append(Progress(about))
 
 

@@ -250,7 +250,7 @@ class Model:
             at = rows.stop
 
 
-KERNELS, WITH_PANEL = 130, 250  # about as many make up a model
+KERNELS, WITH_PANEL = 110, 200  # about as many are compiled in this process
 _COMPILED: set[type] = set()  # estimators whose kernels have been compiled or loaded in this process
 
 

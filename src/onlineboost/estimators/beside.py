@@ -76,7 +76,7 @@ def is_python() -> bool:
 
 
 def compile_the_rest(n_learners: int) -> None:
-    """Compile what the default model with so many learners needs beside the panel's own kernels."""
+    """Compile all that the default model with this number of learners needs, except for the panel's own kernels."""
     for step in ("rehearse", "learn", "predict", "learning_steps", "asking_step"):
         setattr(PanelStage, step, lambda *_: (None, None))
     clf = lookup.make("online-boost", n_learners=n_learners)

@@ -264,7 +264,32 @@ def test_a_numba_that_has_changed_inside_is_an_error_with_the_versions_that_work
 def test_without_the_options_that_numba_does_not_promise_kernels_are_the_same_if_slower(tmp_path):
     ask = "from onlineboost._compile import random\nprint(random.uniform(1, 2, 3, 4), random.child_key(5, 6))"
     lacking = "from onlineboost._compile import numba_internals\nnumba_internals.CPUTargetOptions = object\n"
+    lacking += "numba_internals._all_options = lambda options: {}\n"
     assert run_script(lacking + ask, NUMBA_CACHE_DIR=str(tmp_path)) == run_script(ask)
+
+
+OPTIONS = """
+from numba.core import targetconfig
+from onlineboost._compile.jit import entry_kernel
+
+def noted(self, values=targetconfig.TargetConfig.values):
+    calls.append(self)
+    return values(self)
+
+calls, targetconfig.TargetConfig.values = [], noted
+entry_kernel(lambda x: max(x, 2.0))(3.0)
+quick = len(calls)
+from numba import njit
+njit(lambda x: max(x, 2.0))(3.0)
+print(quick, len(calls) > 10, targetconfig.TargetConfig.values is noted)
+"""
+
+
+@pytest.mark.skipif(_jit.config.DISABLE_JIT, reason="nothing is compiled")
+def test_numba_reads_its_options_in_its_own_way_for_kernels_of_others(tmp_path):
+    quick, own, back = run_script(OPTIONS, NUMBA_CACHE_DIR=str(tmp_path)).split()
+    assert int(quick) < 5  # that it gives the same is tried before each kernel
+    assert (own, back) == ("True", "True")
 
 
 @pytest.mark.skipif(not cache.USABLE or _jit.config.DISABLE_JIT, reason="no machine code is kept")

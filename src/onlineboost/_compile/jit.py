@@ -12,6 +12,7 @@ from numba import njit
 
 from onlineboost._compile.cache import USABLE, WAY_OUT, WHY_NOT, KeptKernel, before_compiling
 from onlineboost._compile.numba_internals import config, global_compiler_lock, keep_in, known, make_entry, make_inner
+from onlineboost._compile.progress import Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,13 +21,22 @@ if hasattr(os, "register_at_fork"):  # a fork waits for a thread that compiles: 
     os.register_at_fork(before=global_compiler_lock.acquire, after_in_parent=unlock, after_in_child=unlock)
 
 
-def announce_compilation(what: str) -> None:
-    """Should the coming call find that something has to be compiled, it says so, once, since that takes a while."""
+def announce_compilation(what: str, about: int = 0) -> None:
+    """Should the coming call find that something has to be compiled, it says so, once, since that takes a while.
+
+    In a terminal it shows how many kernels of these are done, until `done_compiling`.
+    """
     if what not in _announced:
-        before_compiling[:] = [partial(_announce, what)]
+        before_compiling[:] = [partial(_announce, what, about)]
 
 
-def _announce(what: str) -> None:
+def done_compiling() -> None:
+    before_compiling.clear()  # what is compiled later, by a rare setting, takes a moment
+    while _shown:
+        _shown.pop().stop()
+
+
+def _announce(what: str, about: int = 0) -> None:
     _announced.add(what)
     log = logging.getLogger("onlineboost")
     if USABLE:
@@ -34,9 +44,12 @@ def _announce(what: str) -> None:
     else:
         text = "compiling %s in every process, 15 to 40 s, since machine code cannot be kept: %s; %s"
         log.warning(text, what, WHY_NOT, WAY_OUT)
+    if log.isEnabledFor(logging.WARNING) and not log.filters:  # whoever filters this says it in another way
+        _shown.append(Progress(about))
 
 
 _announced: set[str] = set()
+_shown: list[Progress] = []
 
 
 def _compile(

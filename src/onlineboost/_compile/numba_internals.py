@@ -9,7 +9,8 @@ versions that were tried (`make matrix`).
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -68,6 +69,54 @@ def known(**options: Any) -> dict[str, Any]:
     """
     return {name: value for name, value in options.items() if hasattr(CPUTargetOptions, name)}
 
+
+@cache
+def _defaults(kind: Any) -> dict[str, Any]:
+    return {name: option.default for name, option in kind.options.items()}
+
+
+def _all_options(options: Any) -> dict[str, Any]:
+    """`TargetConfig.values`, by one step instead of a call for each of its thirty options."""
+    return _defaults(options.__class__) | options._values
+
+
+@contextmanager
+def _options_read_at_once() -> Iterator[None]:
+    """Numba compares the options of two kernels whenever it looks one up: that took a tenth of the time to compile.
+
+    Numba's own way is back at the end. In a version where this would say something else, it stays all the time.
+    """
+    kind: Any = None
+    try:
+        from numba.core.compiler import Flags
+        from numba.core.targetconfig import TargetConfig
+
+        flags: Any = Flags()
+        flags.nrt = True
+        if _all_options(flags) == flags.values():
+            kind = TargetConfig
+    except (ImportError, AttributeError, TypeError):
+        pass  # it takes longer
+    values = getattr(kind, "values", None)
+    if kind is not None:
+        kind.values = _all_options
+    try:
+        yield
+    finally:
+        if kind is not None:
+            kind.values = values
+
+
+def _with_room(call: Callable[..., Any], *args: Any) -> Any:
+    """call(*args) with room for the frames of all calls within, 0.5 MB.
+
+    Python keeps frames in pieces of 16 kB, and takes one from the system and gives it back with every call that crosses
+    the end of another: half of all page faults. A frame as large as this one comes with a piece of 1 MB.
+    """
+    return call(*args)
+
+
+_with_room.__code__ = _with_room.__code__.replace(co_stacksize=70_000)
 
 V3 = set("avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave".split())  # noqa: SIM905
 LEVELS = {  # the processors that all kernels are compiled for, where this one has these instruction sets
@@ -174,6 +223,20 @@ class LateLibrary(JITCodeLibrary):
 
 
 _held: list[Interrupt] = []  # of the entry kernels that are being compiled
+_made_here = [0]  # kernels that were compiled, or loaded
+
+
+def _counted(kernel: Any, compile: Callable[[Any], Any], sig: Any) -> Any:
+    before = len(kernel.overloads)
+    try:
+        return compile(sig)
+    finally:
+        _made_here[0] += len(kernel.overloads) - before
+
+
+def kernels_made() -> int:
+    """How many kernels this process has compiled or loaded so far."""
+    return _made_here[0]
 
 
 class EntryKernel(CPUDispatcher):
@@ -193,7 +256,8 @@ class EntryKernel(CPUDispatcher):
             try:
                 gc.disable()  # to go through all that the compiler makes, again and again, took a tenth of the time
                 codegen._library_class, codegen._tm = LateLibrary, _machine(codegen)
-                return super().compile(sig)
+                with _options_read_at_once():
+                    return _with_room(_counted, self, super().compile, sig)
             finally:
                 _held.remove(interrupt)
                 if collects:
@@ -213,7 +277,7 @@ class InnerKernel(CPUDispatcher):
         for interrupt in _held:
             with interrupt.let_through():
                 pass
-        return super().compile(sig)
+        return _counted(self, super().compile, sig)
 
     def __call__(self, *args: Any) -> Any:
         if self._entry is None:

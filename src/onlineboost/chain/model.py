@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlineboost._compile.cache import before_compiling
-from onlineboost._compile.jit import announce_compilation, entry_kernel
+from onlineboost._compile.jit import announce_compilation, done_compiling, entry_kernel
 from onlineboost._compile.numba_internals import NumbaError
 from onlineboost.chain.chain import BLOCK, LEAST_ROWS, LEAST_VOTES, Chain
 from onlineboost.chain.diary import NEW_COLUMN
@@ -251,6 +250,7 @@ class Model:
             at = rows.stop
 
 
+KERNELS, WITH_PANEL = 110, 200  # about as many are compiled in this process
 _COMPILED: set[type] = set()  # estimators whose kernels have been compiled or loaded in this process
 
 
@@ -261,13 +261,13 @@ def is_new(estimator: Any) -> bool:
 
 def compiled_by(rehearse: Callable[[Model], None], model: Model, kind: type) -> None:
     """Have all kernels of a model compiled, and say so where that takes a while."""
-    announce_compilation(kind.__name__)
+    announce_compilation(kind.__name__, KERNELS if model.chain.panel is None else WITH_PANEL)
     try:
         rehearse(model)
     except NumbaError as error:
         raise TypeError(uncompiled(model.chain, error)) from error
     finally:
-        before_compiling.clear()  # what is compiled later, by a rare setting, takes a moment
+        done_compiling()
     _COMPILED.add(kind)
     model.compiled = True
 

@@ -166,15 +166,16 @@ def new_asked(panel: Panel, n_columns: int, k: int) -> Asked:
 
 
 @entry_kernel
-def learn_rows(handle, t):
-    """What the panel says of every row, from round t on, before it is learned.
+def send_rows(handle, t):
+    """What the panel says of every row, from round t on, before it is learned; how many rows went through.
 
-    Returns how many rows: up to one after which the panel must begin again.
+    They are all, or those up to one after which the panel must begin again. Without labels every row is one of round t:
+    nothing else changes, and the last row is remembered. One kernel does both, as it takes a long time to compile.
     """
     panel, X, y, weight, s, work, asked, about = handle.parts
-    k = s.shape[1]
+    k, learns = s.shape[1], y.size > 0
     for b in range(X.shape[0]):
-        known = asked[0] == t + b
+        known = learns and asked[0] == t + b
         for c in range(about.size):
             known = known and (about[c] == X[b, c] or (about[c] != about[c] and X[b, c] != X[b, c]))
         asked[0] = -1
@@ -182,21 +183,13 @@ def learn_rows(handle, t):
             clipped_votes(work, k, s[b])
         else:
             ask_row(panel, X[b], k, work, s[b])
-        if learn_asked(panel, X[b], y[b], weight[b], k, work):
+        if not learns:
+            asked[0] = t
+            for c in range(about.size):
+                about[c] = X[b, c]
+        elif learn_asked(panel, X[b], y[b], weight[b], k, work):
             return b + 1
     return X.shape[0]
-
-
-@entry_kernel
-def ask_rows(handle, t):
-    """What the panel says of every row in round t. Changes nothing else; the last row is remembered."""
-    panel, X, _, _, s, work, asked, about = handle.parts
-    for b in range(X.shape[0]):
-        ask_row(panel, X[b], s.shape[1], work, s[b])
-        asked[0] = t
-        for c in range(about.size):
-            about[c] = X[b, c]
-    return True
 
 
 @entry_kernel
@@ -255,7 +248,7 @@ class PanelStage(Stage):
             self.state = room_for_rows(self.state, len(y) - done)
             part = slice(done, None)
             handle = self._open(rows.X[part], rows.s[part], y[part], weight[part], self._asked(rows.k))
-            done += compiled(learn_rows, handle, 0)(handle, rows.t + done)
+            done += compiled(send_rows, handle, 0)(handle, rows.t + done)
             if self.state.alarm.late[0] >= PATIENCE:
                 self.state = begun_anew(self.state, rows.t + done - 1)
                 begin(self.state)
@@ -269,27 +262,27 @@ class PanelStage(Stage):
     def predict(self, rows: Rows) -> None:
         """The panel's votes are in rows.s."""
         handle = self._open(rows.X, rows.s, *NO_LABELS)
-        compiled(ask_rows, handle, 0)(handle, rows.t)
+        compiled(send_rows, handle, 0)(handle, rows.t)
 
     def _open(self, X: np.ndarray, s: np.ndarray, y: np.ndarray, weight: np.ndarray, asked: Asked | None = None) -> Any:
         asked = asked or Asked(new_panel_work(self.state, s.shape[1]), np.array([-1]), np.zeros(0))
         return hold(PanelPass(self.state, X, y, weight, s, *asked))
 
     def rehearse(self, n_columns: int, k: int) -> None:
-        """Have the largest of all kernels compiled."""
+        """Have its kernels compiled, of which one is the largest of all."""
         handle = self._open(np.empty((0, n_columns)), np.empty((0, k)), *NO_LABELS, self._asked(k))
-        compiled(learn_rows, handle, 0), compiled(ask_rows, handle, 0)
+        compiled(send_rows, handle, 0), compiled(will_stay, handle, 0)
 
     # -------------------------------------------------------------------------------------------------- single rows
 
     def learning_steps(self, row: Any, asked: Asked) -> tuple[Any, Any]:
         """What says whether a row can go through, and what sends it through: steps of `rows`."""
         handle = self._open(row.rows.X, row.rows.s, row.y, row.weight, asked)
-        return (partial(compiled(step, handle, 0), handle) for step in (will_stay, learn_rows))  # type: ignore[return-value]
+        return (partial(compiled(step, handle, 0), handle) for step in (will_stay, send_rows))  # type: ignore[return-value]
 
     def asking_step(self, row: Any, asked: Asked) -> Any:
-        handle = self._open(row.rows.X, row.rows.s, row.y, row.weight, asked)
-        return partial(compiled(ask_rows, handle, 0), handle)
+        handle = self._open(row.rows.X, row.rows.s, *NO_LABELS, asked)
+        return partial(compiled(send_rows, handle, 0), handle)
 
     def make_room_for_rows(self) -> int:
         """Room for some more rows; how many."""

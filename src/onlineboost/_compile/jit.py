@@ -24,7 +24,7 @@ if hasattr(os, "register_at_fork"):  # a fork waits for a thread that compiles: 
 def announce_compilation(what: str, about: int = 0) -> None:
     """Should the coming call find that something has to be compiled, it says so, once, since that takes a while.
 
-    In a terminal it shows how many kernels of these are done, until `done_compiling`.
+    In a terminal it shows how many of `about` kernels are done, until `done_compiling`. 0: not known, not shown.
     """
     if what not in _announced:
         before_compiling[:] = [partial(_announce, what, about)]
@@ -44,7 +44,7 @@ def _announce(what: str, about: int = 0) -> None:
     else:
         text = "compiling %s in every process, 15 to 40 s, since machine code cannot be kept: %s; %s"
         log.warning(text, what, WHY_NOT, WAY_OUT)
-    if log.isEnabledFor(logging.WARNING) and not log.filters:  # whoever filters this says it in another way
+    if about and log.isEnabledFor(logging.WARNING) and not log.filters:  # whoever filters this says it in another way
         _shown.append(Progress(about))
 
 

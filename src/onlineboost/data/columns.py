@@ -31,7 +31,7 @@ def other_names(unknown: list[str], missing: list[str]) -> DataError:
     for what, names in ((unseen, unknown), (lost, missing)):
         if names:
             lines += [what, *(f"- {name}" for name in names[:20]), *(["- ..."] if len(names) > 20 else [])]
-    advice = "The first block settles the columns: leave the others out, and fill one that is missing with NaN."
+    advice = "Leave out what the model has not learned from, and fill a column that is missing with NaN."
     return DataError("\n".join([*lines, advice]))
 
 

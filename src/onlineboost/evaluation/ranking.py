@@ -214,6 +214,12 @@ class Alarms:
     missed: float  # positives without an alarm
     rows: float
 
+    def __str__(self) -> str:
+        return (
+            f"threshold {self.threshold:.4g}: precision {self.precision:.3f}, recall {self.recall:.3f} "
+            f"({self.hits:g} alarms right, {self.false:g} wrong, {self.missed:g} positives missed)"
+        )
+
     @property
     def precision(self) -> float:
         """Share of the alarms that are right; NaN without an alarm."""

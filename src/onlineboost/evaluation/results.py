@@ -268,6 +268,8 @@ class Tally:
 
         Of a metric such as "log_loss", of which less is better, values below 0 are the good ones.
         """
+        if not hasattr(other, "curve"):
+            raise TypeError(f"other must be the result of a run, as of prequential, got {type(other).__name__}")
         if len(other) != len(self):
             raise ValueError(f"the other run has {len(other):,} rows, and this one {len(self):,}")
         if metric == "accuracy":

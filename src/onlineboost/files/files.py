@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlineboost import lookup
+from onlineboost._compile.jit import announce_compilation
 from onlineboost.chain.chain import Chain
 from onlineboost.chain.model import OF_THIS_PROCESS, Model
 from onlineboost.chain.segments import Segment
@@ -104,6 +105,7 @@ def load_with_more(
     content, arrays, _ = read(path, mapped=mapped)
     with _named(path):
         estimator, more, models = _read_content(content, arrays, Pickles(pickled_learners))
+        announce_compilation(type(estimator).__name__)  # now, or when it is asked first
         for model in models:
             finish(model)
     return estimator, more

@@ -33,8 +33,8 @@ class Replay:
         if to_snapshot:
             if not self.snapshot.exists():
                 raise DataError(
-                    f"{self.snapshot}: there is no snapshot yet. The service writes one after some three seconds of "
-                    f"learning, and when it is stopped: try again then, or leave --check out"
+                    f"{self.snapshot}: there is no snapshot yet. The service writes one when it is stopped, and after "
+                    f"some three seconds of learning: stop it and try again, or leave --check out"
                 )
             self.saved, more = load_with_more(self.snapshot)
             to, self.saved_keyed = more["place"], Keyed.of_values(more.get("keyed"))

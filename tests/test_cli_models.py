@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from threading import Thread
 
 import numpy as np
@@ -190,6 +192,32 @@ def test_a_run_that_is_drawn_keeps_the_same_predictions(sources, tmp_path):
     assert done.exit_code == 0, done.output
     assert kept.read_text() == alone.read_text()
     assert "adaboost-olm" in page.read_text()
+
+
+def test_a_page_that_cannot_be_written_leaves_the_old_one(sources, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    page = tmp_path / "page.html"
+    page.write_text("the old one")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(Path, "write_text", lambda path, *_, **__: path.open("w").close() or full())
+    assert "No space" in told(call("run", sources["csv"], *QUICK, "--report", page))
+    assert page.read_text() == "the old one"
+    assert os.listdir(tmp_path) == ["page.html"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such pipes")
+def test_predictions_go_to_a_named_pipe(sources, tmp_path):
+    pipe, out = tmp_path / "pipe", tmp_path / "out.csv"
+    os.mkfifo(pipe)
+    assert call("run", sources["csv"], "--model", "majority", "--out", out).exit_code == 0
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        command = [*COMMAND, "run", sources["csv"], "--model", "majority", "--out", pipe]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        assert reader.stdout.read() == out.read_text()
 
 
 def test_an_error_about_a_file_comes_before_anything_is_printed(saved, tmp_path):

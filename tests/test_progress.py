@@ -61,6 +61,13 @@ def test_a_terminal_shows_how_many_kernels_are_done_and_wipes_it_away(tmp_path, 
     assert LINE not in shown
 
 
+def test_a_system_that_gives_no_more_threads_is_no_obstacle(tmp_path, terminal):
+    ours, theirs = terminal
+    refuse = 'import threading\ndef start(self): raise RuntimeError("can\'t start new thread")\n'
+    run(tmp_path, theirs, f"{refuse}threading.Thread.start = start\n{COMPILES}")
+    assert os.read(ours, 1 << 16).decode().splitlines() == [LINE]
+
+
 @pytest.mark.parametrize("silence", ["addFilter(lambda record: False)", "setLevel('ERROR')"])
 def test_whoever_silences_the_line_or_says_it_in_another_way_sees_no_progress_either(tmp_path, terminal, silence):
     ours, theirs = terminal

@@ -17,7 +17,7 @@ from onlineboost._compile.handle import compiled, hold
 from onlineboost._compile.jit import entry_kernel
 from onlineboost.chain.rows import PredictingRow
 from onlineboost.contracts.rows import new_work
-from onlineboost.estimators import single_rows
+from onlineboost.estimators import classifier, single_rows
 from onlineboost.trees.learner import ASKED, VOTE
 from onlineboost.trees.shrink import pack_nodes
 from onlineboost.trees.state import N_LOST
@@ -245,6 +245,37 @@ def test_a_setting_that_changes_has_its_effect_on_the_next_row():
     for use in (lambda: clf.learn_one(rows[0], 0), lambda: clf.predict_one(rows[0])):
         with pytest.raises(ValueError, match="combiner must be one of"):
             use()
+
+
+@pytest.mark.parametrize("moment", ["making", "changing"])
+@pytest.mark.parametrize("words", [{"combiner": "last"}, {"class_weight": "balanced"}], ids=str)
+def test_a_setting_that_changes_while_another_thread_prepares_single_rows(monkeypatch, words, moment):
+    X, y = number_stream(100)
+    clf = AdaBoostOLM(5, combiner="best").partial_fit(X, y)
+    make, note = single_rows.Desk.__init__, classifier.note_change
+
+    def change():
+        thread = threading.Thread(target=clf.set_params, kwargs=words)
+        thread.start(), thread.join()
+
+    def made(desk, clf):
+        monkeypatch.undo()
+        make(desk, clf)
+        change()
+
+    def noted(*args):
+        monkeypatch.undo()
+        clf.predict_one(X[0])
+        note(*args)
+
+    if moment == "making":
+        monkeypatch.setattr(single_rows.Desk, "__init__", made)
+        clf.predict_one(X[0])
+    else:
+        monkeypatch.setattr(classifier, "note_change", noted)
+        change()
+    desk = clf.__dict__.get("_desk_")
+    assert desk is None or (desk.combiner == clf._combiner() and desk.weighs == (clf.class_weight is not None))
 
 
 def test_costs_that_change_in_place_are_noticed():

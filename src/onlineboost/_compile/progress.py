@@ -23,7 +23,7 @@ class Progress:
         self.about, self.before, self.began = about, kernels_made(), time.monotonic()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._show, args=(sys.stderr,), daemon=True)
-        with suppress(AttributeError, ValueError):  # there is none, or it is closed
+        with suppress(AttributeError, ValueError, RuntimeError):  # there is none, it is closed, or no thread is left
             if sys.stderr.isatty():
                 self._thread.start()
 

@@ -207,6 +207,8 @@ def text_table(headings: Iterable[str], left: Collection[str] = (), **look: Any)
 def check_writable(path: Path, option: str) -> None:
     """Before a long run: can this file be written?"""
     there = path.exists()
+    if path.is_fifo():
+        return  # to close it would tell its reader that this was all
     try:
         path.open("ab").close()
     except OSError as error:

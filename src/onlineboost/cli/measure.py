@@ -33,7 +33,7 @@ from onlineboost.evaluation import ranking
 from onlineboost.evaluation.bandit import BanditFeedback
 from onlineboost.evaluation.prequential import Record, Recorder, observe, warm_up
 from onlineboost.evaluation.results import Tally
-from onlineboost.evaluation.resumable import Checkpoints, Predictions, opened, resumable
+from onlineboost.evaluation.resumable import TEXT, Checkpoints, Predictions, opened, replacing_text, resumable
 from onlineboost.evaluation.runner import Progress, predict_then_learn
 from onlineboost.report.charts import need_drawing
 from onlineboost.theory.guarantee import guarantee
@@ -314,5 +314,7 @@ def _write_page(stream: Stream, records: list[Record], settings: dict[str, Any],
         about += f"{settings['learners']} learners, "
     about += f"seed {settings['seed']}"
     name = stream.source if stream.dataset is not None else Path(stream.source).name
-    path.write_text(comparison_page(records, f"Models compared on {name}", about), encoding="utf-8")
+    text = comparison_page(records, f"Models compared on {name}", about)
+    with replacing_text(path) if path.is_file() or not path.exists() else path.open("w", **TEXT) as page:
+        page.write(text)
     click.echo(f"wrote {visible(str(path))}", err=True)

@@ -174,6 +174,8 @@ READ_EVERY_TIME = frozenset({"n_jobs", "combiner", "restart", "class_weight", "c
 
 def note_change(clf: Any, name: str, old: Any, new: Any) -> None:
     """`_begun_` has the settings that are not what they were when learning began, as they were."""
+    if "_model" not in clf.__dict__ or name[0] == "_" or name[-1] == "_":
+        return
     clf.__dict__["_changed_"] = clf.__dict__.get("_changed_", frozenset()) | {name}
     begun = {name: old} | clf.__dict__.get("_begun_", {})
     if _is_same(begun[name], new) or name in READ_EVERY_TIME or name not in type(clf)._get_param_names():

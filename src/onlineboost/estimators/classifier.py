@@ -367,11 +367,11 @@ class OnlineClassifier(ClassifierMixin, Acting, Copies):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A setting that changes, or a new model, needs single rows prepared again."""
-        if self.__dict__.get(name) is not value:
-            self.__dict__.pop("_desk_", None)
-        if "_model" in self.__dict__ and not (name[0] == "_" or name[-1] == "_"):
-            note_change(self, name, self.__dict__.get(name), value)
+        stale = "_desk_" if self.__dict__.get(name) is not value else ""
+        self.__dict__.pop(stale, None)
+        note_change(self, name, self.__dict__.get(name), value)
         super().__setattr__(name, value)
+        self.__dict__.pop(stale, None)  # another thread may have prepared them meanwhile
 
     def set_params(self, **params: Any) -> Self:
         """Change settings, those of the weak learner too (`learner__max_features`): see docs/models.md."""

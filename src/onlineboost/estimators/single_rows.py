@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import is_
 from typing import Any
 from weakref import ref
 
@@ -39,6 +40,7 @@ class Desk:
     def __init__(self, clf: Any) -> None:
         self.whose: Callable[[], Any] = ref(clf)  # no cycle, which would be kept until the garbage collector comes
         self.lock = clf._lock()
+        self.settings = _settings(clf)
         self.weighs = clf.class_weight is not None or clf.cost_matrix is not None  # if that changes, this desk goes
         self.model, self.combiner = clf._model, clf._combiner()
         self.reader = RowReader(self.model.encoder)
@@ -306,6 +308,13 @@ def lay_desk(clf: Any, *, is_learning: bool) -> None:
         rounds, reviews = min(memory.rounds_to_look(model), make_room(chain, model.k)), learning.reviews_of(clf, chain)
         desk.lay(chain.t + (rounds if reviews is None else min(rounds, reviews.rounds())))
     clf.__dict__["_desk_"] = desk
+    if not all(map(is_, desk.settings, _settings(clf))):
+        clf.__dict__.pop("_desk_", None)  # another thread has changed them meanwhile
+
+
+def _settings(clf: Any) -> list[Any]:
+    """What a desk goes by for as long as there is one."""
+    return [clf.__dict__.get(name) for name in ("combiner", "class_weight", "cost_matrix")]
 
 
 # -------------------------------------------------------------------------------- labels that come late

@@ -437,7 +437,7 @@ def test_names_decide_where_there_are_names(kind):
     less = {name: columns[name] for name in ("size", "colour")}
     with pytest.raises(DataError, match=r"now missing:\n- count\n.*NaN"):
         encoder.read(NAMED[kind](less))
-    with pytest.raises(DataError, match=r"unseen at fit time:\n- amount\n.*\n- count\n.*leave the others out"):
+    with pytest.raises(DataError, match=r"unseen at fit time:\n- amount\n.*\n- count\n.*Leave out what"):
         encoder.read(NAMED[kind](less | {"amount": [1.0, 2.0]}))
 
 

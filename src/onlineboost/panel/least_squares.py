@@ -20,7 +20,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from onlineboost._compile.fastmath import log
-from onlineboost._compile.jit import bare_kernel, fused_kernel, small_kernel, summing_kernel
+from onlineboost._compile.jit import bare_kernel, entry_kernel, fused_kernel, small_kernel, summing_kernel
 from onlineboost.contracts.schema import f8, part
 from onlineboost.contracts.state import require
 from onlineboost.panel.columns import CONSTANT, LARGEST, SHARPEST, Metric, learn_metric, refresh
@@ -112,6 +112,14 @@ def logit_of_score(score, rules):
     if rules < 2:
         return SHARPNESS * s
     return log(0.5 * (s + math.sqrt(s * s + 4.0 * NEAR_ZERO * NEAR_ZERO)))
+
+
+@entry_kernel
+def logits_of_both(scores, rules, logits):
+    """Of a table of scores, not centred: for explanations."""
+    for i in range(scores.shape[0]):
+        for c in range(scores.shape[1]):
+            logits[i, c] = logit_of_score(scores[i, c], rules)
 
 
 @bare_kernel
@@ -299,8 +307,9 @@ def tell_linear(squares: LeastSquares, shared: Any, k: int) -> Any:
     def told(own: SquaresWork, row: Any, n: int, leave_out: int) -> np.ndarray:
         parts = squares.W[:k, 1 : 1 + n] * own.x[None, 1 : 1 + n]
         whole, start, rules = parts.sum(axis=1), squares.W[:k, 0], int(row.rules[0])
-        logits = [[logit_of_score(score, rules) for score in scores] for scores in (start, start + whole)]
-        step = np.divide(logits[1], 1.0) - logits[0]
+        logits = np.empty((2, k))
+        logits_of_both(np.stack([start, start + whole]), rules, logits)
+        step = logits[1] - logits[0]
         parts *= np.divide(step, whole, out=np.full(k, SHARPNESS), where=np.abs(whole) > 1e-9)[:, None]
         return (parts - parts.mean(axis=0)).T
 

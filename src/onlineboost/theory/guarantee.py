@@ -58,7 +58,7 @@ class LossGuarantee(Told):
         """What it says, in words: (heading, text)."""
         n, best = self.examples, min(self.losses, key=lambda name: self.losses[name])
         least = min(self.losses, key=lambda name: self.losses[name] - math.log(self.shares[name]))
-        whose = "that" if least == best else f"the loss of {least}"
+        whose = "" if least == best else f" (the loss of {least})"
         each = "; a row counts by its weight, and 1 at most" if self.weighted else f", {self.lost / n:.4f} per example"
         out = [
             ("mistakes made", f"{self.mistakes:,} of {n:,}"),
@@ -66,7 +66,8 @@ class LossGuarantee(Told):
             ("best forecast", f"{best}: {self.losses[best]:,.1f}"),
             (
                 "bound on log loss",
-                f"at most {self.loss_bound:,.1f}: {whose}, log {1.0 / self.shares[least]:.3g} and log {n:,}",
+                f"at most {self.loss_bound:,.1f}: {self.losses[least]:,.1f}{whose} "
+                f"+ log {1.0 / self.shares[least]:.3g} + log {n:,}",
             ),
         ]
         if self.late:
